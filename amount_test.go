@@ -15,6 +15,7 @@ import (
 	"example.com/payvault"
 )
 
+// TestAmount checks that every form of a number that services send is read exactly and written as a JSON number.
 func TestAmount(t *testing.T) {
 	t.Parallel()
 	for wire, want := range map[string]string{
@@ -27,7 +28,7 @@ func TestAmount(t *testing.T) {
 		`"1.5e1"`: "15", `false`: "0",
 		`0.0000000000000000001`: "0.0000000000000000001", `9999999999999999999`: "9999999999999999999",
 		`-9999999999999999999`: "-9999999999999999999", `99999999999999999.99`: "99999999999999999.99",
-		`9007199254740993`: "9007199254740993", // not a float64
+		`9007199254740993`: "9007199254740993", // a float64 cannot hold it
 	} {
 		got, err := decode[payvault.Amount](wire)
 		require.NoError(t, err, wire)
@@ -38,6 +39,8 @@ func TestAmount(t *testing.T) {
 	}
 }
 
+// TestAmount_refusesWhatDoesNotFit checks that numbers of more than 19 digits, and texts that are no numbers, are
+// refused.
 func TestAmount_refusesWhatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -58,6 +61,7 @@ func TestAmount_refusesWhatDoesNotFit(t *testing.T) {
 	assert.Panics(t, func() { payvault.MustParseAmount("12.50 USD") })
 }
 
+// TestAmount_isExact checks that an Amount converts to and from decimals and integers without rounding.
 func TestAmount_isExact(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, decimal.MustParse("0.3"), payvault.MustParseAmount("0.3").Decimal())
@@ -75,7 +79,7 @@ func TestAmount_isExact(t *testing.T) {
 	assert.Equal(t, "0", payvault.Amount{}.String())
 }
 
-// TestValues_otherEncodings: amounts and dates go through encoders other than JSON as text, exactly.
+// TestValues_otherEncodings checks that amounts and dates keep their exact value in XML, which stores them as text.
 func TestValues_otherEncodings(t *testing.T) {
 	t.Parallel()
 	type record struct {

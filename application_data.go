@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
@@ -106,9 +105,9 @@ const (
 )
 
 // ApplicationData is the data of an application. It has a field for each documented key, and Extra for other keys.
-// Empty fields and nil pointers are not sent. To send false or zero, use new(false) and
-// new(payvault.MustParseAmount("0")). To replace a saved text by an empty one, put the key of its field into Extra. The
-// JSON form is the list of pairs {key, value} of the wire.
+// Empty texts, nil pointers and nil lists are not sent. To send false or zero, use new(false) and
+// new(payvault.MustParseAmount("0")). AuthTimes{} is sent as an empty set. To replace a saved text by an empty one, put
+// the key of its field into Extra. The JSON form is the list of pairs {key, value} of the wire.
 //
 // Which keys are required may depend on the business type. [FieldSettings] and [ApplicationsService.Validate] tell what
 // the service requires.
@@ -159,7 +158,7 @@ type ApplicationField struct {
 	Value any    `json:"value"` // text, or an object for address, checkbox_row and ownership
 }
 
-// MarshalJSON writes the list of pairs, with the mark of each [Secret] in it.
+// MarshalJSON writes the list of pairs, with [REDACTED] in place of each [Secret].
 func (d ApplicationData) MarshalJSON() ([]byte, error) { return marshalShown(d) }
 
 func (d ApplicationData) writeJSON(enc *jsontext.Encoder) error {
@@ -188,20 +187,6 @@ func wireValue(v reflect.Value) any {
 	default:
 		return value
 	}
-}
-
-// byKey returns the path of a pair with its key in place of its index, and without "value".
-func (d ApplicationData) byKey(names []string) []string {
-	if len(names) == 0 {
-		return nil
-	}
-	pairs := d.pairs()
-	i, err := strconv.Atoi(names[0])
-	if err != nil || i >= len(pairs) {
-		return names
-	}
-	within := names[min(2, len(names)):] // what follows the index and "value"
-	return append([]string{pairs[i].Key}, within...)
 }
 
 // pair is one of a list of pairs as it is read.
@@ -254,38 +239,27 @@ func fieldOf(d *ApplicationData, key string) reflect.Value {
 	return reflect.Value{}
 }
 
-// readSaved reads a saved value into a field of ApplicationData, or into another variable. Null leaves the variable as
-// it is. If the variable is a pointer, so does any value that stands for none: the next SaveData would send what the
-// pointer points to.
-func readSaved(raw jsontext.Value, into any) error {
-	variable := reflect.ValueOf(into)
-	if variable.Kind() != reflect.Pointer || variable.IsNil() {
-		return errors.New("cannot be read into what is not a pointer")
-	}
-	if len(raw) == 0 || raw.Kind() == 'n' {
-		return nil
-	}
-	_, isFlag := into.(**bool)
-	isFalse := isFlag && raw.Kind() == 'f'
-	if variable.Elem().Kind() == reflect.Pointer && answer.IsNone(raw) && !isFalse {
-		return nil
-	}
-	read := answer.Read
-	if _, isOpen := into.(*any); isOpen {
-		read = answer.ReadExactly
-	}
-	if read(raw, into) != nil {
-		want := variable.Type().Elem()
-		if want.Kind() == reflect.Pointer {
-			want = want.Elem()
+// ApplicationDataOf returns the data that saved fields hold. Fields whose keys [ApplicationData] does not have are left
+// out. If values do not fit their fields, the error names all of them.
+func ApplicationDataOf(fields []SavedField) (ApplicationData, error) {
+	var data ApplicationData
+	var misfits []error
+	for _, f := range fields {
+		if field := fieldOf(&data, f.Key); field.IsValid() {
+			misfits = append(misfits, f.Decode(field.Addr().Interface()))
 		}
-		return fmt.Errorf("cannot be read as %v", want)
 	}
-	return nil
+	if err := errors.Join(misfits...); err != nil {
+		return ApplicationData{}, err
+	}
+	return data, nil
 }
 
-// checkKeys refuses data without a field. It refuses a key in Extra that is empty or given twice, and one that has a
-// field of its own, unless its value empties that field. It also refuses elements of the set that would break its form.
+// checkKeys adds a problem for data without a field, for elements of business_services_auth_time that would break the
+// form of the set, and for each of these keys in Extra:
+//
+//   - an empty key, and a key that is there twice,
+//   - a key that has a field of its own. It may be there with an empty text if that field is not set.
 func (d ApplicationData) checkKeys(p *problems) {
 	if len(d.pairs()) == 0 {
 		p.add("data", "has no field")
@@ -309,92 +283,6 @@ func (d ApplicationData) checkKeys(p *problems) {
 			p.add("business_services_auth_time", "has an element that is empty or contains a brace or comma")
 		}
 	}
-}
-
-// SavedField is a field of an application as the service has saved it. [SavedField.Decode] reads its value, and
-// [ApplicationDataOf] the values of all fields.
-type SavedField struct {
-	Key      string        `json:"key"`
-	Value    Secret        `json:"value"` // JSON, quotes of a text included; none for null
-	Type     string        `json:"type"`  // kind of field, such as "text" or "toggle"
-	Settings FieldSettings `json:"settings"`
-}
-
-// Decode reads the value into a variable of the type that the field has in [ApplicationData], such as string, bool,
-// [Secret] or [Ownership], or of any other type that fits the JSON. In a variable of type any, numbers are
-// [encoding/json.Number]. Without a value it changes nothing. In a variable that is
-// itself a pointer, "", false, [] and {} change nothing either, but false sets a *bool. The error names the key.
-func (f SavedField) Decode(into any) error {
-	if err := readSaved(jsontext.Value(f.Value.Reveal()), into); err != nil {
-		return fmt.Errorf("payvault: %s %w", f.Key, err)
-	}
-	return nil
-}
-
-// ApplicationDataOf returns the data that saved fields hold. Fields whose keys [ApplicationData] does not have are left
-// out. If values do not fit their fields, the error names all of them.
-func ApplicationDataOf(fields []SavedField) (ApplicationData, error) {
-	var data ApplicationData
-	var misfits []error
-	for _, f := range fields {
-		if field := fieldOf(&data, f.Key); field.IsValid() {
-			misfits = append(misfits, f.Decode(field.Addr().Interface()))
-		}
-	}
-	if err := errors.Join(misfits...); err != nil {
-		return ApplicationData{}, err
-	}
-	return data, nil
-}
-
-// savedField is the wire form of a SavedField.
-type savedField[T any] struct {
-	Key      string        `json:"key"`
-	Value    T             `json:"value"`
-	Type     string        `json:"type"`
-	Settings FieldSettings `json:"settings"`
-}
-
-func savedOf(wire savedField[stdjson.RawMessage]) SavedField {
-	saved := SavedField{Key: wire.Key, Type: wire.Type, Settings: wire.Settings}
-	if value := jsontext.Value(wire.Value); value.Kind() != 'n' {
-		_ = value.Compact() // it was read before
-		saved.Value = NewSecret(string(value))
-	}
-	return saved
-}
-
-// MarshalJSON writes the wire form, with the mark instead of the value.
-func (f SavedField) MarshalJSON() ([]byte, error) { return marshalShown(f) }
-
-func (f SavedField) writeJSON(enc *jsontext.Encoder) error {
-	return json.MarshalEncode(enc, savedField[secretJSON]{f.Key, secretJSON{f.Value}, f.Type, f.Settings})
-}
-
-// UnmarshalJSON reads the wire form. The mark is an error.
-func (f *SavedField) UnmarshalJSON(b []byte) error {
-	var wire savedField[stdjson.RawMessage]
-	if err := answer.Read(b, &wire); err != nil {
-		return err
-	}
-	if hasMark(string(wire.Value)) {
-		return errRedacted
-	}
-	*f = savedOf(wire)
-	return nil
-}
-
-// FieldSettings tells what a field takes.
-type FieldSettings struct {
-	Required bool          `json:"required"`          // as the service reports it
-	Options  []FieldOption `json:"options,omitempty"` // the allowed values; none for a free field
-}
-
-// FieldOption is one of the values that a field takes.
-type FieldOption struct {
-	Label    string `json:"label"`
-	Value    string `json:"value"` // a value of another kind than text is kept as it is written
-	Disabled bool   `json:"disabled,omitzero"`
 }
 
 // ApplicationAddress is an address in an application. Country is a numeric code.

@@ -82,11 +82,10 @@ type savedReply struct {
 	platformReply[savedData, *savedData]
 }
 
-// read also names the fields without a key: the caller cannot tell what they are.
-func (r *savedReply) read(body []byte, lenient bool) (unread []string, err error) {
-	unread, err = readInto(r, body, lenient)
-	if err != nil || r.Data == nil {
-		return unread, err
+// afterRead also names the fields without a key: the caller cannot tell what they are.
+func (r *savedReply) afterRead(_ []byte, unread []string) ([]string, error) {
+	if r.Data == nil {
+		return unread, nil
 	}
 	for i, field := range r.Data.Fields {
 		if field.Key != "" {
@@ -109,9 +108,9 @@ type Validation struct {
 // OK reports whether all fields pass. Only then can the application be submitted.
 func (v *Validation) OK() bool { return len(v.Problems) == 0 }
 
-// Create starts an application and returns it with its ID. A request without a channel ID or sales representative fails
-// before anything is sent. It does not take a merchant_id: through [Client.ForMerchant] it fails with
-// [ErrMerchantNotSupported].
+// Create starts an application and returns it with its ID, which is App.ID. A request without a channel ID or sales
+// representative fails before anything is sent. It does not take a merchant_id: through [Client.ForMerchant] it fails
+// with [ErrMerchantNotSupported].
 //
 // It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown]
 // there may be an application whose ID nobody knows.
@@ -172,12 +171,8 @@ type validationReply struct {
 	problems map[string][]string
 }
 
-func (r *validationReply) read(body []byte, lenient bool) ([]string, error) {
-	return readInto(r, body, lenient)
-}
-
-// missing refuses data that is too long to look for messages in.
-func (r *validationReply) missing() (place string, needed bool) {
+// complete refuses data that is too long to look for messages in.
+func (r *validationReply) complete() (missing string, needed bool) {
 	if r.Data.isTooLong {
 		return "/data", true
 	}
@@ -196,9 +191,9 @@ func (r *validationReply) accept(e *Error, private []string) bool {
 	return true
 }
 
-// problemsBeside returns the messages in the data of an answer with code 0, by the name of their member. They are every
-// text, list or object that is not empty, except for data.message. If the data itself is a text or a list, its name is
-// "". Card numbers are cleared.
+// problemsBeside returns the messages in the data of an answer with code 0, by the name of their member. Every text,
+// list or object counts as messages, unless it is empty or is the text data.message. If the data itself is a text or a
+// list, its name is "". Card numbers are cleared.
 func problemsBeside(data jsontext.Value) map[string][]string {
 	var members map[string]jsontext.Value
 	if data.Kind() != '{' || answer.Read(data, &members) != nil {
@@ -228,12 +223,19 @@ type applicationDataBody struct {
 	Data ApplicationData `json:"data"`
 }
 
-// byKey returns the path of a field with its key in place of its index in the list of pairs.
+// byKey returns the names of a place with the key of the field. For example, data, 3, value and owners become ownership
+// and owners, if ownership is the key of the pair with the index 3.
 func (b *applicationDataBody) byKey(names []string) []string {
 	if len(names) < 2 {
 		return names
 	}
-	return b.Data.byKey(names[1:])
+	pairs := b.Data.pairs()
+	i, err := strconv.Atoi(names[1])
+	if err != nil || i >= len(pairs) {
+		return names[1:]
+	}
+	within := names[min(3, len(names)):] // what follows the index and "value"
+	return append([]string{pairs[i].Key}, within...)
 }
 
 // prepare checks that the account has both numbers, that dates are in the calendar, and that keys are used once.

@@ -5,9 +5,9 @@ import (
 	"regexp"
 )
 
-// AccountUpdaterBatch is what came of up to 100 cards of a stream. The last batch of a walk may have no cards, and
-// Start equal to End. It then has the error of a walk that did not begin, that stopped before the end of its stream,
-// or whose journal failed.
+// AccountUpdaterBatch is what came of up to 100 cards of a stream. The last batch of a walk may have no cards: its
+// Start is its End. It then has the error of a walk that did not begin, that stopped before the end of its stream, or
+// whose journal failed.
 type AccountUpdaterBatch struct {
 	Index       int           // zero-based, counted from the start of the stream
 	Start       int           // position of the first card in the stream, zero-based

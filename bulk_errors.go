@@ -11,8 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// statusOf returns what became of a batch whose request ended with err and with the given body. An answer that is safe
-// to retry is a 429.
+// statusOf returns what became of a batch whose request ended with err and with the given body of the answer.
 func statusOf(err error, body []byte) BatchStatus {
 	if err == nil {
 		return BatchAccepted
@@ -21,31 +20,34 @@ func statusOf(err error, body []byte) BatchStatus {
 	switch {
 	case !failed || e.Delivery == DeliveryUnknown:
 		return BatchUnknown
-	case e.Delivery == DeliveryNotSent, SafeToRetry(e), isKeyRefused(e):
+	case e.Delivery == DeliveryNotSent, isKeyRefused(e):
 		return BatchNotSent
-	case isOfAnother(e) && e.cause == nil && len(body) > 0 && !isBrokenJSON(body):
+	case SafeToRetry(e): // status 429
+		return BatchNotSent
+	case hasNoCode(e) && e.cause == nil && len(body) > 0 && !isCutOff(body):
 		return BatchNotSent
 	}
 	return BatchRefused // also if the body is missing or cut off: the service may have given a code
 }
 
-// isBrokenJSON reports whether body begins as a JSON object and is none. A service may send half of one, with the
-// length of that half.
-func isBrokenJSON(body []byte) bool {
-	return bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) && !jsontext.Value(body).IsValid()
+// isCutOff reports whether body begins as a JSON object and does not end as one. A service may send half of an object,
+// with the length of that half.
+func isCutOff(body []byte) bool {
+	isWhole := jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	return bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) && !isWhole
 }
 
 // refusesAll reports whether all other batches would get the same answer.
-func refusesAll(e *Error) bool { return isKeyRefused(e) || isOfAnother(e) }
+func refusesAll(e *Error) bool { return isKeyRefused(e) || hasNoCode(e) }
 
 // isKeyRefused reports whether the service does not take the key.
 func isKeyRefused(e *Error) bool {
 	return e.StatusCode == http.StatusUnauthorized || e.StatusCode == http.StatusForbidden
 }
 
-// isOfAnother reports whether an answer has no code, as that of a proxy has none. A service that was at work may have
-// given up with status 408, so that is no such answer. Status 429 has its own rules.
-func isOfAnother(e *Error) bool {
+// hasNoCode reports whether an answer has a status from 400 to 499 and no code, as an answer of a proxy. It leaves out
+// status 408, with which the service itself may give up, and status 429, which has rules of its own.
+func hasNoCode(e *Error) bool {
 	switch e.StatusCode {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:
 		return false
@@ -62,8 +64,9 @@ func unsentError(cause error) *Error {
 	return e
 }
 
-// inShort returns the reason why a walk has stopped, as the cause of other errors. The error of a batch is only named:
-// the others must not match what it matches. The exception is the sentinel of a refusal, which counts for all batches.
+// inShort returns the reason why a walk has stopped, as the cause of the errors of other batches. If the reason is the
+// error of a batch, inShort describes it, so that the other errors do not match what it matches. They match only the
+// sentinel of a refusal of all batches.
 func inShort(cause error) error {
 	first, ok := cause.(*Error) //nolint:errorlint // an error of the journal stays as it is
 	if !ok {

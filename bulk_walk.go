@@ -23,21 +23,23 @@ type bulkWalk struct {
 	opts    []CallOption
 	keepRaw bool // the caller wants the answers
 
-	// There are three contexts. ctx is the caller's. sending ends with ctx or by stop. Then no batch is sent any more,
-	// and none is sent again. requests is for the requests in flight. Without a journal it ends with ctx or by cutOff.
-	// With a journal it never ends, because the journal has to record the outcome of each request.
-	ctx      context.Context         //nolint:containedctx // of the caller
-	sending  context.Context         //nolint:containedctx // see above
-	stop     context.CancelCauseFunc // ends sending; the first cause counts
-	requests context.Context         //nolint:containedctx // see above
-	cutOff   func()                  // ends requests; with a journal it does nothing
+	// ctx is the context of the caller.
+	ctx context.Context //nolint:containedctx // see above
+	// sending ends with ctx or by stop. Then no batch is sent any more, and none is sent again.
+	sending context.Context         //nolint:containedctx // see above
+	stop    context.CancelCauseFunc // ends sending; the first cause counts
+	// requests is the context of the requests in flight. Without a journal it ends with ctx or by cutOff. With a journal
+	// it never ends, because the journal has to record the outcome of each request.
+	requests context.Context //nolint:containedctx // see above
+	cutOff   func()          // ends requests; with a journal it does nothing
 
-	ahead    *window.Window[*bulkBatch]
-	inFlight chan struct{}         // a semaphore of size Concurrency, for batches that are sent or wait for the rate limit
-	unknown  atomic.Int64          // batches of unknown outcome in a row, in the order in which they end
-	failure  atomic.Pointer[error] // the first error of the journal
+	ahead    *window.Window[*bulkBatch] // the batches that are read and not yet yielded
+	inFlight chan struct{}              // has one element for each batch that is sent or waits for the rate limit
+	unknown  atomic.Int64               // batches of unknown outcome in a row, in the order in which they end
+	failure  atomic.Pointer[error]      // the first error of the journal
 
-	// reading waits for the goroutine that reads the stream. It sets the fields early and panicked before it ends.
+	// reading waits for the goroutine that runs read. Before that goroutine ends the window ahead, it sets early and
+	// panicked. So both are set when ahead has no more batches.
 	reading  sync.WaitGroup
 	early    error // why the walk had stopped when the stream ended; nil if it had not stopped
 	panicked any   // the value that the stream panicked with
@@ -71,8 +73,8 @@ func (w *bulkWalk) read(cards iter.Seq[AccountUpdaterCard]) {
 	}
 }
 
-// start waits for room and then sends the valid cards of a batch in a goroutine of its own. Without valid cards nothing
-// is sent, and the batch gets its error at once.
+// start puts a batch into the window, whose job sends the valid cards. Before that, it waits until fewer than
+// Concurrency batches are in flight and the window has room. Without valid cards it puts the batch with its error.
 func (w *bulkWalk) start(b *bulkBatch, cards []AccountUpdaterCard) {
 	if len(cards) == 0 {
 		b.Status, b.Err = BatchNotSent, noCardError()
@@ -180,10 +182,9 @@ func (w *bulkWalk) failJournal(err error) {
 	w.stop(err)
 }
 
-// mostUnknown is how many batches of unknown outcome in a row stop a walk. If 2 × Concurrency is more, that counts:
-// one failure may hit all batches in flight, and one failure alone must not stop the walk. In a row means in the order
-// in which batches end. Only batches count whose request was made. One of any other status, also BatchNotSent after a
-// refusal, starts the count again.
+// mostUnknown is how many batches of unknown outcome in a row stop a walk, in the order in which their requests end. A
+// batch that was sent and has any other status starts the count again. With a Concurrency above 5, the limit is 2 ×
+// Concurrency: one failure may hit all batches in flight, and one failure alone must not stop the walk.
 const mostUnknown = 10
 
 // stopIfHopeless stops the walk if b, which was sent, shows that the next batches would fare no better: the service
@@ -204,7 +205,8 @@ func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 
 // isTurnedAway reports whether e, the error of a batch that is not sent again, is a status 429 that stops the walk.
 // With a rate limit every 429 stops the walk: send would have started over if that were possible. With IgnoreOverload
-// there is no rate limit, and a 429 stops the walk only if the service asks for too long a wait.
+// there is no rate limit, and a 429 stops the walk only if the service asks for too long a wait. A 429 after an attempt
+// of unknown outcome counts as an unknown outcome.
 func (w *bulkWalk) isTurnedAway(e *Error) bool {
 	c := w.service.caller
 	isPaced := c.paces[OpAccountUpdaterSubmit] != nil
@@ -230,33 +232,40 @@ func (w *bulkWalk) leaveOut(b *bulkBatch, cause error) {
 	b.Status, b.Err, b.hasReason = BatchNotSent, e, true
 }
 
-// batches yields the batches in their order. If the journal has failed, or if the walk had stopped when its stream
-// ended, somebody has to tell the caller: the last batch may be one that was sent. So if the last batch does not say
-// why the walk has stopped, batches yields one more, which has no cards and says it.
+// batches yields the batches in their order, and then the closing batch if there is one.
 func (w *bulkWalk) batches(yield func(*bulkBatch) bool) {
-	last := &bulkBatch{}
-	next := &bulkBatch{}
+	var last bulkBatch      // a copy, because the caller may change a batch
+	closing := &bulkBatch{} // follows last
 	for {
 		b, ok := w.ahead.Pop()
 		if !ok {
 			break
 		}
-		copied := *b // the caller may change the batch
-		last, next = &copied, b.next()
+		last, closing = *b, b.next()
 		if !yield(b) {
 			return
 		}
 	}
+	if cause := w.untold(&last); cause != nil {
+		w.leaveOut(closing, cause)
+		yield(closing)
+	}
+}
+
+// untold returns why the walk did not come to the end of its cards, if the last batch does not say it; otherwise nil.
+// The last batch may have been sent, and then the caller would take the job for done. So the reason gets a batch of its
+// own, which has no cards.
+func (w *bulkWalk) untold(last *bulkBatch) error {
 	failure := w.failure.Load()
 	switch {
-	case w.panicked != nil: // the stream has panicked, and leave panics with the same value
+	case w.panicked != nil: // leave panics with the same value
+		return nil
 	case failure != nil && !errors.Is(last.Err, *failure):
-		w.leaveOut(next, *failure)
-		yield(next)
-	case w.early != nil && !last.hasReason:
-		w.leaveOut(next, w.early)
-		yield(next)
+		return *failure
+	case !last.hasReason:
+		return w.early
 	}
+	return nil
 }
 
 // leave ends the walk. It waits for the stream and for the requests in flight, and panics if the stream or the code

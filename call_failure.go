@@ -17,11 +17,11 @@ import (
 	"example.com/payvault/internal/transport"
 )
 
-// transportError returns the error of a call for which the transport returned err: no answer came, its body broke off
-// or was too large, or the wait for an attempt failed. r is what is known of the last attempt.
+// transportError returns the error of a call for which the transport returned err. Then no answer came, its body broke
+// off or was too large, or the wait for an attempt failed. r is what the transport knows of the last attempt.
 func transportError(ctx context.Context, op OperationInfo, r transport.Result, err error) *Error {
 	e := resultError(op, r)
-	if r.Delivery == transport.Answered { // by a failure, and then the wait for the next attempt failed
+	if r.Delivery == transport.Answered { // the last answer is a failure, and the wait for the next attempt failed
 		e.readFailure(r.Body)
 	}
 	e.cause = safeCause(ctx, err)
@@ -45,13 +45,14 @@ func answerError(op OperationInfo, r transport.Result, malformed error) *Error {
 	case r.Status < 200:
 		e.cause = fmt.Errorf("%w: a switch of protocols, which was not asked for", ErrMalformedResponse)
 	default:
-		e.cause, e.final = malformed, isComplete(malformed)
+		e.cause, e.final = malformed, isUnreadable(malformed)
 	}
 	return e
 }
 
-// resultError returns an error with what the transport knows. If an earlier attempt may have performed the operation
-// (Unsure), the delivery is unknown, even if the last attempt was refused.
+// resultError returns an error with what the transport knows. The constants of both Delivery types have the same
+// values. If an earlier attempt may have performed the operation (Unsure), the delivery is unknown, even if the last
+// attempt was refused.
 //
 // A status 3xx is final by policy: it mostly comes from a wrong base URL or a proxy, and a new call changes neither. It
 // is no proof: a temporary redirect may pass. The policy also counts for 300 and 304, which redirect nothing.
@@ -100,10 +101,7 @@ func (e *Error) readFailure(body []byte) {
 		f = failure{} // drop what was read before the error
 	}
 	own, other, _ := f.Deciding(decider(e.Op))
-	e.Code = string(cmp.Or(own, other))
-	if e.StatusCode < 300 && answer.Disagree(own, other) && other.IsZero() {
-		e.Code = string(other) // zero refuses nothing, so the error is that of a malformed answer, not of a refusal
-	}
+	e.Code = string(shownCode(own, other, e.StatusCode))
 	message, rmsg := answer.Text(f.Message.Value), answer.Text(f.RMsg.Value)
 	e.Message = cmp.Or(message, rmsg)
 	if f.RCode != "" && (f.Code == "" || e.Op == OpTokensTokenize) { // the text that belongs to the code comes first
@@ -115,6 +113,17 @@ func (e *Error) readFailure(body []byte) {
 	if !e.decided() {
 		e.Delivery = DeliveryUnknown
 	}
+}
+
+// shownCode returns the code of an error. That is own, the code that is documented for the operation, or the other code
+// if there is no own. But if own refuses and other says success, and so does a status below 300, it is the other one:
+// zero refuses nothing, so the error is that of a malformed answer. With code 51, rcode 000 and status 200, for
+// example, shownCode returns 000.
+func shownCode(own, other answer.Code, status int) answer.Code {
+	if status < 300 && answer.Disagree(own, other) && other.IsZero() {
+		return other
+	}
+	return cmp.Or(own, other)
 }
 
 // readData sets Detail and Fields from the data of a failure:
@@ -163,8 +172,8 @@ func takeMessage(members map[string]jsontext.Value) string {
 	return ""
 }
 
-// messages returns the texts of a list, or of a single value, and reports whether all elements are JSON strings. An
-// element of another kind is returned as it is written.
+// messages returns the texts of a list, or of a single value, and reports whether all elements are JSON strings. A null
+// becomes "". An element of another kind is returned as it is written.
 func messages(raw jsontext.Value) (texts []string, areTexts bool) {
 	list := []jsontext.Value{raw}
 	if raw.Kind() == '[' {

@@ -54,7 +54,9 @@ func WithResponse(r *Response) CallOption { return func(o *callOptions) { o.resp
 // also matches [ErrOutcomeUnknown].
 func WithReplay() CallOption { return func(o *callOptions) { o.replay = true } }
 
-// WithMaxAttempts limits the attempts of this call, the first included.
+// WithMaxAttempts limits the attempts of this call, the first included. For a walk, such as All or SubmitAll, it limits
+// the attempts of each page or batch. After status 429 a walk waits and makes a new call, which may have as many
+// attempts again. Only with 1 it does not: then a 429 ends the walk.
 func WithMaxAttempts(n int) CallOption {
 	return func(o *callOptions) {
 		if n < 1 {
@@ -109,7 +111,7 @@ type Response struct {
 	Attempts   int           // 0 if nothing was tried
 	Duration   time.Duration // of the whole call, waits included
 	// JSON pointers to values of the answer that could not be read, although the operation was performed. They also name
-	// documented values that are missing and that the caller can do without. There are 20 at most.
+	// documented values that are missing and that the caller can do without. There are 20 unreadable values at most.
 	Unread []string
 }
 

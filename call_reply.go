@@ -10,12 +10,13 @@ import (
 
 // reply is the shape of the success of an operation.
 type reply interface {
-	// read decodes an answer. A lenient read returns the places of what it left out.
-	read(body []byte, lenient bool) (unread []string, err error)
+	// afterRead does what is left to do when an answer was decoded. unread has the places of values that were left out.
+	afterRead(body []byte, unread []string) ([]string, error)
 	result() answer.Codes
-	// missing returns the place of a documented value that is not there, or "". It also reports whether the caller needs
-	// the value to go on, such as the ID of what was created. If not, the code alone decides whether the call succeeded.
-	missing() (place string, needed bool)
+	// complete checks that the answer has the documented values. It returns the place of the first one that is missing,
+	// or "". It also reports whether the caller needs that value to go on, such as the ID of what was created. If not, the
+	// code alone decides whether the call succeeded. If the data of an answer is missing, complete makes an empty record.
+	complete() (missing string, needed bool)
 	// accept reports whether a refusal is an answer too, as for Validate. It then keeps what the refusal says, cleared
 	// of the private texts.
 	accept(refusal *Error, private []string) bool
@@ -24,13 +25,11 @@ type reply interface {
 // envelope is what every answer has, and the whole answer of an operation without documented data.
 type envelope struct{ answer.Codes }
 
-func (e *envelope) read(body []byte, lenient bool) ([]string, error) {
-	return readInto(e, body, lenient)
-}
+func (*envelope) afterRead(_ []byte, unread []string) ([]string, error) { return unread, nil }
 
 func (e *envelope) result() answer.Codes { return e.Codes }
 
-func (*envelope) missing() (place string, needed bool) { return "", false }
+func (*envelope) complete() (missing string, needed bool) { return "", false }
 
 func (*envelope) accept(*Error, []string) bool { return false }
 
@@ -49,7 +48,7 @@ type record[T any] interface {
 	missing() string
 }
 
-// platformReply is the success of an operation that gives a record.
+// platformReply is the success of an operation that returns a record.
 type platformReply[T any, P record[T]] struct {
 	envelope
 
@@ -58,12 +57,7 @@ type platformReply[T any, P record[T]] struct {
 	isOptional bool // the caller can go on without the data
 }
 
-func (r *platformReply[T, P]) read(body []byte, lenient bool) ([]string, error) {
-	return readInto(r, body, lenient)
-}
-
-// missing asks the record. Without data it makes an empty record, so that Data is not nil.
-func (r *platformReply[T, P]) missing() (place string, needed bool) {
+func (r *platformReply[T, P]) complete() (missing string, needed bool) {
 	if r.Data == nil {
 		r.Data = new(T)
 		return "/data", !r.isOptional
@@ -74,18 +68,22 @@ func (r *platformReply[T, P]) missing() (place string, needed bool) {
 	return "", false
 }
 
-// readReply decodes a success. Anything else is an error that matches ErrMalformedResponse and names the place. If the
-// operation changes something, readReply skips values that it cannot read, because the caller must learn of the
-// success. unread has the places of these values, even if there is an error.
+// readReply decodes a success. Anything else is an error that matches ErrMalformedResponse. The error names the place
+// of a value that cannot be read, and of one that is missing. If the operation changes something, readReply skips
+// values that it cannot read, because the caller must learn of the success. unread has the places of these values, even
+// if there is an error.
 func readReply(op OperationInfo, body []byte, into reply) (unread []string, err error) {
-	unread, err = into.read(body, op.Replay != ReplayRead)
+	unread, err = readInto(into, body, op.Replay != ReplayRead)
+	if err == nil {
+		unread, err = into.afterRead(body, unread)
+	}
 	if err == nil {
 		err = into.result().Check(decider(op.Op))
 	}
 	if err != nil {
 		return unread, fmt.Errorf("%w: %w", ErrMalformedResponse, err)
 	}
-	place, needed := into.missing()
+	place, needed := into.complete()
 	switch {
 	case place == "":
 		return unread, nil
@@ -108,8 +106,9 @@ func nameMissing(unread []string, place string) []string {
 	return append(unread, place)
 }
 
-// isComplete reports whether a malformed answer has come as a whole, so that calling again will not help.
-func isComplete(malformed error) bool {
+// isUnreadable reports whether a malformed answer has a value that cannot be read, or too many values. The answer to
+// another call would have them too. Any other malformed answer may come from a proxy, or be cut off.
+func isUnreadable(malformed error) bool {
 	_, isPlace := errors.AsType[*answer.PlaceError](malformed)
 	return isPlace || errors.Is(malformed, answer.ErrTooMany)
 }

@@ -38,9 +38,9 @@ type Client struct {
 // baseURL only.
 //
 // NewClient does no I/O and reads no environment. It refuses these with an error that matches [ErrInvalidRequest]: a
-// key that is empty or has control characters, a base URL that is not absolute http or https or that has user
-// information, a query or a fragment, plain http to a host that is not loopback (see [WithInsecureHTTP]), and options
-// with values that they do not take.
+// key that is empty or has control characters; a base URL that is not absolute http or https, or that has user
+// information, a query, a fragment or a segment . or ..; plain http to a host that is not loopback (see
+// [WithInsecureHTTP]); and options with values that they do not take.
 func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	cfg := defaultConfig()
 	for _, opt := range opts {

@@ -110,11 +110,11 @@ type callReply struct {
 	out any
 }
 
-// read decodes the codes. If they say that the call succeeded, it decodes the caller's type as encoding/json does.
-func (r *callReply) read(body []byte, _ bool) (unread []string, err error) {
-	unread, err = answer.ReadLenient(body, &r.envelope)
-	if err != nil || r.out == nil || r.Check(answer.ByEither) != nil {
-		return unread, err
+// afterRead decodes the body once more if the codes say that the call succeeded: it decodes the caller's type as
+// encoding/json does.
+func (r *callReply) afterRead(body []byte, unread []string) ([]string, error) {
+	if isSuccess := r.Check(answer.ByEither) == nil; !isSuccess || r.out == nil {
+		return unread, nil
 	}
 	return unread, answer.ReadAsCaller(body, r.out)
 }

@@ -46,8 +46,8 @@ func defaultConfig() config {
 // itself.
 //
 // If the RoundTripper is not an [http.Transport], or is one that can speak HTTP/2, a request has no GetBody and its
-// body can be read once. So net/http cannot send it again. The SDK itself repeats a request that was not sent. A POST
-// without a body gets an empty body of this kind; HTTP/1.1 sends it chunked.
+// body can be read once. So net/http cannot send it again, and only the SDK itself repeats a request that was not sent.
+// A POST without a body gets an empty body of this kind, which HTTP/1.1 sends chunked.
 //
 // The SDK learns whether a request was sent from the hooks of [net/http/httptrace], and from reads of its body. A
 // RoundTripper that calls no hooks proves nothing, so the outcome is unknown. For a request without a body only an
@@ -93,7 +93,9 @@ func WithRetryPolicy(p RetryPolicy) Option {
 }
 
 // WithTimeout limits one attempt, from asking the key source to the last byte of the answer. The default is 60 s. An
-// attempt gets a second more for each 256 KiB of its body. The context of a call limits all its attempts together.
+// attempt gets a second more for each 256 KiB of its body. The context of a call limits all its attempts together. An
+// attempt that takes too long is an error that matches [context.DeadlineExceeded], as the end of a context is: ask the
+// context whether it has ended.
 func WithTimeout(perAttempt time.Duration) Option {
 	return func(c *config) {
 		if perAttempt <= 0 {

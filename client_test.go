@@ -24,7 +24,7 @@ import (
 
 const sandbox = "https://sandbox.example.com"
 
-// assertNoClient checks that NewClient refuses its arguments.
+// assertNoClient checks that NewClient refuses its arguments with these problems and repeats none of them.
 func assertNoClient(t *testing.T, want service.Fields, baseURL, key string, opts ...payvault.Option) {
 	t.Helper()
 	client, err := payvault.NewClient(baseURL, key, opts...)
@@ -36,6 +36,7 @@ func assertNoClient(t *testing.T, want service.Fields, baseURL, key string, opts
 	}
 }
 
+// TestNewClient_baseURL checks which base URLs are accepted, and the problem that is reported for each of the others.
 func TestNewClient_baseURL(t *testing.T) {
 	t.Parallel()
 	for want, refused := range map[string][]string{
@@ -73,7 +74,7 @@ func TestNewClient_baseURL(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// TestNewClient_key: FuzzKey has those that are taken.
+// TestNewClient_key checks which keys are refused. FuzzKey checks which keys are accepted.
 func TestNewClient_key(t *testing.T) {
 	t.Parallel()
 	for want, refused := range map[string][]string{
@@ -86,6 +87,7 @@ func TestNewClient_key(t *testing.T) {
 	}
 }
 
+// TestNewClient_options checks that NewClient refuses invalid options and reports all problems at once.
 func TestNewClient_options(t *testing.T) {
 	t.Parallel()
 	type policy = payvault.RetryPolicy
@@ -122,7 +124,7 @@ func TestNewClient_options(t *testing.T) {
 	assert.NoError(t, err, "a nil option is none")
 }
 
-// TestNewClient_noIO: nothing is dialed, asked or read before the first call.
+// TestNewClient_noIO checks that NewClient sends nothing and does not call the key source.
 func TestNewClient_noIO(t *testing.T) {
 	t.Parallel()
 	pool := service.RoundTripper(func(*http.Request) (*http.Response, error) { panic("a request was sent") })
@@ -132,7 +134,8 @@ func TestNewClient_noIO(t *testing.T) {
 	client.ForMerchant(1).CloseIdleConnections()
 }
 
-// TestWithHTTPClient: redirects are not followed, cookies are not kept, and the caller's client is left as it is.
+// TestWithHTTPClient checks that redirects are not followed, cookies are not kept, and the caller's client is not
+// changed.
 func TestWithHTTPClient(t *testing.T) {
 	t.Parallel()
 	jar, err := cookiejar.New(nil)
@@ -161,6 +164,7 @@ func TestWithHTTPClient(t *testing.T) {
 	assert.Len(t, server.Seen(), 3)
 }
 
+// TestWithUserAgent checks that the product of the caller stands before that of this package.
 func TestWithUserAgent(t *testing.T) {
 	t.Parallel()
 	for product, want := range map[string]string{"acme/2.1": `^acme/2\.1 payvault-go/`, "": "^payvault-go/"} {
@@ -170,7 +174,7 @@ func TestWithUserAgent(t *testing.T) {
 	}
 }
 
-// TestWithHeader: a header goes with each attempt of its call, and with no other call.
+// TestWithHeader checks that a header is sent with each attempt of its call, and with no other call.
 func TestWithHeader(t *testing.T) {
 	t.Parallel()
 	server := service.Observe(t, func(n int, w http.ResponseWriter, _ *http.Request) {
@@ -189,6 +193,7 @@ func TestWithHeader(t *testing.T) {
 	assert.Empty(t, requests[2].Header.Get("X-Tag"))
 }
 
+// TestWithHeader_refused checks that unprintable headers are refused, and so are headers that the client sets itself.
 func TestWithHeader_refused(t *testing.T) {
 	t.Parallel()
 	client := service.Client(t, service.Nowhere)
@@ -211,6 +216,7 @@ func TestWithHeader_refused(t *testing.T) {
 	}
 }
 
+// TestWithAttempts checks that WithMaxAttempts overrides the retry policy for one call.
 func TestWithAttempts(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -220,7 +226,7 @@ func TestWithAttempts(t *testing.T) {
 		{4, 1, payvault.WithMaxAttempts(1)},
 		{1, 2, payvault.WithMaxAttempts(2)},
 		{3, 7, payvault.WithMaxAttempts(7)},
-		{0, 4, nil}, // the default
+		{0, 4, nil}, // the default policy
 	} {
 		var raw payvault.Response
 		client := answering(t, http.StatusTooManyRequests, "", service.Impatient(test.policy))
@@ -232,7 +238,7 @@ func TestWithAttempts(t *testing.T) {
 	service.AssertInvalid(t, err, payvault.OpWebhooksAddEvent, service.Fields{"WithMaxAttempts": {"is not positive"}})
 }
 
-// TestWithResponse: nothing that the service sent is out of reach.
+// TestWithResponse checks that Response has the whole answer, and that nothing of an earlier call stays in it.
 func TestWithResponse(t *testing.T) {
 	t.Parallel()
 	const body = `{"code":0,"data":{},"unknown":[1.50]}`
@@ -248,6 +254,7 @@ func TestWithResponse(t *testing.T) {
 	assert.Equal(t, payvault.Response{Duration: raw.Duration}, raw, "a request that fails a local check has no answer")
 }
 
+// TestCall checks the request that Call sends, and that its answer is decoded into the caller's type.
 func TestCall(t *testing.T) {
 	t.Parallel()
 	server := service.Answer(t, 200, `{"code":0,"message":"Success","data":{"invoice_id":"I1","amount":12.50}}`)
@@ -274,19 +281,20 @@ func TestCall(t *testing.T) {
 	}, got.Header)
 }
 
+// TestCall_envelopes checks which statuses and result codes make an answer a success, a refusal, or a malformed answer.
 func TestCall_envelopes(t *testing.T) {
 	t.Parallel()
 	malformed := []error{payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown}
 	for _, test := range []struct {
 		status     int
 		body, code string
-		kinds      []error // none of a success
+		kinds      []error // the sentinels of the error; nil for a success
 	}{
 		{200, `{"code":0}`, "", nil},
 		{200, `{"code":"0","data":[]}`, "", nil},
 		{200, `{"rcode":"000"}`, "", nil},
 		{201, `{"rcode":"000","code":0}`, "", nil},
-		{200, `{"code":7,"rcode":"000"}`, "000", malformed}, // it contradicts itself
+		{200, `{"code":7,"rcode":"000"}`, "000", malformed}, // the two codes contradict each other
 		{200, `{"code":0,"rcode":"905"}`, "0", malformed},
 		{400, `{"code":7,"rcode":"000"}`, "7", []error{payvault.ErrRejected}},
 		{200, `{"rcode":"905","rmsg":"No"}`, "905", []error{payvault.ErrRejected}},
@@ -308,6 +316,7 @@ func TestCall_envelopes(t *testing.T) {
 	}
 }
 
+// TestCall_refused checks that an invalid request is not sent, and that each problem is reported by its field.
 func TestCall_refused(t *testing.T) {
 	t.Parallel()
 	client := service.Client(t, service.Nowhere)
@@ -353,7 +362,7 @@ func TestCall_refused(t *testing.T) {
 		payvault.ErrMerchantNotSupported)
 }
 
-// TestCall_name: errors and logs say the name, and nothing else changes.
+// TestCall_name checks that errors, logs and observers get the name of the request, and that nothing else changes.
 func TestCall_name(t *testing.T) {
 	t.Parallel()
 	const name payvault.Operation = "disputes.accept-2_x"
@@ -379,7 +388,7 @@ func TestCall_name(t *testing.T) {
 	require.ErrorIs(t, err, payvault.ErrRejected)
 }
 
-// TestCall_path: what is in a documented path may be said, and no other part of a path.
+// TestCall_path checks that messages may repeat the documented parts of a path, and that all other parts are redacted.
 func TestCall_path(t *testing.T) {
 	t.Parallel()
 	client := answering(t, 400, `{"code":2,"message":"customer JANE1","data":{"customer_email":["of JANE1"]}}`)
@@ -389,7 +398,7 @@ func TestCall_path(t *testing.T) {
 	assert.Equal(t, service.Fields{"customer_email": {"of [REDACTED]"}}, err.Fields)
 }
 
-// TestCall_replay: the caller's word counts, not the method.
+// TestCall_replay checks that Replay decides whether a call is retried, whatever its method is.
 func TestCall_replay(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"GET", "HEAD", "PUT", "DELETE", "POST", "OPTIONS", "TRACE"} {
@@ -402,6 +411,7 @@ func TestCall_replay(t *testing.T) {
 	}
 }
 
+// TestClient_ForMerchant checks that the derived clients send their merchant ID and share one connection pool.
 func TestClient_ForMerchant(t *testing.T) {
 	t.Parallel()
 	connections := map[string]bool{}
@@ -421,7 +431,8 @@ func TestClient_ForMerchant(t *testing.T) {
 	assert.Len(t, connections, 2)
 }
 
-// TestWithTimeout_isOfOneAttempt, and so is the Timeout of the caller's http.Client; the shorter one counts.
+// TestWithTimeout_isOfOneAttempt checks that the timeout limits each attempt. If the caller's http.Client has a timeout
+// too, the shorter one applies.
 func TestWithTimeout_isOfOneAttempt(t *testing.T) {
 	t.Parallel()
 	const none, second = time.Duration(0), time.Second
@@ -429,7 +440,7 @@ func TestWithTimeout_isOfOneAttempt(t *testing.T) {
 		{5 * second, none, 5 * second},
 		{none, 3 * second, 3 * second},
 		{2 * second, 3 * second, 2 * second},
-		{none, none, time.Minute}, // the default
+		{none, none, time.Minute}, // the default timeout
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			hc := service.Pipe(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
@@ -441,6 +452,7 @@ func TestWithTimeout_isOfOneAttempt(t *testing.T) {
 			start := time.Now()
 			_, err := service.Client(t, service.Nowhere, opts...).Applications.Validate(t.Context(), 1)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorContains(t, err, "an attempt took too long", "it does not look like the end of the caller's context")
 			assert.Equal(t, 2*test.want, time.Since(start).Round(time.Millisecond), "two attempts")
 		})
 	}

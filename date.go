@@ -1,6 +1,7 @@
 package payvault
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -39,11 +40,14 @@ func ParseDate(s string) (Date, error) {
 	return DateOf(t), nil
 }
 
-// In returns the start of the day in loc. That is not midnight if clocks are set forward at midnight.
+// In returns the start of the day in loc: its first midnight, or a later hour if clocks are set forward at midnight.
 func (d Date) In(loc *time.Location) time.Time {
 	start := time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, loc)
-	if start.Hour() > 12 { // an hour of the evening before, since there is no midnight
+	switch hourBefore := start.Add(-time.Hour); {
+	case start.Hour() > 12: // an hour of the evening before, since there is no midnight
 		_, start = start.ZoneBounds()
+	case hourBefore.Hour() == 0: // clocks were set back, and this is the second midnight
+		start = hourBefore
 	}
 	return start
 }
@@ -78,13 +82,14 @@ func (d *Date) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// dayForm matches YYYY-MM-DD, the first group, with what may stand behind it: a time, an offset or both. It also
-// matches YYYYMMDD, the second group, which stands alone.
+// dayForm matches YYYY-MM-DD, with a time or an offset behind it or with both, and YYYYMMDD. The first group is
+// YYYY-MM-DD, the second one YYYYMMDD.
 var dayForm = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)` +
 	`(?:[Tt ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?)?` +
 	`(?: ?(?:[Zz]|UTC|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?))?$|^(\d{8})$`)
 
-// isNoDay reports whether a text of the form of a day stands for none: databases write 0000-00-00, and .NET 0001-01-01.
+// isNoDay reports whether a text of the form of a day stands for no date: databases write 0000-00-00 for it, and .NET
+// writes 0001-01-01.
 func isNoDay(text string) bool {
 	isNone := strings.HasPrefix(text, "0000-00-00") || strings.HasPrefix(text, "0001-01-01")
 	return isNone && dayForm.MatchString(text)
@@ -132,35 +137,23 @@ func (t *Timestamp) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// parseInstant reads six layouts: a time with or without seconds, with three forms of the offset. First it brings the
-// text into one form: with a T and a Z in upper case, and without blanks. Then it chooses the layout by the lengths of
-// the time and of the offset. A text of another form does not fit the layout that it gets, and is an error.
+// instantForm matches an instant. Its groups are the day, hours and minutes, the seconds, and hours and minutes of the
+// offset. The last two are empty for Z and UTC.
+var instantForm = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(:\d\d(?:[.,]\d+)?)? ?` +
+	`(?:[Zz]|UTC|([+-](?:[01]\d|2[0-3]))(?::?(\d\d))?)$`)
+
+// parseInstant reads an instant. It writes the parts of the text into the one form that package time reads.
 func parseInstant(text string) (time.Time, error) {
-	const day, minutes, seconds = "2006-01-02", "2006-01-02T15:04", "2006-01-02T15:04:05"
-	if len(text) > len(day) && text[len(day)] == ' ' {
-		text = text[:len(day)] + "T" + text[len(day):]
+	parts := instantForm.FindStringSubmatch(text)
+	if parts == nil {
+		return time.Time{}, errNotInstant
 	}
-	text = strings.ReplaceAll(strings.ToUpper(text), " ", "")
-	if before, isUTC := strings.CutSuffix(text, "UTC"); isUTC {
-		text = before + "Z"
+	day, minutes, seconds, offset := parts[1], parts[2], cmp.Or(parts[3], ":00"), "Z"
+	if hours := parts[4]; hours != "" {
+		offset = hours + ":" + cmp.Or(parts[5], "00")
 	}
-	clock := strings.TrimRight(text, "0123456789:") // day and time, with the Z or the sign of the offset
-	layout := seconds                               // also reads a fraction
-	if len(clock) == len(minutes)+len("Z") {
-		layout = minutes
-	}
-	switch len(text) - len(clock) { // the length of the offset without its sign
-	case len("07"):
-		layout += "Z07"
-	case len("0700"):
-		layout += "Z0700"
-	default: // "Z" and "07:00"; a text without an offset does not fit either
-		layout += "Z07:00"
-	}
-	parsed, err := time.Parse(layout, text)
-	_, east := parsed.Zone()
-	// Package time reads an offset of 24 hours, and then refuses to write it. Its own error would repeat the text.
-	if err != nil || max(east, -east) >= int(24*time.Hour/time.Second) {
+	parsed, err := time.Parse(time.RFC3339, day+"T"+minutes+seconds+offset)
+	if err != nil { // the error of package time would repeat the text
 		return time.Time{}, errNotInstant
 	}
 	return parsed, nil
@@ -170,8 +163,8 @@ func parseInstant(text string) (time.Time, error) {
 // does not document its time zone, so the caller supplies one.
 type CompactTime string
 
-// In returns the instant at which clocks in loc showed the time. Anything but 14 digits that form a
-// date and a time is an error.
+// In returns the instant at which clocks in loc showed the time. A text that is not 14 digits of a date and a time is
+// an error.
 func (c CompactTime) In(loc *time.Location) (time.Time, error) {
 	t, err := time.ParseInLocation("20060102150405", string(c), loc)
 	if err != nil || len(c) != 14 {
@@ -181,8 +174,8 @@ func (c CompactTime) In(loc *time.Location) (time.Time, error) {
 }
 
 // FormatExpDate returns a card's expiration date in the wire form MMYY. The year is given in full (2030) or by its
-// last two digits (30). A month or year that cannot be written so gives a text that fails the local
-// check of every request: FormatExpDate(13, 2030) is "1330".
+// last two digits (30). For any other month or year it returns a text that fails the local check of every
+// request: FormatExpDate(13, 2030) returns "1330".
 func FormatExpDate(month, year int) string {
 	if year >= 2000 && year <= 2099 {
 		year -= 2000

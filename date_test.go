@@ -13,6 +13,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
+// TestDate checks that every form of a day that services send is read, and that a Date converts to and from a time.
 func TestDate(t *testing.T) {
 	t.Parallel()
 	day := payvault.Date{2026, time.February, 28}
@@ -48,13 +49,18 @@ func TestDate(t *testing.T) {
 	assert.Equal(t, time.Date(2026, 2, 28, 0, 0, 0, 0, berlin), day.In(berlin))
 	saoPaulo, err := time.LoadLocation("America/Sao_Paulo")
 	require.NoError(t, err)
-	first := time.Date(2018, 11, 4, 1, 0, 0, 0, saoPaulo) // of the day, when midnight was left out
+	first := time.Date(2018, 11, 4, 1, 0, 0, 0, saoPaulo) // the first time of that day, which had no midnight
 	assert.Equal(t, first, payvault.Date{2018, 11, 4}.In(saoPaulo))
+	amman, err := time.LoadLocation("Asia/Amman")
+	require.NoError(t, err)
+	midnight := time.Date(2021, 10, 28, 21, 0, 0, 0, time.UTC) // the first of the two midnights in Amman
+	assert.True(t, midnight.Equal(payvault.Date{2021, 10, 29}.In(amman)))
 	late := time.Date(2026, 2, 28, 23, 59, 0, 0, time.FixedZone("", -3600))
 	assert.Equal(t, day, payvault.DateOf(late), "the day in the location of the time")
 	assert.Equal(t, payvault.Date{2026, 3, 1}, payvault.DateOf(late.UTC()))
 }
 
+// TestDate_refusesWhatIsNoDay checks that days that do not exist, and all other forms, are neither read nor written.
 func TestDate_refusesWhatIsNoDay(t *testing.T) {
 	t.Parallel()
 	assertUnreadable[payvault.Date](t, `"2026-02-29"`, `"2026-13-01"`, `"2026-00-01"`, `"2026-01-00"`, `"2026-1"`,
@@ -75,6 +81,7 @@ func TestDate_refusesWhatIsNoDay(t *testing.T) {
 	assert.True(t, payvault.Date{2000, 2, 29}.Valid())
 }
 
+// TestTimestamp checks that every form of a time that services send is read and written in RFC 3339.
 func TestTimestamp(t *testing.T) {
 	t.Parallel()
 	for want, texts := range map[string][]string{
@@ -85,7 +92,7 @@ func TestTimestamp(t *testing.T) {
 		"2026-01-15T14:30:42+07:00": { // the offset is kept
 			`"2026-01-15T14:30:42+07:00"`, `"2026-01-15T14:30:42+0700"`, `"2026-01-15T14:30:42+07"`,
 			`"2026-01-15T14:30:42.000+0700"`, `"2026-01-15 14:30:42+07:00"`, `"2026-01-15 14:30:42 +07:00"`,
-			`"2026-01-15T14:30:42\u002b07:00"`, `"2026\u002D01-15T14:30:42\u002B0700"`, // as .NET escapes it
+			`"2026-01-15T14:30:42\u002b07:00"`, `"2026\u002D01-15T14:30:42\u002B0700"`, // as .NET escapes a plus and a hyphen
 		},
 		"2026-01-15T14:30:42-05:30":           {`"2026-01-15T14:30:42-05:30"`, `"2026-01-15T14:30:42-0530"`},
 		"2026-01-15T14:30:42.5Z":              {`"2026-01-15T14:30:42.5Z"`, `"2026-01-15T14:30:42,5Z"`},
@@ -99,7 +106,7 @@ func TestTimestamp(t *testing.T) {
 		},
 	} {
 		for _, text := range texts {
-			got := payvault.Timestamp{Time: time.Unix(1, 0)} // which is replaced, by null too
+			got := payvault.Timestamp{Time: time.Unix(1, 0)} // Unmarshal must replace it, for null too
 			require.NoError(t, json.Unmarshal([]byte(text), &got), text)
 			assert.Equal(t, want, got.Format(time.RFC3339Nano), text)
 			written, err := json.Marshal(got)
@@ -109,6 +116,7 @@ func TestTimestamp(t *testing.T) {
 	}
 }
 
+// TestTimestamp_refusesGarbage checks that times without an offset, and all other forms, are neither read nor written.
 func TestTimestamp_refusesGarbage(t *testing.T) {
 	t.Parallel()
 	assertUnreadable[payvault.Timestamp](t, `"2026-01-15"`, `"2026-01-15T14:30:42"`, `"2026-01-15T25:00:00Z"`,
@@ -120,11 +128,13 @@ func TestTimestamp_refusesGarbage(t *testing.T) {
 		`"2026-01-15T24:00:00Z"`, `"2026-01-15T23:59:60Z"`, `"2026-01-15 14:30:42 +0000 UTC"`, `"2026-01-15T24:00:01Z"`,
 		`"2026-01-15T14:30:61Z"`, `"9999-12-31T24:00:00Z"`,
 		`"2026-01-15T14:30:42+7:0"`, `"2026-01-15T14:30:42+24:00"`, `"2026-01-15T14:30:42-24:00"`,
-		`"00010101"`, `"0001-1-1"`, `"0001-01-01x"`, `"0000-00-00 at noon"`)
+		`"00010101"`, `"0001-1-1"`, `"0001-01-01x"`, `"0000-00-00 at noon"`,
+		`"2026-01-15T9:04:05Z"`, `"2026-01-1 0:04:05Z"`, `"2026-01-15T 9:04:05Z"`)
 	_, err := json.Marshal(payvault.Timestamp{Time: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)})
 	assert.Error(t, err)
 }
 
+// TestCompactTime checks that 14 digits are read as a time in a given location, and that nothing else is.
 func TestCompactTime(t *testing.T) {
 	t.Parallel()
 	zone := time.FixedZone("", -5*3600)
@@ -141,6 +151,7 @@ func TestCompactTime(t *testing.T) {
 	}
 }
 
+// TestExpDate checks the form MMYY that FormatExpDate returns, and that a request with any other form is refused.
 func TestExpDate(t *testing.T) {
 	t.Parallel()
 	for date, want := range map[[2]int]string{

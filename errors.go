@@ -44,9 +44,9 @@ var (
 	ErrValidation = errors.New("validation failed")
 	// ErrUnavailable is an HTTP status of 500 or above.
 	ErrUnavailable = errors.New("unavailable")
-	// ErrMalformedResponse is an answer that is not of the documented shape. It is a redirect, is not JSON, is cut off,
-	// has no code or lacks a documented ID, or has a value that cannot be read. Or it has a code and an rcode, and only
-	// one of them says success. The pages of a list that contradict each other match too.
+	// ErrMalformedResponse is an answer with a status below 400 that is not of the documented shape. It is a redirect, is
+	// not JSON, is cut off, has no code or lacks a documented ID, or has a value that cannot be read. Or it has a code and
+	// an rcode, and only one of them says success. The pages of a list that contradict each other match too.
 	ErrMalformedResponse = errors.New("malformed response")
 	// ErrResponseTooLarge is an answer with a status below 400 and a larger body than [WithMaxResponseBytes] allows. With
 	// a higher status the error is that of the status, and does not match: the status says enough without the body.
@@ -94,21 +94,33 @@ func (d Delivery) String() string {
 	return "unknown"
 }
 
-// Error is the type of every error of a call and of [NewClient]. Its text is one line with the operation, the status,
-// the code, the message and what is wrong with fields. No value of the request is put into it, be it of the body, the
-// query, a header or the path. But if a body cannot be written, it names the place, where names of plain letters may be
-// yours, and the reason, which may be an error of your own MarshalJSON. Texts of the service are cleared of the secrets
-// of the request, of the API keys, of the IDs in the path and of the values of the query; the service may repeat other
-// things, see docs/secrets.md. The raw answer is available through [WithResponse].
+// Error is the error of every call, of every batch and of [NewClient]. An iterator over records or pages may wrap it,
+// so get it with errors.AsType[*payvault.Error]. The raw answer is available through [WithResponse].
+//
+// # Text
+//
+// The text is one line with the operation, the status, the code, the message and what is wrong with fields. It does not
+// show:
+//
+//   - values of the request. If a body cannot be written, the text names the place and the reason. A name in the place
+//     may be yours, and the reason may be an error of your own MarshalJSON.
+//   - secrets and header values of the request, API keys, IDs of the path and values of the query, where the service
+//     repeats them. The values of merchant_id, count, page, order_on and order_by stay. The service may repeat other
+//     things, see docs/secrets.md.
+//   - more than 20 fields, or a text or data of more than 64 KiB. The raw answer has them.
+//
+// # Fields
 //
 // After a failed local check, Fields has what is wrong, by wire path such as billing_cards[1].exp_date. An argument or
-// option without a wire path goes by its Go name. After an answer, Fields has what the service says of fields, by name.
-// The service documents that for code 2. For any other code, Fields is set if data holds nothing but lists of texts by
-// name. The text of the error shows the first 20 fields. Texts and data of more than 64 KiB are left to the raw answer.
+// option without a wire path goes by its Go name.
 //
-// You may make an Error yourself, in a fake. [ErrOutcomeUnknown] and [SafeToRetry] then go by the class that
-// [Operations] has for its Op, or by [ReplayNever] if the class depends on the request. Its Delivery is DeliveryUnknown
-// unless you set it.
+// After an answer, Fields has what the service says of fields, by name. The service documents that for code 2. For any
+// other code, Fields is set if data holds nothing but lists of texts by name.
+//
+// # In a fake
+//
+// You may make an Error yourself. [ErrOutcomeUnknown] and [SafeToRetry] then go by the class that [Operations] has for
+// its Op, or by [ReplayNever] if the class depends on the request. Its Delivery is DeliveryUnknown unless you set it.
 type Error struct {
 	Op         Operation           // the operation, such as "customers.create"
 	StatusCode int                 // HTTP status; 0 if no response arrived
@@ -117,14 +129,14 @@ type Error struct {
 	Detail     string              // data.message of the service, or data that is a text or a list of texts
 	Fields     map[string][]string // messages by field, see above
 	Delivery   Delivery            // whether the request reached the service
-	Attempts   int                 // how often it was tried; 0 if a local check failed or the context had ended before
+	Attempts   int                 // how often it was tried; 0 if nothing was tried, or if a journal has the batch
 	// RetryAfter is the wait that the service asked for, 24 h at most, or 0. For a request that was not sent because of
 	// the rate limit, it is how long the request would have to wait.
 	RetryAfter time.Duration
 
 	replay Replay // the class of the call; "" for the class of Op
-	// final makes SafeToRetry false. These set it: a failed local check; a status 3xx; an answer that is too large, or
-	// that is complete and malformed; and a batch that a walk with a journal has left out.
+	// final makes SafeToRetry false. These set it: a failed local check; a status 3xx; an answer that is too large, has
+	// too many values or a value that cannot be read; and a batch that a walk with a journal has left out.
 	final bool
 	cause error // see Unwrap
 }
@@ -227,7 +239,8 @@ func (e *Error) Format(f fmt.State, verb rune) {
 	_, _ = io.WriteString(f, text)
 }
 
-// LogValue logs the fields of e.
+// LogValue logs the operation, the status, the code, the message, the delivery, the number of attempts and the text of
+// [Error.Error], which has the rest.
 func (e *Error) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("operation", string(e.Op)), slog.Int("status", e.StatusCode), slog.String("code", oneLine(e.Code)),
@@ -289,8 +302,9 @@ func (e *Error) isLocal() bool {
 	return errors.Is(e.cause, ErrInvalidRequest) || errors.Is(e.cause, ErrMerchantNotSupported)
 }
 
-// decided reports whether the service decided the last attempt, by a code or by a status from 400 to 499. Status 408
-// with an unknown delivery proves nothing: servers end idle connections with it, so it may be older than the request.
+// decided reports whether the answer to the last attempt has a decision of the service: a code that refuses, or a
+// status from 400 to 499. An exception is status 408 with an unknown delivery: servers end idle connections with it, so
+// it may be older than the request.
 func (e *Error) decided() bool {
 	provesNothing := e.StatusCode == http.StatusRequestTimeout && e.Delivery == DeliveryUnknown
 	return e.rejected() || e.StatusCode/100 == 4 && !provesNothing
@@ -317,11 +331,11 @@ func SafeToRetry(err error) bool {
 	case DeliveryUnknown:
 	}
 	isHarmless := e.replayClass() == ReplaySame || e.replayClass() == ReplayRead
-	return isHarmless && (isTurnedAway || !e.decided()) // any other refusal would come again
+	mayPass := isTurnedAway || !e.decided() // any other refusal would come again
+	return isHarmless && mayPass
 }
 
 var errPanic = errors.New("panic")
 
-// panicError returns the error that observers get for a call that panics: code of the caller, such as a key source, has
-// panicked in it.
+// panicError returns the error that observers get for a call in which code of the caller panics, such as a key source.
 func panicError(op Operation) error { return &Error{Op: op, cause: errPanic} }

@@ -31,20 +31,22 @@ func (e *shownError) Error() string { return e.shown.Error() }
 // Unwrap returns the end of the context.
 func (e *shownError) Unwrap() error { return e.end }
 
-// disown takes an error of the caller's own code, such as a RoundTripper, a key source or a file. It returns an error
-// with the same text that matches no error of another call and no sentinel of this package. Such code may return the
-// error of another call: errgroup, for example, makes the error of one call the cause of the context of all others. If
-// there is nothing to hide, disown returns the error itself.
+// disown takes an error of the caller's own code, such as a RoundTripper, a key source or a file. Such code may return
+// the error of another call: errgroup, for example, makes the error of one call the cause of the context of all others,
+// and a RoundTripper may return the cause of its context.
+//
+// If err matches an error of a call or a sentinel of this package, disown returns an error with the same text that
+// matches the end of a context at most. Otherwise it returns err itself.
 func disown(err error) error {
 	if err == nil {
 		return nil
 	}
-	_, isOfCall := errors.AsType[*Error](err)
+	_, mustHide := errors.AsType[*Error](err)
 	for _, sentinel := range sentinels() {
-		isOfCall = isOfCall || errors.Is(err, sentinel)
+		mustHide = mustHide || errors.Is(err, sentinel)
 	}
 	switch {
-	case !isOfCall:
+	case !mustHide:
 		return err
 	case isOutsideCalls(err, context.DeadlineExceeded):
 		return &shownError{err, context.DeadlineExceeded}
@@ -67,10 +69,12 @@ func isOutsideCalls(err, target error) bool {
 	return errors.Is(err, target)
 }
 
-// safeCause gets the error of a failed request and returns the cause that the caller sees. That is one of the errors
-// named here, or a hiddenError, which shows nothing. So no URL, and no bytes of the request or the answer, can be in
-// it. If the context has ended, safeCause returns the end of the context and does not look at err, because net/http
-// returns the cause of the context as its own error.
+// safeCause gets the error of a failed request and returns the cause that the caller sees. If the context has ended,
+// that is the end of the context, because net/http returns the cause of a context as its own error. Otherwise it is one
+// of the errors that are named here, or a hiddenError, which shows nothing.
+//
+// So no URL of the request, and no bytes of the request or the answer, are shown. The caller's own errors are shown as
+// they are: the cause of the context, and the errors of the key source and of the file.
 func safeCause(ctx context.Context, err error) error {
 	if end, cause := ctx.Err(), context.Cause(ctx); end != nil {
 		if cause == end { //nolint:errorlint // a cause that wraps the end says more
@@ -102,8 +106,8 @@ func safeCause(ctx context.Context, err error) error {
 	}
 }
 
-// systemError returns the first error in err whose text can hold only addresses, names of hosts and errors of the
-// system; nil if there is none.
+// systemError returns the first error in err that shows only addresses, names of hosts and of certificates, and errors
+// of the system. It returns nil if there is none.
 func systemError(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op
@@ -114,10 +118,11 @@ func systemError(err error) error {
 	if untrusted := trust.Failure(err); untrusted != nil {
 		return untrusted
 	}
-	for _, known := range []error{context.DeadlineExceeded, context.Canceled} {
-		if errors.Is(err, known) {
-			return known
-		}
+	if errors.Is(err, context.DeadlineExceeded) { // not of the caller's context: safeCause has looked at that
+		return fmt.Errorf("an attempt took too long: %w", context.DeadlineExceeded)
+	}
+	if errors.Is(err, context.Canceled) {
+		return context.Canceled
 	}
 	for _, end := range []error{io.ErrUnexpectedEOF, io.EOF} {
 		if errors.Is(err, end) {

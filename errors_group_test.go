@@ -21,8 +21,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// inGroup runs a call beside a sibling, as errgroup.WithContext does: the error of the sibling cancels the context of
-// both, and is its cause. The sibling runs once the call waits for its answer.
+// inGroup runs call and sibling as errgroup.WithContext does: the sibling's error becomes the cause of their canceled
+// context. The sibling runs when call waits for its answer.
 func inGroup(t *testing.T, call func(ctx context.Context) error, sibling func() error) error {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -36,8 +36,7 @@ func inGroup(t *testing.T, call func(ctx context.Context) error, sibling func() 
 	return <-failed
 }
 
-// silent is a client of a service that receives each request and never answers, except a 429 for the creation of
-// payees.
+// silent returns a client of a service that never answers, except that it answers the creation of a payee with 429.
 func silent(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	t.Helper()
 	pool := service.Pipe(t, func(w http.ResponseWriter, r *http.Request) {
@@ -46,7 +45,7 @@ func silent(t *testing.T, opts ...payvault.Option) *payvault.Client {
 			service.Say(w, http.StatusTooManyRequests, "")
 			return
 		}
-		_, _ = io.Copy(io.Discard, r.Body) // or the server does not notice that the client leaves
+		_, _ = io.Copy(io.Discard, r.Body) // until it is read, the server does not notice that the client leaves
 		<-r.Context().Done()
 	})
 	client, err := payvault.NewClient("http://127.0.0.1:1", service.APIKey,
@@ -55,7 +54,7 @@ func silent(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	return client
 }
 
-// besideEach runs a test for each sibling, in a bubble of its own.
+// besideEach runs test once for each sibling, in a synctest bubble.
 func besideEach(t *testing.T, name string, test func(t *testing.T, client *payvault.Client, sibling func() error)) {
 	t.Helper()
 	for _, sibling := range []string{"a failed local check", "a 429"} {
@@ -75,7 +74,7 @@ func besideEach(t *testing.T, name string, test func(t *testing.T, client *payva
 	}
 }
 
-// siblings fail in ways that mean something else for a call beside them: nothing was sent, or it was turned away.
+// siblings returns two calls that fail before they are performed: one is not sent, and one is answered with 429.
 func siblings(t *testing.T, client *payvault.Client) map[string]func() error {
 	t.Helper()
 	return map[string]func() error{
@@ -84,7 +83,7 @@ func siblings(t *testing.T, client *payvault.Client) map[string]func() error {
 			assert.ErrorIs(t, err, payvault.ErrInvalidRequest)
 			return err
 		},
-		"a 429": func() error { // that cannot be waited out
+		"a 429": func() error { // it asks for more time than the context has
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
 			_, err := client.Payees.Create(ctx, &payvault.PayeeCreateRequest{Name: "Acme"})
@@ -94,7 +93,7 @@ func siblings(t *testing.T, client *payvault.Client) map[string]func() error {
 	}
 }
 
-// assertOwn checks that an error says what became of its own call, whatever canceled the context.
+// assertOwn checks that an error has the Delivery of its own call, whatever canceled the context.
 func assertOwn(t *testing.T, err error, want payvault.Error) {
 	t.Helper()
 	unknown := want.Delivery == payvault.DeliveryUnknown
@@ -111,7 +110,8 @@ func assertOwn(t *testing.T, err error, want payvault.Error) {
 	assert.NotContains(t, []string{"invalid_request", "rate_limited"}, class)
 }
 
-// TestError_causeIsTheErrorOfASibling: a call that was sent is of unknown outcome, whatever its siblings failed with.
+// TestError_causeIsTheErrorOfASibling checks that a call that was sent has an unknown outcome, whatever canceled its
+// context.
 func TestError_causeIsTheErrorOfASibling(t *testing.T) {
 	t.Parallel()
 	calls := map[payvault.Operation]func(context.Context, *payvault.Client) error{
@@ -132,8 +132,8 @@ func TestError_causeIsTheErrorOfASibling(t *testing.T) {
 	}
 }
 
-// TestError_causeIsTheErrorOfASiblingOfSubmitAll: batches that were sent are of unknown outcome. The others were not
-// sent.
+// TestError_causeIsTheErrorOfASiblingOfSubmitAll checks that batches that were sent have an unknown outcome, and that
+// the other batches are reported as not sent.
 func TestError_causeIsTheErrorOfASiblingOfSubmitAll(t *testing.T) {
 	t.Parallel()
 	const inFlight = 4
@@ -160,15 +160,15 @@ func TestError_causeIsTheErrorOfASiblingOfSubmitAll(t *testing.T) {
 	})
 }
 
-// like is an error that takes itself for a sentinel.
+// like is an error whose Is method matches a sentinel.
 type like struct{ sentinel error }
 
 func (like) Error() string { return "like another" }
 
 func (l like) Is(target error) bool { return target == l.sentinel }
 
-// TestError_ofAnotherCall: an error of another call that comes through the caller's own code says nothing about this
-// call. Its sentinels, its cause and itself are not found, whatever wraps it.
+// TestError_ofAnotherCall checks an error of another call that the caller's code returns to this call, for example from
+// a RoundTripper. This call's error must match neither that error nor its sentinels nor its cause.
 func TestError_ofAnotherCall(t *testing.T) {
 	t.Parallel()
 	dns := &net.OpError{Op: "write", Err: &net.DNSError{Err: "no such host"}}
@@ -215,7 +215,8 @@ func TestError_ofAnotherCall(t *testing.T) {
 	}
 }
 
-// waysOf are the ways on which the caller's own code gives an error to a call.
+// waysOf returns calls into which the caller's code brings err: by a RoundTripper, a body, a key source, a file or a
+// context.
 func waysOf(t *testing.T, err error) map[string]func() error {
 	t.Helper()
 	send := func(opt payvault.Option) func() error {
@@ -251,7 +252,7 @@ func waysOf(t *testing.T, err error) map[string]func() error {
 	}
 }
 
-// checkedOnce is a document that can be read until the check is over. The check ends with reading the last byte.
+// checkedOnce is a file that fails once its last byte was read, so that only the check before the upload succeeds.
 type checkedOnce struct {
 	*strings.Reader
 
@@ -267,7 +268,7 @@ func (f *checkedOnce) ReadAt(p []byte, off int64) (int, error) {
 	return f.Reader.ReadAt(p, off)
 }
 
-// causeJournal is a journal whose error is the cause of the context, as that of a database driver may be.
+// causeJournal is a journal that returns the cause of the context, as a database driver may do.
 type causeJournal struct{}
 
 func (causeJournal) Begin(ctx context.Context, _ string, _ int) (payvault.BatchState, error) {
@@ -276,7 +277,8 @@ func (causeJournal) Begin(ctx context.Context, _ string, _ int) (payvault.BatchS
 
 func (causeJournal) End(context.Context, string, int, payvault.BatchOutcome) error { return nil }
 
-// TestError_causeIsTheErrorOfASiblingOfAJob: the same with a journal, where requests in flight go on to their end.
+// TestError_causeIsTheErrorOfASiblingOfAJob checks that batches in flight have an unknown outcome and that the other
+// batches are not sent, in a walk with a journal. It does not cancel requests in flight.
 func TestError_causeIsTheErrorOfASiblingOfAJob(t *testing.T) {
 	t.Parallel()
 	besideEach(t, "a job", func(t *testing.T, client *payvault.Client, sibling func() error) {

@@ -30,6 +30,7 @@ import (
 	"example.com/payvault/internal/transport"
 )
 
+// TestError_text checks the text of errors for each kind of answer. It is the same for every verb of fmt.
 func TestError_text(t *testing.T) {
 	t.Parallel()
 	const malformed, unknown = "malformed response: ", " (outcome unknown)"
@@ -52,14 +53,16 @@ func TestError_text(t *testing.T) {
 		},
 		{
 			200, `{"code":7,"message":"no","data":{"41111111":["11111111 bad"]}}`,
-			`200 OK: code 7: no: [REDACTED] bad`, // a number that is spread over a name and its message
+			`200 OK: code 7: no: [REDACTED] bad`, // a card number may be split over a name and its message
 		},
 		{200, `{"code":7,"data":{"order_on":["is unknown"],"x":null}}`, `200 OK: code 7: order_on is unknown`},
-		{200, `{"code":7,"data":{"order_on":["is unknown"],"line":3}}`, `200 OK: code 7`}, // may be a record
+		// this may be a record, so it is not shown
+		{200, `{"code":7,"data":{"order_on":["is unknown"],"line":3}}`, `200 OK: code 7`},
 		{200, `{"code":7,"message":"No","data":"order_on is unknown"}`, `200 OK: code 7: No: order_on is unknown`},
 		{200, `{"code":2,"data":["a is bad","b is\nodd"]}`, `200 OK: code 2: a is bad, b is odd`},
 		{200, `{"code":7,"rmsg":"Bad"}`, `200 OK: code 7: Bad`},
-		{200, `{"code":7,"data":{"payee_id":4,"payee_name":"Jane Doe","payee_email":["a@b"]}}`, `200 OK: code 7`}, // records
+		// these are records, so they are not shown
+		{200, `{"code":7,"data":{"payee_id":4,"payee_name":"Jane Doe","payee_email":["a@b"]}}`, `200 OK: code 7`},
 		{200, `{"code":7,"data":{"tax_id":"12-3456789","note":"two words","list":["a"]}}`, `200 OK: code 7`},
 		{200, `{"code":7,"data":{"message":"Because","name":"Jane Doe"}}`, `200 OK: code 7: Because`},
 		{503, `<html>`, `503 Service Unavailable` + unknown},
@@ -81,7 +84,7 @@ func TestError_text(t *testing.T) {
 	}
 }
 
-// TestError_hostileService: whatever message the service sends, the error text is printable and bounded. Message keeps
+// TestError_hostileService checks that the error text is printable and short, whatever the service sends. Message keeps
 // the original.
 func TestError_hostileService(t *testing.T) {
 	t.Parallel()
@@ -104,6 +107,7 @@ func TestError_hostileService(t *testing.T) {
 	}
 }
 
+// TestError_notSent checks that the error of a call that was not sent says why.
 func TestError_notSent(t *testing.T) {
 	t.Parallel()
 	const unknownAuthority = "x509: certificate signed by unknown authority"
@@ -130,7 +134,8 @@ func TestError_notSent(t *testing.T) {
 		},
 		{service.Nowhere, dialer(errShutdown), "connection failed"},
 		{service.Nowhere, dialer(untrusted), "tls: failed to verify certificate: " + unknownAuthority},
-		{service.Nowhere, dialer(x509.UnknownAuthorityError{}), unknownAuthority}, // of VerifyConnection
+		// unwrapped, as a VerifyConnection returns it
+		{service.Nowhere, dialer(x509.UnknownAuthorityError{}), unknownAuthority},
 		{service.Nowhere, dialer(expired), "x509: certificate has expired or is not yet valid: in May"},
 		{service.Nowhere, keys("", errShutdown), "no API key: the program shuts down"},
 		{service.Nowhere, keys("", errors.New("the vault\nis\u2028sealed")), "no API key: the vault is sealed"},
@@ -150,7 +155,8 @@ func TestError_notSent(t *testing.T) {
 	assert.EqualError(t, err, "payvault: webhooks.add_event: connection failed (outcome unknown)")
 }
 
-// TestError_ofAProxy: what a proxy answers is not shown, since it may repeat the request. Why it cannot be reached is.
+// TestError_ofAProxy checks that an error says why a proxy could not be reached, but does not repeat the proxy's
+// answer.
 func TestError_ofAProxy(t *testing.T) {
 	t.Parallel()
 	proxy := service.Observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
@@ -172,8 +178,8 @@ func TestError_ofAProxy(t *testing.T) {
 	}
 }
 
-// TestError_endOfContextKeepsTheAnswer: the caller ends while the next attempt waits, or while the body of a refusal
-// comes; the answer before it counts, and the end is not concealed.
+// TestError_endOfContextKeepsTheAnswer checks that a received answer counts, even if the context ends before the next
+// attempt or while the body is read. The error has the status of the answer and matches the context's error.
 func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -199,7 +205,7 @@ func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	ended := service.Over(service.RoundTripper(func(*http.Request) (*http.Response, error) {
-		cancel(errShutdown) // while the body is read
+		cancel(errShutdown) // the context ends while the body is read
 		resp := service.Reply(http.StatusNotFound, "")
 		resp.Body = io.NopCloser(iotest.ErrReader(context.Canceled))
 		return resp, nil
@@ -212,33 +218,36 @@ func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 	require.ErrorContains(t, err, errShutdown.Error())
 }
 
+// TestSafeToRetry checks for which errors SafeToRetry returns true: by Delivery, by status, and by operation.
 func TestSafeToRetry(t *testing.T) {
 	t.Parallel()
 	notSent := &payvault.Error{Delivery: payvault.DeliveryNotSent, Attempts: 1}
 	for _, err := range []error{
 		notSent, fmt.Errorf("wrapped: %w", notSent), errors.Join(io.EOF, notSent),
 		&payvault.Error{Delivery: payvault.DeliveryAnswered, StatusCode: 429},
-		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 408}, // of a server that did not get the request
+		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 408}, // the server did not receive the request
 	} {
 		assert.True(t, payvault.SafeToRetry(err), "%#v", err)
 	}
 	for _, err := range []error{
 		nil, io.ErrUnexpectedEOF, context.Canceled, (*payvault.Error)(nil),
-		&payvault.Error{}, &payvault.Error{StatusCode: 503}, // of what is not replayable
+		&payvault.Error{}, &payvault.Error{StatusCode: 503}, // of an unknown operation, which may not be repeated
 		&payvault.Error{Delivery: payvault.DeliveryAnswered, StatusCode: 404},
 		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 408, Delivery: payvault.DeliveryAnswered},
-		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 404}, // after an attempt that was lost
+		// the answer to a repetition: the first attempt was lost
+		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 404},
 		&payvault.Error{Delivery: payvault.DeliveryAnswered, StatusCode: 200, Code: "7"},
 	} {
 		assert.False(t, payvault.SafeToRetry(err), "%T", err)
 	}
 	replayable := []payvault.Replay{payvault.ReplaySame, payvault.ReplayRead}
-	for _, op := range append(payvault.Operations(), payvault.OperationInfo{Op: payvault.OpCall}) { // made by a fake
+	// such errors are made by fakes
+	for _, op := range append(payvault.Operations(), payvault.OperationInfo{Op: payvault.OpCall}) {
 		err := &payvault.Error{Op: op.Op, StatusCode: 502}
 		assert.Equal(t, slices.Contains(replayable, op.Replay), payvault.SafeToRetry(err), op.Op)
 		assert.Equal(t, op.Replay != payvault.ReplayRead, errors.Is(err, payvault.ErrOutcomeUnknown), op.Op)
 	}
-	for _, c := range calls.All() { // turned away after an attempt that may have performed it
+	for _, c := range calls.All() { // the first attempt may have performed it, and the second one was refused
 		_, err := c.Do(t.Context(), service.Client(t, service.Nowhere, inTurn(503, 429)), calls.Documented(), c.Full,
 			payvault.WithReplay(), payvault.WithMaxAttempts(2))
 		assert.Equal(t, 2, service.AsError(t, err).Attempts)
@@ -246,6 +255,7 @@ func TestSafeToRetry(t *testing.T) {
 	}
 }
 
+// TestDelivery_String checks the texts of Delivery, and that its values agree with those of package transport.
 func TestDelivery_String(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, "unknown not sent answered unknown",
@@ -264,7 +274,7 @@ const (
 
 type object = map[string]any
 
-// refusal returns the error of a tokenization that the service refuses with an answer.
+// refusal returns the error of a Tokenize call that the service refuses with this answer.
 func refusal(t *testing.T, req payvault.TokenizeRequest, answer object) *payvault.Error {
 	t.Helper()
 	body, err := json.Marshal(answer)
@@ -274,15 +284,14 @@ func refusal(t *testing.T, req payvault.TokenizeRequest, answer object) *payvaul
 	return service.AsError(t, err)
 }
 
-// TestError_cleared: the card number of another one is cleared wherever the service tells it, and so are secrets of the
-// request. No rendering shows them.
+// TestError_cleared checks that card numbers and the secrets of the request are redacted in every part of an error.
 func TestError_cleared(t *testing.T) {
 	t.Parallel()
 	none := payvault.TokenizeRequest{}
 	for text, want := range map[string]string{
 		"card " + strangerCard + " is known":        "card [REDACTED] is known",
 		"card 5105 1051 0510 5100 is known":         "card [REDACTED] is known",
-		"card %35105&#49;05105105100 is known":      mark, // the whole text, since an escape hides the number
+		"card %35105&#49;05105105100 is known":      mark, // the whole text is redacted, since an escape hides the number
 		"card 12345678901 is too short to be known": "card 12345678901 is too short to be known",
 	} {
 		e := refusal(t, none, object{"rcode": "905", "rmsg": text, "data": object{"message": text}})
@@ -304,7 +313,7 @@ func TestError_cleared(t *testing.T) {
 	assert.Contains(t, e.Error(), ": code 905: 123 456 789 is no phone number", "what is too short for a card stays")
 }
 
-// TestError_clearedNames: no text is lost to a name that is cleared, and the number of a card in a batch stays.
+// TestError_clearedNames checks that field names with card numbers are redacted and that their messages are merged.
 func TestError_clearedNames(t *testing.T) {
 	t.Parallel()
 	n, none := strangerCard, payvault.TokenizeRequest{}
@@ -314,7 +323,8 @@ func TestError_clearedNames(t *testing.T) {
 	assert.Equal(t, service.Fields{mark: {"first", "second"}, "17": {"third"}, "d": {}}, e.Fields)
 }
 
-// TestError_echoOfTheCaller: path, filters, queries and headers are not repeated, but for names of fields.
+// TestError_echoOfTheCaller checks that errors do not repeat paths, filters, queries and headers. Names of fields are
+// kept.
 func TestError_echoOfTheCaller(t *testing.T) {
 	t.Parallel()
 	client := service.Client(t, service.Nowhere, service.Over(service.RoundTripper(
@@ -346,7 +356,8 @@ func TestError_echoOfTheCaller(t *testing.T) {
 	assert.Contains(t, service.AsError(t, err).Message, kept.Encode(), "what names nobody's data stays")
 }
 
-// TestError_codeLikeAnID: a program decides by the code, whatever digits the caller's ID or security code has.
+// TestError_codeLikeAnID checks that the result code is kept, even if it equals an ID or a security code of the
+// request.
 func TestError_codeLikeAnID(t *testing.T) {
 	t.Parallel()
 	tokenized := refusal(t, payvault.TokenizeRequest{CVV2: payvault.NewSecret("117")}, object{"rcode": "117"})
@@ -355,7 +366,7 @@ func TestError_codeLikeAnID(t *testing.T) {
 	assert.Equal(t, "117", service.AsError(t, err).Code)
 }
 
-// TestError_everyKey: the key of an earlier attempt may still be valid.
+// TestError_everyKey checks that the API keys of all attempts are redacted, since an earlier key may still be valid.
 func TestError_everyKey(t *testing.T) {
 	t.Parallel()
 	server := service.Observe(t, func(n int, w http.ResponseWriter, r *http.Request) {
@@ -372,7 +383,7 @@ func TestError_everyKey(t *testing.T) {
 	assert.Equal(t, "[REDACTED] then [REDACTED] then Basic [REDACTED]", service.AsError(t, err).Message)
 }
 
-// TestError_longTexts: what is too long to be a message is not repeated, not in part either, and changes nothing else.
+// TestError_longTexts checks that a message of 64 KiB is left out as a whole, and that the rest of the error is kept.
 func TestError_longTexts(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 64<<10)
@@ -386,7 +397,7 @@ func TestError_longTexts(t *testing.T) {
 	assert.Empty(t, e.Fields)
 }
 
-// TestError_manyFields: as many as a line can hold are in the text.
+// TestError_manyFields checks that the text lists at most 20 fields and counts the others. Fields has all of them.
 func TestError_manyFields(t *testing.T) {
 	t.Parallel()
 	for n, end := range map[int]string{20: "; field_19 is odd", 25: "; field_19 is odd; and 5 more"} {
@@ -400,7 +411,7 @@ func TestError_manyFields(t *testing.T) {
 	}
 }
 
-// TestError_codeLikeZero: a cleared code is no refusal if it was none before.
+// TestError_codeLikeZero checks that a code that equals zero and looks like a card number makes the answer malformed.
 func TestError_codeLikeZero(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{"000000000000", "0e4111111111111111"} {

@@ -21,9 +21,9 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// A card is stored, and the customer who pays with it.
+// A card is stored, and then a customer who pays with it.
 func Example() {
-	srv := payvaulttest.NewServer() // the emulator; against a sandbox give NewClient its URL and your key
+	srv := payvaulttest.NewServer() // the emulator; for the sandbox, pass its URL and your key to NewClient
 	defer srv.Close()
 	ctx := context.Background()
 
@@ -48,20 +48,20 @@ func Example() {
 	// Output: JANE1 4111xxxxxx111111
 }
 
-// emulator starts an emulator of the service, for the examples below, with a client that has the key of its merchant.
+// emulator starts an emulator of the service and returns it with a client that has the key of its merchant.
 func emulator(opts ...payvault.Option) (*payvaulttest.Server, *payvault.Client) {
 	srv := payvaulttest.NewServer()
 	return srv, srv.Client(opts...)
 }
 
-// inject makes requests fail as the fault says.
+// inject makes requests fail in the way that fault describes.
 func inject(srv *payvaulttest.Server, fault payvaulttest.Fault) {
 	if _, err := srv.Inject(fault); err != nil {
 		panic(err)
 	}
 }
 
-// What is left to the caller after a failure is a decision in three.
+// After a failure the caller has three cases to distinguish.
 func Example_afterFailure() {
 	srv, client := emulator()
 	defer srv.Close()
@@ -83,12 +83,12 @@ func Example_afterFailure() {
 	}
 	for _, fault := range []payvaulttest.Fault{
 		{Kind: payvaulttest.RateLimit, RetryAfter: "3600", Times: 1}, // longer than the client waits by itself
-		{Kind: payvaulttest.DropAfterCommit, Times: 1},               // it is canceled, and the answer is lost
+		{Kind: payvaulttest.DropAfterCommit, Times: 1},               // the subscription is canceled, and the answer is lost
 	} {
 		inject(srv, fault)
 		cancel()
 	}
-	cancel() // by somebody who did not look
+	cancel() // the code makes a second call without a look at the subscription
 	fmt.Println("performed:", srv.Commits(payvault.OpSubscriptionsCancel))
 	// Output:
 	// not performed: try again later
@@ -97,8 +97,8 @@ func Example_afterFailure() {
 	// performed: 1
 }
 
-// A refusal with status 429 is waited out, up to RetryPolicy.MaxRetryAfter. Where the service asks for more, the call
-// fails at once and says for how long.
+// The client waits and retries after status 429, up to RetryPolicy.MaxRetryAfter. If the service asks for a longer
+// wait, the call fails at once, and the error has the wait.
 func Example_rateLimit() {
 	srv, client := emulator()
 	defer srv.Close()
@@ -135,7 +135,7 @@ func ExampleClient_ForMerchant() {
 	}
 	fmt.Println(customer.ID, customer.NodeID == srv.Merchant().MerchantID)
 
-	// Invoices cannot be sent for another merchant; nothing leaves the process.
+	// Invoices cannot be sent for another merchant. No request is sent.
 	err = merchant.Invoices.Send(ctx, "17", nil)
 	fmt.Println(errors.Is(err, payvault.ErrMerchantNotSupported))
 	// Output:
@@ -195,7 +195,7 @@ func ExampleCustomersService_All() {
 		srv.Customers.Seed(payvaulttest.Customer{ID: id, FirmName: "Acme"})
 	}
 
-	// Two records per page, two pages in flight; the records come in order.
+	// Each page has two records, and two pages are requested at a time. The records come in order.
 	options := &payvault.ListOptions{OrderOn: "customer_id", OrderBy: payvault.Ascending, Count: 2, Prefetch: 2}
 	for customer, err := range client.Customers.All(context.Background(), options) {
 		if err != nil {
@@ -216,7 +216,8 @@ func ExampleCustomersService_Pages() {
 		srv.Customers.Seed(payvaulttest.Customer{ID: id, FirmName: "Acme"})
 	}
 
-	options := &payvault.ListOptions{OrderOn: "customer_id", Count: 2, Page: 0} // Page is where an earlier run has ended
+	// continue after an earlier run by setting Page
+	options := &payvault.ListOptions{OrderOn: "customer_id", Count: 2, Page: 0}
 	for page, err := range client.Customers.Pages(context.Background(), options) {
 		if err != nil {
 			log.Fatal(err)
@@ -261,7 +262,7 @@ func ExamplePayeesService_Delete() {
 func ExampleApplicationsService_Create() {
 	srv, _ := emulator()
 	defer srv.Close()
-	client := srv.PartnerClient() // merchants are boarded with a partner's key
+	client := srv.PartnerClient() // merchants are boarded with the key of a partner
 
 	request := &payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 42}
 	created, err := client.Applications.Create(context.Background(), request)
@@ -415,7 +416,7 @@ func ExampleAccountUpdaterService_Submit() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(accepted.RequestID != "") // events of a webhook tell when it is completed
+	fmt.Println(accepted.RequestID != "") // a webhook reports when it is completed
 	// Output: true
 }
 
@@ -435,7 +436,7 @@ func ExampleAccountUpdaterService_SubmitAll() {
 	// 2 200 250 accepted <nil>
 }
 
-// memory is a journal for this example only: one that is to survive a crash writes to disk before it returns, as
+// memory is a journal for this example only. A journal that must survive a crash writes to disk before it returns, as
 // sqlpayvault does.
 type memory struct{ known sync.Map }
 
@@ -456,9 +457,9 @@ func (m *memory) End(_ context.Context, _ string, batch int, outcome payvault.Ba
 	return nil
 }
 
-// With a journal a later run goes on where an earlier one ended, even by a crash. Here the file of cards breaks off in
-// the first run, and one answer is lost; the next run, with the mended file, sends no batch twice. In a program the
-// journal is that of sqlpayvault.Open(ctx, "cards.journal"), which is on disk.
+// With a journal, a later run continues where an earlier one stopped or crashed. In this example the file of cards
+// breaks off in the first run, and one answer is lost. The next run has the repaired file and sends no batch twice. A
+// program uses the journal of sqlpayvault.Open(ctx, "cards.journal"), which is on disk.
 func ExampleAccountUpdaterService_SubmitAll_journal() {
 	srv, client := emulator()
 	defer srv.Close()
@@ -472,7 +473,7 @@ func ExampleAccountUpdaterService_SubmitAll_journal() {
 			rows := csv.NewReader(file)
 			for row, err := rows.Read(); err != io.EOF; row, err = rows.Read() {
 				if err != nil {
-					end(err) // else what has come would be taken for all cards
+					end(err) // without it, SubmitAll would take the file for complete
 					return
 				}
 				if !yield(payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(row[0]), ExpDate: row[1]}) {
@@ -484,9 +485,9 @@ func ExampleAccountUpdaterService_SubmitAll_journal() {
 			switch batch.Status {
 			case payvault.BatchAccepted:
 				accepted++
-			case payvault.BatchUnknown: // somebody has to look it up; no run sends it again
+			case payvault.BatchUnknown: // look it up by hand: no run sends it again
 				unknown++
-			default: // it is refused, or not sent and left to the next run
+			default: // refused, or not sent and left to the next run
 				failed = batch.Err
 			}
 		}
@@ -503,8 +504,8 @@ func ExampleAccountUpdaterService_SubmitAll_journal() {
 	// submissions: 3
 }
 
-// One card makes the service refuse a batch of 100, and the other 99 are sent again. The interface does not show how a
-// refusal names a card: data[i] is the form of the emulator.
+// The service refuses a batch of 100 cards because of one card, and the other 99 are sent again. The service does not
+// document how a refusal names a card. The emulator names it data[i].
 func ExampleAccountUpdaterBatch_Position() {
 	srv, client := emulator()
 	defer srv.Close()
@@ -529,10 +530,10 @@ func ExampleAccountUpdaterBatch_Position() {
 				good[batch.Position(i)-batch.Start] = payvault.AccountUpdaterCard{}
 			}
 		}
-		// Check also drops the cards of batch.Invalid.
+		// Check also removes the cards of batch.Invalid.
 		good = slices.DeleteFunc(good, func(c payvault.AccountUpdaterCard) bool { return c.Check() != nil })
 		if len(good)+len(batch.Invalid) == batch.End-batch.Start {
-			log.Fatal(batch.Err) // it names no card
+			log.Fatal(batch.Err) // the refusal names no card
 		}
 		_, err := client.AccountUpdater.Submit(ctx, good)
 		fmt.Println("sent again:", len(good), err)
@@ -571,9 +572,9 @@ func ExampleNotificationHandler() {
 
 func ExampleWithLogger() {
 	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
-		Level: slog.LevelDebug, // for the records of attempts and of calls that succeed
+		Level: slog.LevelDebug, // attempts, and calls that succeed, are logged at this level
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey || a.Key == "duration" { // they differ each time
+			if a.Key == slog.TimeKey || a.Key == "duration" { // these differ from run to run
 				return slog.Attr{}
 			}
 			return a
@@ -599,7 +600,7 @@ func ExampleOpenFile() {
 	}
 	defer func() { _ = evidence.Close() }() // the client never closes it
 
-	// The file is streamed on each attempt, and so is one that is made in memory.
+	// The client streams the file on each attempt. FileFromBytes does the same with content in memory.
 	fmt.Println(evidence)
 	fmt.Println(payvault.FileFromBytes("letter.pdf", []byte("%PDF-1.7 ...")))
 	// Output:
@@ -612,8 +613,8 @@ func ExampleWithReplay() {
 	defer srv.Close()
 	invoice := srv.Invoices.Seed(payvaulttest.Invoice{})
 
-	// The first answer is a 503. Sending an invoice is not repeated by itself, since it could go out twice; here
-	// the caller says that this does not matter.
+	// The first answer is a 503. The client does not repeat the sending of an invoice by itself, since the invoice could
+	// go out twice. WithReplay says that the caller accepts this.
 	inject(srv, payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 503, Times: 1})
 	var answer payvault.Response
 	options := []payvault.CallOption{payvault.WithReplay(), payvault.WithResponse(&answer)}
@@ -645,7 +646,8 @@ func ExampleError() {
 func ExampleClient_Call() {
 	srv, client := emulator()
 	defer srv.Close()
-	// An operation by method and path, for those that the interface does not show. Logs and errors say its name.
+	// Call sends a request by method and path, for operations that this package has no method for. Logs and errors use its
+	// name.
 	var out struct{ TotalRecords int }
 	request := payvault.Request{
 		Name: "customers.count", Method: "GET", Path: []string{"platform", "vault", "customer"}, Replay: true,
@@ -655,8 +657,8 @@ func ExampleClient_Call() {
 	// Output: 0 <nil>
 }
 
-// A request that waits in a queue takes its wire form along, and is kept as card data has to be. What is logged has
-// none.
+// MarshalWire writes a request with its secrets, for example to keep it in a queue. Protect this form like card data.
+// json.Marshal masks the secrets.
 func ExampleMarshalWire() {
 	request := &payvault.TokenizeRequest{MerchantID: 212345, CardNumber: payvault.NewSecret("4111111111111111")}
 	logged, err := json.Marshal(request)

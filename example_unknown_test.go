@@ -10,7 +10,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// The examples of docs/unknown.md. In each of them the service performs an operation, and the answer is lost.
+// These are the examples of docs/unknown.md. In each of them the service performs an operation, and its answer is lost.
 
 // loseAnswer starts an emulator that performs the next request and loses its answer.
 func loseAnswer() (*payvaulttest.Server, *payvault.Client) {
@@ -19,7 +19,7 @@ func loseAnswer() (*payvaulttest.Server, *payvault.Client) {
 	return srv, client
 }
 
-// matches names the sentinels for these cases that the error matches.
+// matches lists those sentinels of these examples that the error matches.
 func matches(err error) string {
 	var names []string
 	for _, sentinel := range []error{
@@ -32,7 +32,7 @@ func matches(err error) string {
 	return strings.Join(names, ", ")
 }
 
-// WithReplay repeats the request by itself. The card is then stored twice, under two IDs.
+// WithReplay makes the client repeat the request. The card is then stored twice, under two IDs.
 func ExampleTokensService_Tokenize_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()
@@ -42,7 +42,7 @@ func ExampleTokensService_Tokenize_unknown() {
 	// Output: <nil> stored: 2
 }
 
-// The list of customers shows whether the one with the ID of your own was stored.
+// The list of customers shows whether the customer was stored, because the caller chose its ID.
 func ExampleCustomersService_Create_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()
@@ -90,8 +90,7 @@ func ExamplePayeesService_Create_unknown() {
 	// <nil> stored: 2
 }
 
-// The repetition by WithReplay meets no payee. Its refusal does not say who deleted it, so the outcome stays
-// unknown.
+// The repetition by WithReplay finds no payee. Its refusal does not say who deleted it, so the outcome stays unknown.
 func ExamplePayeesService_Delete_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()
@@ -115,7 +114,7 @@ func ExampleApplicationsService_Create_unknown() {
 	// <nil> created: 2
 }
 
-// The emulator takes one answer to a dispute. The second call is refused, and its error alone does not say why.
+// The emulator accepts one answer to a dispute. The second call is refused, and its error alone does not say why.
 func ExampleDisputesService_Respond_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()

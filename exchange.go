@@ -84,7 +84,7 @@ func (e *outcome) tell(ctx context.Context, observers observers, info CallInfo, 
 	if response != nil {
 		*response = Response{e.result.Status, e.result.Header, e.result.Body, e.result.Attempts, took, e.unread}
 	}
-	observers.end(ctx, info, callResult(e.result, into, took, e.unread, e.err))
+	observers.end(ctx, info, callResult(info.Op, e.result, into, took, e.unread, e.err))
 }
 
 // outgoing is a request that passed all checks.

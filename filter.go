@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/google/go-querystring/query"
 )
 
 // Condition is the middle part of a filter. The service documents [ConditionBetweenDates] only. Any other that it knows
@@ -86,17 +84,6 @@ func (f Filter) wire() string {
 	return f.Field + "," + string(f.Condition) + "," + strings.Join(f.Values, ",")
 }
 
-// filters is written as one query parameter each.
-type filters []Filter
-
-// EncodeValues implements [query.Encoder].
-func (fs filters) EncodeValues(key string, v *url.Values) error {
-	for _, f := range fs {
-		v.Add(key, f.wire())
-	}
-	return nil
-}
-
 // ListOptions selects, sorts and pages a list. Empty fields are not sent. Then the defaults of the service apply, which
 // it does not document. Page is always sent. Only a single page with nil options sends nothing but the merchant of
 // [Client.ForMerchant]. JSON, XML and YAML leave out the values of filters.
@@ -134,32 +121,34 @@ func (o ListOptions) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, o.Lo
 // maxPage is the highest page number that a call may ask for. It leaves a walk room to add 2 to it.
 const maxPage = math.MaxInt - 2
 
-// listQuery is the wire form of ListOptions.
-type listQuery struct {
-	OrderOn    string     `url:"order_on,omitempty"`
-	OrderBy    Order      `url:"order_by,omitempty"`
-	Filters    filters    `url:"filter"`
-	Count      int        `url:"count,omitempty"`
-	Page       *int       `url:"page,omitempty"`
-	MerchantID MerchantID `url:"merchant_id,omitempty"`
-}
-
 // content adds what is wrong with the options to p, and returns the query. The options may be nil.
 func (o *ListOptions) content(c *caller, p *problems) content {
-	var q listQuery
+	query := url.Values{}
+	set := func(name, value string) {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	var merchant MerchantID
 	if o != nil {
-		q = listQuery{o.OrderOn, o.OrderBy, o.Filters, o.Count, &o.Page, o.MerchantID}
+		merchant = o.MerchantID
+		set("order_on", o.OrderOn)
+		set("order_by", string(o.OrderBy))
+		if o.Count != 0 {
+			set("count", strconv.Itoa(o.Count))
+		}
+		set("page", strconv.Itoa(o.Page))
 		for i, f := range o.Filters {
 			f.check("filter["+strconv.Itoa(i)+"]", p)
+			query.Add("filter", f.wire())
 		}
 		o.check(p)
 	}
-	c.actFor(&q.MerchantID, p)
-	values, err := query.Values(q)
-	if err != nil {
-		p.add("query", err.Error())
+	c.actFor(&merchant, p)
+	if merchant != 0 {
+		set("merchant_id", strconv.FormatInt(int64(merchant), 10))
 	}
-	return content{query: values}
+	return content{query: query}
 }
 
 // check adds a problem for each option that the service cannot have, except for the filters.

@@ -61,13 +61,14 @@ type BatchOutcome struct {
 // BatchStatus is what became of a batch.
 type BatchStatus string
 
-// The statuses of batches. All but BatchNotSent are final: later runs do not send the batch.
+// The statuses of batches. All but BatchNotSent are final: later runs do not send the batch again.
 const (
 	BatchAccepted BatchStatus = "accepted" // the service has it
 	BatchRefused  BatchStatus = "refused"  // the service has decided against it
-	BatchUnknown  BatchStatus = "unknown"  // it was sent, and no usable answer came
+	BatchUnknown  BatchStatus = "unknown"  // it may have been sent, and no usable answer came
 	// BatchNotSent is a batch that was not performed: it was not sent, or turned away with status 401, 403 or 429, or
-	// answered with another status from 400 to 499 and a body without a code, as a proxy does. Two such answers may come
-	// from the service, so they are BatchRefused: status 408, and an answer whose body is empty or cut off.
+	// answered with another status from 400 to 499 and a body without a code, as a proxy does. An answer whose body is
+	// empty or cut off may come from the service, so it is BatchRefused. So is status 408, or BatchUnknown if it came on a
+	// connection that was used before.
 	BatchNotSent BatchStatus = "not sent"
 )

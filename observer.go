@@ -9,14 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"example.com/payvault/internal/answer"
 	"example.com/payvault/internal/transport"
 	"example.com/payvault/internal/trust"
 )
 
-// Observer is told about every call, for traces and metrics; see [WithObserver]. Each page of an iterator and each
-// batch of [AccountUpdaterService.SubmitAll] is a call. Functions that are nil are left out. The others run in the
-// goroutine of the call, which waits for them. Concurrent calls call them concurrently.
+// Observer is told about every call, for traces and metrics; see [WithObserver]. Each page of an iterator is a call,
+// and so is each batch of [AccountUpdaterService.SubmitAll] that is sent. A page or batch whose wait for the rate limit
+// fails is no call, and a call with a nil context is not observed. Functions that are nil are left out. The others run
+// in the goroutine of the call, which waits for them. Concurrent calls call them concurrently.
 type Observer struct {
 	// Start is called before anything is checked or sent. It returns the context for the HTTP requests of the call, and
 	// for Attempt and End. That context has to be derived from ctx.
@@ -170,7 +170,9 @@ func (os observers) end(ctx context.Context, call CallInfo, result CallResult) {
 
 // callResult makes the result for End: from what the transport knows, from the codes of the answer, and from the error
 // that the call returns.
-func callResult(r transport.Result, into reply, duration time.Duration, unread []string, err error) CallResult {
+func callResult(
+	op Operation, r transport.Result, into reply, duration time.Duration, unread []string, err error,
+) CallResult {
 	result := CallResult{
 		StatusCode: r.Status, Attempts: r.Attempts, Delivery: Delivery(r.Delivery), Duration: duration, Unread: unread,
 		Err: err,
@@ -179,10 +181,9 @@ func callResult(r transport.Result, into reply, duration time.Duration, unread [
 		result.Code, result.Delivery = oneLine(e.Code), e.Delivery
 		return result
 	}
-	if codes := into.result(); err == nil && codes.RCode != "" && codes.Code == "" {
-		result.Code = answer.RCodeSuccess
-	} else if err == nil {
-		result.Code = oneLine(string(codes.Code))
+	if err == nil {
+		code, _, _ := into.result().Deciding(decider(op))
+		result.Code = string(code)
 	}
 	return result
 }

@@ -23,7 +23,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// diary keeps what an observer is told, for calls that are made one after the other.
+// diary records the values that an observer receives. It serves calls that are made one after the other.
 type diary struct {
 	calls          []payvault.CallInfo
 	attempts, ends []payvault.CallResult
@@ -31,7 +31,7 @@ type diary struct {
 
 type diaryKey struct{}
 
-// option also marks the context of a call.
+// option returns the observer. It also puts a value into the context of each call.
 func (d *diary) option() payvault.Option {
 	return payvault.WithObserver(payvault.Observer{
 		Start: func(ctx context.Context, call payvault.CallInfo) context.Context {
@@ -45,7 +45,8 @@ func (d *diary) option() payvault.Option {
 	})
 }
 
-// TestObserver_callInfo: the path of an operation that is not typed is the caller's, and may hold IDs.
+// TestObserver_callInfo checks the CallInfo of every operation. For Client.Call it has no path, since the caller's path
+// may contain IDs.
 func TestObserver_callInfo(t *testing.T) {
 	t.Parallel()
 	for base, want := range map[string]string{
@@ -64,7 +65,8 @@ func TestObserver_callInfo(t *testing.T) {
 	}
 }
 
-// TestObserver_panic: a call ends also when the caller's own code panics in it.
+// TestObserver_panic checks that End is called and the call is logged, even if the caller's code panics during the
+// call.
 func TestObserver_panic(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][3]string{
@@ -86,7 +88,7 @@ func TestObserver_panic(t *testing.T) {
 	}
 }
 
-// TestObserver_results: the errors are those that the caller gets.
+// TestObserver_results checks the results that observers receive. Their errors are those that the caller gets.
 func TestObserver_results(t *testing.T) {
 	t.Parallel()
 	var d diary
@@ -113,7 +115,8 @@ func TestObserver_results(t *testing.T) {
 	}, all)
 }
 
-// TestObserver_context: transports, key sources and log handlers see the span of the call, before the call ends.
+// TestObserver_context checks that transports, key sources and log handlers get the context that Start returned, before
+// End is called.
 func TestObserver_context(t *testing.T) {
 	t.Parallel()
 	var d diary
@@ -132,6 +135,7 @@ func TestObserver_context(t *testing.T) {
 	assert.Equal(t, slices.Repeat([]string{"of the call 0"}, 4), seen, "key source, transport, and two records")
 }
 
+// TestObserver_severalInOrder checks that several observers are called in the order of their options.
 func TestObserver_severalInOrder(t *testing.T) {
 	t.Parallel()
 	var order []string
@@ -150,7 +154,7 @@ func TestObserver_severalInOrder(t *testing.T) {
 	assert.Equal(t, []string{"start 1", "start 2", "attempt 1", "attempt 2", "end 1", "end 2"}, order)
 }
 
-// TestObserver_hiddenURL: net/http wraps each failure in a *url.Error, and a transport may put more into it.
+// TestObserver_hiddenURL checks that errors hide the URL that net/http, or a transport, puts into a *url.Error.
 func TestObserver_hiddenURL(t *testing.T) {
 	t.Parallel()
 	var d diary
@@ -170,6 +174,7 @@ func TestObserver_hiddenURL(t *testing.T) {
 	assert.Empty(t, canary.Find(fmt.Sprintf("%+v %#v", d.attempts[0], d.calls[0]), canary.Forms(canary.Secret)))
 }
 
+// TestCallResult_ErrorClass checks the class of each kind of error.
 func TestCallResult_ErrorClass(t *testing.T) {
 	t.Parallel()
 	noKey := addEvent(t, service.Client(t, service.Nowhere, payvault.WithKeySource(
@@ -191,7 +196,8 @@ func TestCallResult_ErrorClass(t *testing.T) {
 		{"invalid_request", payvault.CallResult{Err: fmt.Errorf("x: %w", payvault.ErrInvalidRequest)}},
 		{"merchant_not_supported", payvault.CallResult{Err: addEvent(t, service.Client(t, service.Nowhere).ForMerchant(1))}},
 		{"outcome_unknown", payvault.CallResult{StatusCode: 409, Err: &payvault.Error{
-			Op: payvault.OpInvoicesSend, StatusCode: 409, Code: "7", // of the last attempt, after one that was lost
+			// an earlier attempt was lost, so this status does not decide
+			Op: payvault.OpInvoicesSend, StatusCode: 409, Code: "7",
 		}}},
 		{"outcome_unknown", payvault.CallResult{StatusCode: 503, Err: write(503)}},
 		{"rate_limited", payvault.CallResult{StatusCode: 429, Err: &payvault.Error{
@@ -213,7 +219,7 @@ func TestCallResult_ErrorClass(t *testing.T) {
 	}
 }
 
-// TestErrorClass_ofCalls: an unknown outcome and a refusal for the rate are not taken for a rejection.
+// TestErrorClass_ofCalls checks that an unknown outcome and a 429 are not reported as a rejection.
 func TestErrorClass_ofCalls(t *testing.T) {
 	t.Parallel()
 	const lost = 0
@@ -248,7 +254,7 @@ func TestErrorClass_ofCalls(t *testing.T) {
 	}
 }
 
-// notes is a handler that keeps records from a level on as lines.
+// notes is a log handler that keeps the records of a level and above as lines.
 type notes struct {
 	slog.Handler
 
@@ -268,7 +274,7 @@ func (n *notes) Handle(ctx context.Context, r slog.Record) error {
 		switch {
 		case a.Key == "duration" && a.Value.Duration() > 0:
 			line += " took"
-		case a.Key == "error": // whose text is that of the error
+		case a.Key == "error": // the text of the error is tested elsewhere
 			line += " error"
 		default:
 			line += " " + a.Value.String()
@@ -279,13 +285,14 @@ func (n *notes) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
+// TestLogger checks the records of attempts and calls, and their levels.
 func TestLogger(t *testing.T) {
 	t.Parallel()
 	read, write := named(t, "applications.validate"), named(t, "webhooks.add_event")
 	refused := func(c *payvault.Client, _ ...payvault.CallOption) (any, error) {
 		return nil, c.Payees.Delete(t.Context(), 0)
 	}
-	for _, test := range []struct { // a line has operation, status, code, attempts and delivery
+	for _, test := range []struct { // each line has operation, status, code, attempts and delivery
 		statuses []int
 		call     call
 		want     []string

@@ -31,17 +31,11 @@ type pageReply[T any] struct {
 	tidy   func(record *T) (place string, needed bool)
 }
 
-// read decodes the answer and returns the places of values that it left out, as reply.read does.
-func (r *pageReply[T]) read(body []byte, lenient bool) ([]string, error) {
-	return readInto(r, body, lenient)
-}
-
-// missing returns the place of the first value that the answer lacks, and true; or "" and false if it lacks none. It
-// also tidies each record.
+// complete also tidies each record, which returns the name of a value that the record lacks.
 //
 // Data is required. Null, or another value that stands for none, means that the page has no records. It counts as
 // missing data only if the totals of the service claim records for this page.
-func (r *pageReply[T]) missing() (place string, needed bool) {
+func (r *pageReply[T]) complete() (missing string, needed bool) {
 	claimsRecords := r.TotalRecords > 0 && (r.number == 0 || r.number < r.TotalPages)
 	isNull := r.Data == nil
 	isAbsent := !isNull && *r.Data == nil

@@ -47,11 +47,15 @@ func (l list[T]) pages(ctx context.Context, o *ListOptions, opts []CallOption) i
 	}
 	opts = slices.Clone(opts)
 	return func(yield func(*Page[T], error) bool) {
+		if ctx == nil { // the call refuses it
+			yield(l.page(ctx, &start, opts))
+			return
+		}
 		w := &pageWalk[T]{list: l, options: start, opts: opts, response: newCallOptions(opts).response, yield: yield}
 		if changed := w.run(ctx); changed {
-			// A record may have moved between two pages. Go on after the last page that was yielded. With Prefetch 1 a page
-			// is asked for when the page before it has come. So added records make the walk miss none, and this run never
-			// returns true.
+			// A record may have moved between two pages. Go on after the last page that was yielded, with Prefetch 1. Then
+			// run asks for a page only after the page before it has come, so that added records make the walk miss none. This
+			// second run returns false, because mayLackRecords is always false with Prefetch 1.
 			w.options.Page, w.options.Prefetch = w.previous.Number+1, 1
 			w.run(ctx)
 		}
@@ -59,7 +63,7 @@ func (l list[T]) pages(ctx context.Context, o *ListOptions, opts []CallOption) i
 }
 
 // pageWalk is one walk over the pages of a list. It runs in the goroutine of the caller's loop. Only fetch also runs in
-// others: of the walk it changes nothing but failed.
+// other goroutines. So fetch changes nothing of the walk but failed.
 type pageWalk[T any] struct {
 	list     list[T]
 	options  ListOptions // Page is the first page of a run
@@ -68,10 +72,12 @@ type pageWalk[T any] struct {
 	yield    func(*Page[T], error) bool
 
 	ahead     *window.Window[fetched[T]]
-	next, end int         // the pages from next to end-1 may be asked for now
-	failed    atomic.Bool // a page that was asked for has failed, so no further page is asked for
+	next, end int // the pages from next to end-1 may be asked for now
+	// failed is set when a page has failed. Then no further page is asked for. The window holds the failed page, so that
+	// get comes to its error.
+	failed atomic.Bool
 
-	previous *Page[T] // the last page that take has counted, with records of its own; nil before the first one
+	previous *Page[T] // a copy of the last page that count has counted; nil before the first one
 	records  int      // of all pages up to previous, also of those before the first page of the walk
 	total    int      // the latest number of all records that the service claims; 0 if it claims none
 }
@@ -87,7 +93,7 @@ type fetched[T any] struct {
 // It returns false when the walk has ended: after the last page, after an error, or because the caller has left the
 // loop. It returns true if the list has changed and the next page may lack records. That page is not yielded.
 func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
-	ctx, cancel := cancelable(ctx)
+	ctx, cancel := context.WithCancel(ctx)
 	w.next, w.end = w.options.Page, w.options.Page+1 // the first page is asked for alone: it tells how many there are
 	w.failed.Store(false)
 	w.ahead = window.New[fetched[T]](w.options.Prefetch)
@@ -102,12 +108,13 @@ func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 			*w.response = f.raw
 		}
 		if f.err == nil {
-			f.err = w.take(f.page)
+			f.err = w.checkProgress(f.page)
 		}
 		if f.err != nil {
 			w.yield(nil, f.err)
 			return false
 		}
+		w.count(f.page)
 		isLast := w.isLast(f.page)
 		if !isLast {
 			w.end = f.page.fetchEnd()
@@ -159,33 +166,36 @@ func (w *pageWalk[T]) fetch(ctx context.Context, number int) (f fetched[T]) {
 
 // mayLackRecords reports whether p was fetched ahead and its totals are not those of the page before it. Suppose that
 // the service answers page 2, then gets a new record, and then answers page 1. The record that has moved from page 1 to
-// page 2 is in neither answer.
+// page 2 is in neither answer. With Prefetch 1 that cannot be, because the pages are asked for one after another.
 func (w *pageWalk[T]) mayLackRecords(p *Page[T]) bool {
 	isAhead := w.options.Prefetch > 1 && w.previous != nil
 	return isAhead && (p.TotalRecords != w.previous.TotalRecords || p.TotalPages != w.previous.TotalPages)
 }
 
-// take counts the records of a page, before it is yielded, and keeps a copy of the page as previous. It returns an
-// error if the walk would never end: if the page repeats the one before it, or if there are too many pages.
-func (w *pageWalk[T]) take(p *Page[T]) error {
-	copied := *p
-	copied.Items = withoutSlices(p.Items)
-	repeats := w.previous != nil && copied.repeats(w.previous)
+// checkProgress returns an error if the walk would never end: if p repeats the page before it, or if there are too many
+// pages.
+func (w *pageWalk[T]) checkProgress(p *Page[T]) error {
+	switch {
+	case w.previous != nil && p.repeats(w.previous):
+		return walkError(w.list.op, fmt.Sprintf("page %d repeats the one before it", p.Number))
+	case p.Number >= pageLimit: // page numbers begin at 0
+		return walkError(w.list.op, fmt.Sprintf("there are more than %d pages", pageLimit))
+	}
+	return nil
+}
+
+// count counts the records of a page before the page is yielded, and keeps a copy of the page as previous.
+func (w *pageWalk[T]) count(p *Page[T]) {
 	if w.previous == nil {
 		w.records = w.recordsBefore(p)
 	}
-	w.previous = &copied
 	w.records += len(p.Items)
 	if p.TotalRecords > 0 {
 		w.total = p.TotalRecords
 	}
-	switch {
-	case repeats:
-		return walkError(w.list.op, fmt.Sprintf("page %d repeats the one before it", p.Number))
-	case p.Number >= pageLimit && !w.isLast(p):
-		return walkError(w.list.op, fmt.Sprintf("there are more than %d pages", pageLimit))
-	}
-	return nil
+	copied := *p
+	copied.Items = withoutSlices(p.Items)
+	w.previous = &copied
 }
 
 // recordsBefore returns how many records the pages before the first page of the walk have. All of those pages are full,
@@ -200,17 +210,17 @@ func (w *pageWalk[T]) recordsBefore(first *Page[T]) int {
 }
 
 // isLast reports whether the walk ends with p: p is empty, or all pages and all records that the service claims have
-// come. The number of pages alone is not enough, since some services round it down. take has to count p before.
+// come. The number of pages alone is not enough, since some services round it down. Call count with p before.
 func (w *pageWalk[T]) isLast(p *Page[T]) bool {
 	return len(p.Items) == 0 || p.TotalPages > 0 && p.Number+1 >= p.TotalPages && w.records >= w.total
 }
 
 // repeats reports whether p has the records of the previous page, because the service ignores the page number. The same
 // records also come twice if exactly one page of records was added in between. That is no repeat: TotalRecords has
-// grown by the length of the page.
+// grown by the length of the page. previous is a copy without slices, as pageWalk.previous is.
 func (p *Page[T]) repeats(previous *Page[T]) bool {
 	added := p.TotalRecords - previous.TotalRecords
-	return len(p.Items) > 0 && added != len(p.Items) && reflect.DeepEqual(p.Items, previous.Items)
+	return len(p.Items) > 0 && added != len(p.Items) && reflect.DeepEqual(withoutSlices(p.Items), previous.Items)
 }
 
 // fetchEnd returns the new pageWalk.end when p has come and is not the last page. The walk may ask for the page after p
@@ -223,8 +233,8 @@ func (p *Page[T]) fetchEnd() int {
 	return max(p.TotalPages, p.Number+2)
 }
 
-// withoutSlices returns a copy of the records with nil for each slice in them. The caller gets the same slices and may
-// change them. The other fields, which include the IDs, are enough to compare records.
+// withoutSlices returns a copy of the records with nil in each field that is a slice. The caller gets the same slices
+// and may change them. The other fields, which include the IDs, are enough to compare records.
 func withoutSlices[T any](records []T) []T {
 	copies := slices.Clone(records)
 	for i := range copies {
@@ -238,24 +248,16 @@ func withoutSlices[T any](records []T) []T {
 	return copies
 }
 
-// cancelable is context.WithCancel, except that it returns a nil context as it is. The first call then refuses it.
-func cancelable(ctx context.Context) (context.Context, context.CancelFunc) {
-	if ctx == nil {
-		return nil, func() {}
-	}
-	return context.WithCancel(ctx)
-}
-
 // walkError returns the error of a list whose pages contradict each other. It is safe to retry, because the next walk
-// may end well: a service that claims no TotalRecords repeats a page also when one page of records was just added.
+// may end well: if a service claims no TotalRecords, a page also repeats when one page of records was just added.
 func walkError(op Operation, text string) error {
 	return &Error{
 		Op: op, Attempts: 1, Delivery: DeliveryUnknown, cause: fmt.Errorf("%w: %s", ErrMalformedResponse, text),
 	}
 }
 
-// onPage adds the number of the page to an error. It returns the error of a local check as it is: that counts for all
-// pages.
+// onPage adds the number of the page to an error of the service or of the network. It returns any other error as it is,
+// such as that of a local check, which counts for all pages.
 func onPage(page int, err error) error {
 	if e, ok := errors.AsType[*Error](err); !ok || e.isLocal() {
 		return err

@@ -12,6 +12,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
+// TestPairs checks that pairs keep their order, duplicates and exact values when they are written and read.
 func TestPairs(t *testing.T) {
 	t.Parallel()
 	pairs := payvault.Pairs{
@@ -48,6 +49,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
+// TestPairs_refusesOtherShapes checks that only a JSON array of objects with one member is read.
 func TestPairs_refusesOtherShapes(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{

@@ -20,9 +20,6 @@ import (
 func (c *caller) callInTurn(
 	ctx context.Context, op Operation, opts []CallOption, call func(opts []CallOption) error,
 ) error {
-	if ctx == nil { // the call refuses it
-		return call(opts)
-	}
 	for {
 		optsInTurn, err := c.waitInWalk(ctx, op, opts)
 		if err != nil {

@@ -95,10 +95,10 @@ func (s Secret) Reveal() string { // is inlined, so that the text takes no memor
 // IsZero reports whether there is no text.
 func (s Secret) IsZero() bool { return s.masked == nil }
 
-// hasMark reports whether the mark of a redacted secret is in a text.
+// hasMark reports whether a text contains [REDACTED].
 func hasMark(text string) bool { return strings.Contains(text, redacted) }
 
-// Format writes the mark under every verb.
+// Format writes [REDACTED] under every verb that calls it: fmt writes the type for %T, and refuses %p.
 func (s Secret) Format(f fmt.State, verb rune) {
 	text, _ := s.MarshalText()
 	if verb == 'q' || f.Flag('#') {
@@ -107,7 +107,7 @@ func (s Secret) Format(f fmt.State, verb rune) {
 	_, _ = f.Write(text)
 }
 
-// MarshalText returns the mark, also for JSON.
+// MarshalText returns [REDACTED], or nothing without a text. It is used for JSON, too.
 func (s Secret) MarshalText() ([]byte, error) {
 	if s.IsZero() {
 		return nil, nil
@@ -115,17 +115,17 @@ func (s Secret) MarshalText() ([]byte, error) {
 	return []byte(redacted), nil
 }
 
-// MarshalBinary returns the mark, for gob and CBOR.
+// MarshalBinary returns what MarshalText returns, for gob and CBOR.
 func (s Secret) MarshalBinary() ([]byte, error) { return s.MarshalText() }
 
-// UnmarshalBinary reads the text. The mark is an error.
+// UnmarshalBinary reads the text. It fails if the text contains [REDACTED].
 func (s *Secret) UnmarshalBinary(text []byte) error { return s.UnmarshalText(text) }
 
 // MarshalBSON fails: BSON looks for no other method, and would store nothing.
 func (s Secret) MarshalBSON() ([]byte, error) { return nil, errNoBSON }
 
-// UnmarshalJSON reads a string or the digits of a number. A value that stands for none, such as null, is no text. The
-// mark is an error.
+// UnmarshalJSON reads a string or the digits of a number. A value that stands for none, such as null, is no text. It
+// fails if the text contains [REDACTED].
 func (s *Secret) UnmarshalJSON(b []byte) error {
 	raw := jsontext.Value(b)
 	if kind := raw.Kind(); kind != '"' && kind != '0' && !answer.IsNone(raw) {

@@ -14,6 +14,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
+// TestSecret checks how secrets compare, that they are read from JSON, and that they are printed and written as
+// [REDACTED].
 func TestSecret(t *testing.T) {
 	t.Parallel()
 	const number = "4111111111111111"
@@ -53,10 +55,10 @@ func TestSecret(t *testing.T) {
 	assert.Equal(t, `["","","[REDACTED]"]`, string(text))
 }
 
-// TestSecret_oneKnown: whoever knows one of the texts in a dump learns nothing of the others, nor of the rest of it.
+// TestSecret_oneKnown checks that a reader of a memory dump who knows one secret cannot compute another one.
 func TestSecret_oneKnown(t *testing.T) {
 	t.Parallel()
-	hidden := func(text string) string { // what a dumper finds
+	hidden := func(text string) string { // what a dumper that uses reflection finds
 		return reflect.ValueOf(payvault.NewSecret(text)).Field(0).Elem().FieldByName("text").String()
 	}
 	stream := func(text string) string {

@@ -11,8 +11,8 @@ import (
 // SubmitAllOptions sets how [AccountUpdaterService.SubmitAll] works through its cards.
 type SubmitAllOptions struct {
 	// Concurrency is how many requests are in flight; 4 if it is not positive, and 10,000 at most. If a request takes 5
-	// ms, 4 requests send 60,000 cards a second, and 32 send eight times as many. The client's own pool keeps connections
-	// for 128 requests.
+	// ms, 4 requests send up to 80,000 cards a second, and 32 send up to eight times as many. The client's own pool keeps
+	// connections for 128 requests.
 	Concurrency int
 	// Journal lets a later run go on where this one ends, even if the process is killed. Without one every walk sends all
 	// cards.
@@ -68,8 +68,8 @@ const (
 //   - the journal fails, or knows another number of cards in a batch,
 //   - a batch gets status 401 or 403, or another status from 400 to 499 without a code of the service (except 408): all
 //     other batches would get it too,
-//   - a batch gets status 429, and the wait that it asks for is longer than RetryPolicy.MaxBulkRetryAfter (15 minutes)
-//     or than ctx lasts,
+//   - a batch gets status 429, and the service asks for a longer wait than RetryPolicy.MaxBulkRetryAfter (15 minutes).
+//     It also stops if ctx ends before the wait does, unless RetryPolicy.IgnoreOverload is set,
 //   - a batch gets status 429, and RetryPolicy.MaxAttempts or [WithMaxAttempts] is 1, so that the walk does not wait
 //     (with RetryPolicy.IgnoreOverload the walk goes on),
 //   - 10 batches in a row, or 2 × Concurrency if that is more, are of unknown outcome: the service seems to be gone,
@@ -77,7 +77,8 @@ const (
 //
 // Then it sends nothing more and yields the rest of the stream as not sent. Requests in flight go on to their end,
 // within the time of one attempt, and are not repeated. Without a Journal they are cut off when ctx ends, which leaves
-// their outcome unknown. If no batch has the reason of the stop, a last batch without cards has it. With a Journal an
+// their outcome unknown. If the last batch does not have the reason of the stop, one more batch has it, which has no
+// cards. With a Journal an
 // earlier run may have sent the batches that this run did not send. So [SafeToRetry] is false for their errors: run the
 // job again.
 //

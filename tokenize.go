@@ -77,11 +77,7 @@ type tokenizeReply struct {
 	EchoFields string `json:"echo_fields"`
 }
 
-func (r *tokenizeReply) read(body []byte, lenient bool) ([]string, error) {
-	return readInto(r, body, lenient)
-}
-
-func (r *tokenizeReply) missing() (string, bool) {
+func (r *tokenizeReply) complete() (missing string, needed bool) {
 	if r.CardID == "" {
 		return "/card_id", !r.updates
 	}

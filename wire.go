@@ -24,12 +24,13 @@ import (
 // What it returns is card data in clear: encrypt it, keep it out of logs, and delete it when it is sent. Mind that the
 // card industry permits nobody to keep security codes and track data once a payment is authorized.
 //
-// Apart from secrets it writes what [encoding/json.Marshal] writes, with <, > and & as they are. A [Secret] in a field
-// of type any is read back as a string. The file of a [DisputeRespondRequest] is not in its JSON.
+// Apart from secrets it writes what [encoding/json.Marshal] writes, but <, >, &, U+2028 and U+2029 as they are. A
+// [Secret] in a field of type any is read back as a string. The file of a [DisputeRespondRequest] is not in its JSON.
 //
-// What cannot be sent is an error that matches [ErrInvalidRequest]. That includes text that is not UTF-8, and any text
-// with [REDACTED] in it. A MarshalJSON method of your own writes [REDACTED] for each secret in its type. Such a type
-// needs the method MarshalJSONTo of JSON v2 instead, which gets the options that write the texts of secrets.
+// A value that cannot be sent is an error that matches [ErrInvalidRequest]. Such a value has a text that is not UTF-8,
+// a text with [REDACTED] in it, or an object with a name twice. A MarshalJSON method of your own writes [REDACTED] for
+// each secret in its type. Such a type needs the method MarshalJSONTo of JSON v2 instead, which gets the options that
+// write the texts of secrets.
 func MarshalWire(v any) ([]byte, error) {
 	var p problems
 	wire := marshal(v, &p)
@@ -66,6 +67,15 @@ type byKeys interface {
 	byKey(names []string) []string
 }
 
+// secretJSON is a secret whose text is JSON. In wireForm it is written as null if it has no text.
+type secretJSON struct{ Secret }
+
+// selfWriter is a type that is not written field by field. Its method writes its JSON to enc, with the options of enc,
+// because these say how the secrets in it are written.
+type selfWriter interface {
+	writeJSON(enc *jsontext.Encoder) error
+}
+
 // There are two forms of JSON. shownForm has [REDACTED] in place of each secret. wireForm is sent and has the secrets.
 // Both follow the rules of encoding/json, which callers know from their own types. The rules of JSON v2 differ: a zero
 // marked omitempty, for example, would be sent.
@@ -75,12 +85,12 @@ var (
 	shownForm = json.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false), jsontext.EscapeForJS(false),
 		json.WithMarshalers(selfWriters))
 	wireForm = json.JoinOptions(shownForm, jsontext.AllowInvalidUTF8(false), jsontext.AllowDuplicateNames(false),
-		jsontext.PreserveRawStrings(false),            // a mark could hide in the escapes of a raw string
+		jsontext.PreserveRawStrings(false),            // [REDACTED] could hide in the escapes of a raw string
 		jsonv1.ReportErrorsWithLegacySemantics(false), // legacy errors name no place
-		withSecrets(writeSecret))
+		withSecrets(writeSecret))                      // in place of the marshalers of shownForm
 
-	// selfWriters writes each selfWriter by its method. It also writes json.Number, which v2 knows from Go 1.27 on. An
-	// option WithMarshalers replaces the one before it, so each of them has selfWriters in it.
+	// selfWriters writes each selfWriter by its method. It also writes json.Number, which v2 knows from Go 1.27 on. It is
+	// in both forms, because an option WithMarshalers replaces the one before it.
 	selfWriters = json.JoinMarshalers(
 		json.MarshalToFunc(func(enc *jsontext.Encoder, v selfWriter) error { return v.writeJSON(enc) }),
 		json.MarshalToFunc(func(enc *jsontext.Encoder, n stdjson.Number) error {
@@ -89,17 +99,8 @@ var (
 	)
 )
 
-// selfWriter is a type that is not written field by field. Its method writes its JSON to enc, with the options of enc,
-// because these say how the secrets in it are written.
-type selfWriter interface {
-	writeJSON(enc *jsontext.Encoder) error
-}
-
 // marshalShown writes v with [REDACTED] for each secret. It is the MarshalJSON of each selfWriter.
 func marshalShown(v selfWriter) ([]byte, error) { return json.Marshal(v, shownForm) }
-
-// secretJSON is a secret whose text is JSON. Without a text it is null.
-type secretJSON struct{ Secret }
 
 // withSecrets returns the option that writes each secret with the given function. isJSON says that the text of the
 // secret is JSON, as in a secretJSON.
@@ -111,11 +112,11 @@ func withSecrets(write func(enc *jsontext.Encoder, s Secret, isJSON bool) error)
 	))
 }
 
-// writeSecret writes the text of a secret. A text with the mark is an error.
+// writeSecret writes the text of a secret. A text with [REDACTED] in it is an error.
 func writeSecret(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 	switch text := s.Reveal(); {
 	case hasMark(text):
-		return errRedacted // first, because WriteValue would say that the mark is not JSON
+		return errRedacted // first, because WriteValue would say that the text is not JSON
 	case !isJSON:
 		return enc.WriteToken(jsontext.String(text))
 	case text == "":
@@ -125,9 +126,10 @@ func writeSecret(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 	}
 }
 
-// secretsOf returns the texts of all secrets in a request. It encodes the request only to find them, and throws the
-// result away. Each secret is written as a number of its own: two secrets may be names of one map, and a name that
-// comes twice would end the encoding.
+// secretsOf returns the texts of all secrets in a request that can be encoded. It encodes the request only to find
+// them, and throws the result away. Each secret is written as a number of its own: two secrets may be names of one map,
+// and a name that comes twice would end the encoding. Of a secret that holds JSON it returns the JSON, and the text of
+// a JSON string, because the service may repeat either.
 func secretsOf(body any) (texts []string) {
 	_, _ = json.Marshal(body, wireForm, withSecrets(func(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 		texts = append(texts, s.Reveal())
@@ -139,7 +141,7 @@ func secretsOf(body any) (texts []string) {
 	return texts
 }
 
-// placeOfMark returns the place of the first text with the mark of a secret. The caller knows that there is one.
+// placeOfMark returns the place of the first text with [REDACTED] in it. The caller knows that there is one.
 func placeOfMark(wire []byte) jsontext.Pointer {
 	dec := jsontext.NewDecoder(bytes.NewReader(wire))
 	for {
@@ -150,29 +152,41 @@ func placeOfMark(wire []byte) jsontext.Pointer {
 	}
 }
 
-// unwritable returns where and why a value cannot be written. The JSON packages wrap their errors in each other.
-// unwritable keeps the outermost place and the innermost reason. The place is cut before the first name that does not
-// look like that of a field. So it may have a name that the caller chose, if that has plain letters only. The reason
-// may be the text of an error of the caller's own method, such as MarshalJSON. Otherwise it shows no value.
+// unwritable returns where and why a value cannot be written. The JSON packages wrap their errors in each other, and
+// unwritable keeps the outermost place and the innermost reason. If the error is in JSON that a text holds, such as
+// Pairs, the outermost place is that of the text.
+//
+// The place is cut before the first name that does not look like that of a field. So it may have a name that the caller
+// chose, if that has plain letters only. The reason may be the text of an error of the caller's own method, such as
+// MarshalJSON. Otherwise it shows no value.
 func unwritable(err error) (place []string, reason string) {
-	var outermost jsontext.Pointer // if the error is in JSON that a text holds, such as Pairs, the place of that text
+	var outermost jsontext.Pointer
 	for {
-		var pointer jsontext.Pointer
-		if e, ok := errors.AsType[*json.SemanticError](err); ok {
-			pointer, err = e.JSONPointer, e.Err
-			if err == nil {
-				err = fmt.Errorf("%v has no form", e.GoType)
-			}
-		} else if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-			pointer, err = e.JSONPointer, e.Err
-		} else {
+		pointer, wrapped := wrappedBy(err)
+		if wrapped == nil {
 			return answer.PlainNames(outermost), err.Error()
 		}
-		outermost = cmp.Or(outermost, pointer)
+		outermost, err = cmp.Or(outermost, pointer), wrapped
 	}
 }
 
-// index matches the index of an element of a list, in names that are joined by points.
+// wrappedBy returns the place that an error of a JSON package names, and the error that it wraps. It returns nil for an
+// error of another package.
+func wrappedBy(err error) (place jsontext.Pointer, wrapped error) {
+	if e, ok := errors.AsType[*json.SemanticError](err); ok {
+		if e.Err == nil {
+			return e.JSONPointer, fmt.Errorf("%v has no form", e.GoType)
+		}
+		return e.JSONPointer, e.Err
+	}
+	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		return e.JSONPointer, e.Err
+	}
+	return "", nil
+}
+
+// index matches the index of an element of a list, in names that are joined by points. It also matches a name that
+// begins with digits, which no documented field has.
 var index = regexp.MustCompile(`\.(\d+)`)
 
 // wirePath turns the names of a place into a path such as billing_cards[1].exp_date.

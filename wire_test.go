@@ -27,8 +27,8 @@ const (
 	isMark  = "cannot be written as JSON: a redacted secret, whose text is lost"
 )
 
-// TestMarshalWire_everyType: what is written comes back as the same with either package. Without MarshalWire the mark
-// stands for secrets, by gob too; what has the mark is neither read back nor written, at any depth.
+// TestMarshalWire_everyType checks, for each type and both JSON packages, that MarshalWire writes a form that reads
+// back as the same value. All other encoders write [REDACTED], which is refused by readers and by MarshalWire.
 func TestMarshalWire_everyType(t *testing.T) {
 	t.Parallel()
 	for name, typ := range wireTypes() {
@@ -37,9 +37,9 @@ func TestMarshalWire_everyType(t *testing.T) {
 			value := canary.Filled(typ, "plain")
 			switch value := value.(type) {
 			case *payvault.DisputeRespondRequest:
-				value.Evidence = nil // a form part of its own
+				value.Evidence = nil // it is a form part, not JSON
 			case *payvault.Page[payvault.Payee]:
-				value.Number = 0 // known from the request
+				value.Number = 0 // it is taken from the request
 			}
 			wire, err := payvault.MarshalWire(value)
 			require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestMarshalWire_everyType(t *testing.T) {
 	}
 }
 
-// wireTypes are the exported types that are sent or received, by names in JSON or in a form of their own.
+// wireTypes returns the exported types that are sent or received as JSON.
 func wireTypes() map[string]reflect.Type {
 	types := map[string]reflect.Type{"Pairs": reflect.TypeFor[payvault.Pairs]()}
 	for name, typ := range canary.Types() {
@@ -121,7 +121,7 @@ func eachSecret(v reflect.Value, visit func(*payvault.Secret)) {
 	}
 }
 
-// TestMarshalWire_open: secrets in fields of type any are written too, and read back as text.
+// TestMarshalWire_open checks that secrets in fields of type any are written too. They are read back as text.
 func TestMarshalWire_open(t *testing.T) {
 	t.Parallel()
 	secret := payvault.NewSecret("4111")
@@ -158,7 +158,7 @@ func TestMarshalWire_open(t *testing.T) {
 	}
 }
 
-// Types of the caller.
+// These are types that a caller could define.
 type (
 	callerText    struct{ text string }
 	callerPointer struct {
@@ -229,7 +229,7 @@ func callWith(body any) payvault.Request {
 	return payvault.Request{Method: "POST", Path: []string{"x"}, Body: body}
 }
 
-// sent is the body of a call as it arrives.
+// sent returns the request body that the service receives.
 func sent(t *testing.T, body any) string {
 	t.Helper()
 	server := service.Answer(t, 200, `{"code":0}`)
@@ -237,7 +237,7 @@ func sent(t *testing.T, body any) string {
 	return string(server.Seen()[0].Body)
 }
 
-// TestCall_bodies: types of the caller are written as encoding/json writes them.
+// TestCall_bodies checks that types of the caller are written as encoding/json writes them.
 func TestCall_bodies(t *testing.T) {
 	t.Parallel()
 	form := callerForm{
@@ -260,7 +260,7 @@ func TestCall_bodies(t *testing.T) {
 	}
 }
 
-// TestCall_secrets: secrets in bodies of the caller are sent as their texts, and never as the mark.
+// TestCall_secrets checks that secrets in bodies of the caller are sent as their texts, never as [REDACTED].
 func TestCall_secrets(t *testing.T) {
 	t.Parallel()
 	const want = `"4111111111111111"`
@@ -285,10 +285,13 @@ func TestCall_secrets(t *testing.T) {
 	}
 }
 
-// TestUnwritable: what cannot be sent is not, and the error names the place, but nothing that the caller chose.
+// notText is a text that is not UTF-8.
+const notText = "J\xe4ne"
+
+// TestUnwritable checks that an unwritable request is not sent. The error names the place, but repeats no text of the
+// caller.
 func TestUnwritable(t *testing.T) {
 	t.Parallel()
-	const bad = "J\xe4ne"
 	lost := payvault.NewSecret(mark)
 	client := service.Client(t, service.Nowhere, payvault.WithMerchantID(1))
 	type request = payvault.TokenizeRequest
@@ -296,10 +299,10 @@ func TestUnwritable(t *testing.T) {
 		request request
 		want    service.Fields
 	}{
-		{request{CardholderName: bad}, service.Fields{"cardholder_name": {notUTF8}}},
+		{request{CardholderName: notText}, service.Fields{"cardholder_name": {notUTF8}}},
 		{request{CardNumber: payvault.NewSecret("\xff")}, service.Fields{"card_number": {notUTF8}}},
-		{request{EmailAddress: []string{"a", bad}}, service.Fields{"email_address[1]": {notUTF8}}},
-		{request{ReportData: payvault.Pairs{{Value: bad}}}, service.Fields{"report_data": {notUTF8}}},
+		{request{EmailAddress: []string{"a", notText}}, service.Fields{"email_address[1]": {notUTF8}}},
+		{request{ReportData: payvault.Pairs{{Value: notText}}}, service.Fields{"report_data": {notUTF8}}},
 		{request{EchoFields: payvault.Pairs{{Value: lost}}}, service.Fields{"echo_fields": {isMark}}},
 		{request{EchoFields: payvault.Pairs{{Value: []any{mark}}}}, service.Fields{"echo_fields": {isMark}}},
 		{request{CardNumber: payvault.NewSecret("\u00a0" + mark + "\n")}, service.Fields{"card_number": {isMark}}},
@@ -318,10 +321,16 @@ func TestUnwritable(t *testing.T) {
 	cards := []payvault.AccountUpdaterCard{card(), {CardNumber: lost, ExpDate: "1230"}}
 	_, err = client.AccountUpdater.Submit(t.Context(), cards)
 	service.AssertInvalid(t, err, payvault.OpAccountUpdaterSubmit, service.Fields{"data[1].card_number": {isMark}})
-	response := &payvault.DisputeRespondRequest{Type: payvault.DisputeOther, Message: bad}
+	response := &payvault.DisputeRespondRequest{Type: payvault.DisputeOther, Message: notText}
 	err = client.Disputes.Respond(t.Context(), 5002, response)
 	service.AssertInvalid(t, err, payvault.OpDisputesRespond, service.Fields{"message": {notUTF8}})
+}
 
+// TestUnwritable_data checks that unwritable application data, which has fields of any type, is not sent. The error
+// names the place.
+func TestUnwritable_data(t *testing.T) {
+	t.Parallel()
+	client, lost := service.Client(t, service.Nowhere), payvault.NewSecret(mark)
 	more := func(value any) payvault.ApplicationData {
 		return payvault.ApplicationData{Extra: []payvault.ApplicationField{{Key: "a"}, {Key: "more", Value: value}}}
 	}
@@ -330,20 +339,26 @@ func TestUnwritable(t *testing.T) {
 	}
 	raw := []json.RawMessage{[]byte(`{"ssn":"[REDACTED]"}`)}
 	for path, data := range map[string]payvault.ApplicationData{
-		"legal_name": {LegalName: bad}, "tax_id": {TaxID: lost}, "more[1]": more([]any{1, lost}),
+		"legal_name": {LegalName: notText}, "tax_id": {TaxID: lost}, "more[1]": more([]any{1, lost}),
 		"more":                               more(map[string]any{"4111111111111111": lost}),
 		"other":                              {Extra: []payvault.ApplicationField{{Key: "other", Value: mark}}},
 		"quoted":                             {Extra: []payvault.ApplicationField{{Key: "quoted", Value: mark + ", x"}}},
-		"ownership.owners[1].name.last_name": owner(payvault.Owner{Name: payvault.OwnerName{LastName: bad}}),
+		"ownership.owners[1].name.last_name": owner(payvault.Owner{Name: payvault.OwnerName{LastName: notText}}),
 		"ownership.owners[1].ssn":            owner(payvault.Owner{SSN: lost}),
 		"ownership.owners[1].relatedBusinesses[0].ssn": owner(payvault.Owner{RelatedBusinesses: raw}),
 	} {
-		_, err = client.Applications.SaveData(t.Context(), 4004, data)
+		_, err := client.Applications.SaveData(t.Context(), 4004, data)
 		e := service.AsError(t, err)
 		assert.Len(t, e.Fields, 1, path)
 		assert.Len(t, e.Fields[path], 1, "%s: %v", path, err)
 	}
+}
 
+// TestUnwritable_bodies checks that an unwritable body of the caller is refused by Client.Call and MarshalWire. The
+// error names the place.
+func TestUnwritable_bodies(t *testing.T) {
+	t.Parallel()
+	client, lost := service.Client(t, service.Nowhere), payvault.NewSecret(mark)
 	type inner struct {
 		Cards []*payvault.AccountUpdaterCard `json:"cards"`
 		Raw   json.RawMessage                `json:"raw,omitempty"`
@@ -352,20 +367,20 @@ func TestUnwritable(t *testing.T) {
 		Open  any                            `json:"open,omitempty"`
 	}
 	type outer struct{ inner }
-	type embedding struct{ payvault.Secret } // writes the mark
+	type embedding struct{ payvault.Secret } // it would write [REDACTED]
 	boom := errors.New("boom")
 	for _, test := range []struct {
 		body         any
 		path, reason string
 	}{
-		{map[string]string{bad: "a"}, "body", notUTF8},
-		{map[string]string{"4111111111111111": bad}, "body", notUTF8},
+		{map[string]string{notText: "a"}, "body", notUTF8},
+		{map[string]string{"4111111111111111": notText}, "body", notUTF8},
 		{lost, "body", isMark},
 		{[]any{1, &lost}, "[1]", isMark},
 		{&outer{inner{Cards: []*payvault.AccountUpdaterCard{nil, {CardNumber: lost}}}}, "cards[1].card_number", isMark},
 		{outer{inner{Raw: []byte(`{"a":{"card_number":"[REDACTED]"}}`)}}, "raw.a.card_number", isMark},
 		{outer{inner{More: map[string]any{"4111111111111111": []any{lost}}}}, "more", isMark},
-		{outer{inner{Plain: bad}}, "Plain", notUTF8},
+		{outer{inner{Plain: notText}}, "Plain", notUTF8},
 		{outer{inner{Open: []any{outer{inner{Open: lost}}}}}, "open[0].open", isMark},
 		{outer{inner{Open: callerV1{card().CardNumber}}}, "open.card", isMark},
 		{outer{inner{Open: callerMasked{card().CardNumber}}}, "open", isMark},
@@ -386,7 +401,7 @@ func TestUnwritable(t *testing.T) {
 		{outer{inner{Open: make(chan int)}}, "open", "cannot be written as JSON: chan int has no form"},
 		{inner{Open: json.Number("1x")}, "open", "cannot be written as JSON: invalid character 'x' after top-level value"},
 	} {
-		err = client.Call(t.Context(), callWith(test.body), nil)
+		err := client.Call(t.Context(), callWith(test.body), nil)
 		service.AssertInvalid(t, err, payvault.OpCall, service.Fields{test.path: {test.reason}})
 		wire, err := payvault.MarshalWire(test.body)
 		assert.Nil(t, wire)
@@ -395,7 +410,7 @@ func TestUnwritable(t *testing.T) {
 	}
 }
 
-// otherShape is written in another shape than its fields have.
+// otherShape writes JSON of another shape than its fields have.
 type otherShape struct {
 	A    *int           `json:"a"`
 	L    []int          `json:"l"`
@@ -411,7 +426,8 @@ type failing struct{ err error }
 
 func (f failing) MarshalJSON() ([]byte, error) { return nil, f.err }
 
-// TestClearing_secretsOfBodies: wherever a body holds a secret that is sent, the service cannot repeat it.
+// TestClearing_secretsOfBodies checks that every secret of a body is redacted in errors, wherever it stands in the
+// body.
 func TestClearing_secretsOfBodies(t *testing.T) {
 	t.Parallel()
 	type (

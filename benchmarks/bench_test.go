@@ -20,11 +20,11 @@ import (
 	"example.com/payvault"
 )
 
-// All benchmarks end in /impl=, so that "benchstat -col /impl" compares what does the same work. The tests hold both
-// sides to the same requests, results and promises.
+// All benchmarks end in /impl=, so that "benchstat -col /impl" compares those that do the same work. The tests check
+// that both sides send the same requests, return the same results, and keep the same promises.
 
-// BenchmarkCall is one small call: answered out of memory, which leaves the client's own cost, and over the loopback
-// interface, where the process pays for the server too.
+// BenchmarkCall makes one small call. The canned answer comes from memory and shows the client's own cost. With the
+// other networks the process also pays for the server.
 func BenchmarkCall(b *testing.B) {
 	for _, network := range []string{"canned", "http1", "tls"} {
 		for _, m := range everyone() {
@@ -35,14 +35,15 @@ func BenchmarkCall(b *testing.B) {
 					transport = nil
 				}
 				call, ctx := m.make(b, url, transport), b.Context()
-				require.NoError(b, call(ctx)) // connects, and fills what JSON packages remember of types
+				require.NoError(b, call(ctx)) // connects, and fills the type caches of the JSON packages
 				measure(b, func() error { return call(ctx) })
 			})
 		}
 	}
 }
 
-// TestCall compares what is sent: the same request by the rivals, and one of about its size by their peers.
+// TestCall checks that both rivals send the same request, and that the other two clients send one of about the same
+// size.
 func TestCall(t *testing.T) {
 	t.Parallel()
 	for _, network := range []string{"http1", "tls"} {
@@ -58,8 +59,8 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestPromises makes sure that every client sets a deadline, which canned answers want, and looks at the answer, and
-// that both rivals refuse one that is too large or says no.
+// TestPromises checks that every client sets a deadline and looks at the answer, and that both rivals refuse a large
+// answer and a refusal. The canned transport fails without a deadline.
 func TestPromises(t *testing.T) {
 	t.Parallel()
 	for _, m := range everyone() {
@@ -74,8 +75,7 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// BenchmarkPage decodes a page of 100 customers: encoding/json into the types of payvault, and payvault with all
-// that belongs to a call.
+// BenchmarkPage decodes a page of 100 customers: with encoding/json alone, and with a whole call of payvault.
 func BenchmarkPage(b *testing.B) {
 	body := customers(b, 1)
 	b.Run("impl=encodingjson", func(b *testing.B) {
@@ -97,7 +97,7 @@ func BenchmarkPage(b *testing.B) {
 	})
 }
 
-// BenchmarkPages walks over 200 pages of 100 customers. The service takes 20 ms for each.
+// BenchmarkPages walks over 200 pages of 100 customers. The service takes 20 ms for each page.
 func BenchmarkPages(b *testing.B) {
 	const pages = 200
 	for _, inFlight := range []int{8, 32} {
@@ -113,7 +113,7 @@ func BenchmarkPages(b *testing.B) {
 
 const pageSize = 100
 
-// customers is a page of 100 customers, about 150 KB: that of the fixture again and again.
+// customers returns a page of 100 copies of the customer of the fixture, about 150 KB.
 func customers(tb testing.TB, pages int) string {
 	tb.Helper()
 	text, err := os.ReadFile("../testdata/customers/list.response.json")
@@ -126,7 +126,7 @@ func customers(tb testing.TB, pages int) string {
 	return string(text)
 }
 
-// firstOf is the ID of the first customer of a page, which the others do not have.
+// firstOf returns the ID of the first customer of a page.
 func firstOf(page int) string { return "PAGE" + strconv.Itoa(page) }
 
 // pager answers with pages of customers.
@@ -145,7 +145,8 @@ func checkWalk(records iter.Seq2[*payvault.Customer, error], pages int) error {
 	})
 }
 
-// TestWalk compares requests and records. After the first page the service waits until as many as wanted are in flight.
+// TestWalk checks that both rivals send the same requests and return the same records. After the first page the service
+// waits until inFlight requests have arrived.
 func TestWalk(t *testing.T) {
 	t.Parallel()
 	const pages, inFlight = 6, 3
@@ -171,7 +172,7 @@ func TestWalk(t *testing.T) {
 		require.NoError(t, checkWalk(records, pages), m.impl)
 		require.Error(t, checkWalk(records, pages+1), m.impl)
 		for range records {
-			break // and nothing is left behind, or TestMain complains
+			break // the walk must leave no goroutine behind, or TestMain fails
 		}
 	}
 	assert.Len(t, sent[0], pages)
@@ -179,7 +180,7 @@ func TestWalk(t *testing.T) {
 	assert.Equal(t, got[0], got[1])
 }
 
-// BenchmarkSubmitAll sends 50,000 cards in 500 requests. The service takes 20 ms for each.
+// BenchmarkSubmitAll sends 50,000 cards in 500 requests. The service takes 20 ms for each request.
 func BenchmarkSubmitAll(b *testing.B) {
 	const requests, inFlight = 500, 32
 	for _, m := range rivals() {
@@ -207,7 +208,8 @@ func checkIDs(ids iter.Seq2[string, error], requests int) error {
 	})
 }
 
-// TestSubmitAll compares requests and results. The service waits until as many as wanted are in flight.
+// TestSubmitAll checks that both rivals send the same requests and return the same IDs. The service waits until
+// inFlight requests have arrived.
 func TestSubmitAll(t *testing.T) {
 	t.Parallel()
 	const cards, batches, inFlight = 1050, 11, 4
@@ -221,7 +223,7 @@ func TestSubmitAll(t *testing.T) {
 	assert.Equal(t, sent[0], sent[1])
 }
 
-// BenchmarkCallers is 64 callers at the same time. One operation is 500 calls of each of them.
+// BenchmarkCallers makes calls from 64 goroutines at the same time. One operation is 500 calls by each of them.
 func BenchmarkCallers(b *testing.B) {
 	const callers, calls = 64, 500
 	for _, network := range []string{"http1", "tls"} {
@@ -236,7 +238,7 @@ func BenchmarkCallers(b *testing.B) {
 	}
 }
 
-// TestCallers lets 32 callers work: each keeps one connection.
+// TestCallers checks that each of 32 concurrent callers keeps one connection.
 func TestCallers(t *testing.T) {
 	t.Parallel()
 	for _, m := range rivals() {
@@ -249,7 +251,7 @@ func TestCallers(t *testing.T) {
 	}
 }
 
-// BenchmarkUpload sends a file of 100 MB. B/op is all that is allocated meanwhile, by the server too.
+// BenchmarkUpload sends a file of 100 MB. B/op includes the allocations of the server.
 func BenchmarkUpload(b *testing.B) {
 	const size = 100_000_000
 	for _, m := range rivals() {
@@ -262,7 +264,7 @@ func BenchmarkUpload(b *testing.B) {
 	}
 }
 
-// writePDF makes a file that passes for a PDF.
+// writePDF creates a file that begins like a PDF.
 func writePDF(tb testing.TB, size int64) (path string) {
 	tb.Helper()
 	path = filepath.Join(tb.TempDir(), "evidence.pdf")
@@ -271,7 +273,7 @@ func writePDF(tb testing.TB, size int64) (path string) {
 	return path
 }
 
-// TestUpload compares the forms, whose length is known beforehand.
+// TestUpload checks that both rivals send the same form, with a Content-Length.
 func TestUpload(t *testing.T) {
 	t.Parallel()
 	const size = 1 << 20

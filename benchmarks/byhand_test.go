@@ -22,21 +22,21 @@ import (
 	"example.com/payvault"
 )
 
-// The JSON package by hand is the one that payvault uses. Only these two functions name it.
+// Code written by hand uses the JSON package that payvault uses. Only these two functions name it.
 
 func marshal(v any) ([]byte, error) { return json.Marshal(v) }
 
 func unmarshal(text []byte, v any) error { return json.Unmarshal(text, v) }
 
-// What payvault promises for each attempt by default.
+// The defaults of payvault for each attempt.
 const (
 	attemptTimeout = time.Minute
 	maxAnswer      = 8 << 20
 )
 
-// byHand is what a careful engineer writes with net/http for the same promises: a deadline for each attempt, a cap on
-// what is read of an answer, a pool that keeps the connections of many callers, and for bulk work a bounded
-// number of requests in flight whose results come in order.
+// byHand is the client that a careful engineer writes with net/http for the same promises: a deadline for each attempt,
+// a limit on the size of an answer, a pool for many callers, and for bulk work a bounded number of requests in flight
+// with results in order.
 type byHand struct {
 	base, auth string
 	http       *http.Client
@@ -139,7 +139,7 @@ func (c *byHand) tokenize(ctx context.Context, in *tokenizeRequest) (out tokeniz
 	return out, err
 }
 
-// envelope is what the answers of the platform have in common.
+// envelope has the members that the answers of the platform share.
 type envelope[T any] struct {
 	Code       int    `json:"code"`
 	Message    string `json:"message"`
@@ -154,7 +154,7 @@ func (e *envelope[T]) err() error {
 	return nil
 }
 
-// customerPage has the types of payvault, so that what differs is the way there.
+// customerPage uses the types of payvault, so that only the decoding around them differs.
 type customerPage = envelope[[]payvault.Customer]
 
 func (c *byHand) page(ctx context.Context, number int) (*customerPage, error) {
@@ -164,7 +164,7 @@ func (c *byHand) page(ctx context.Context, number int) (*customerPage, error) {
 	return &out, errors.Join(err, out.err())
 }
 
-// customers walks over all pages, with several of them in flight once the first has said how many there are.
+// customers walks over all pages. The first page tells their number; then inFlight pages are requested at a time.
 func (c *byHand) customers(ctx context.Context, inFlight int) iter.Seq2[*payvault.Customer, error] {
 	pages := func(yield func(*customerPage, error) bool) {
 		first, err := c.page(ctx, 0)
@@ -202,12 +202,13 @@ func (c *byHand) submit(ctx context.Context, cards []card) (requestID string, er
 	return out.Data.RequestID, errors.Join(err, out.err())
 }
 
-// submitAll sends a stream of cards, 100 in a request. As in SubmitAll others go on while the oldest is waited for.
+// submitAll sends a stream of cards, 100 in a request. Like SubmitAll, it starts later batches while it waits for the
+// oldest.
 func (c *byHand) submitAll(ctx context.Context, cards iter.Seq[card], inFlight int) iter.Seq2[string, error] {
 	return inOrder(ctx, inFlight, 2*inFlight-1, chunks(cards, payvault.MaxAccountUpdaterCards), c.submit)
 }
 
-// count is a stream of n items.
+// count returns a stream of n items.
 func count[T any](n int, item func(int) T) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for i := 0; i < n && yield(item(i)); i++ {
@@ -215,7 +216,7 @@ func count[T any](n int, item func(int) T) iter.Seq[T] {
 	}
 }
 
-// chunks cuts a stream into slices of their own.
+// chunks splits a stream into slices of this size.
 func chunks[T any](stream iter.Seq[T], size int) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
 		var chunk []T
@@ -274,7 +275,7 @@ func inOrder[J, R any](
 	}
 }
 
-// respond answers a dispute with a file, streamed with an exact Content-Length.
+// respond answers a dispute with a file. It streams the file and sends an exact Content-Length.
 func (c *byHand) respond(ctx context.Context, id int64, message, path string) error {
 	text, err := marshal(map[string]string{"message": message})
 	if err != nil {
@@ -290,7 +291,7 @@ func (c *byHand) respond(ctx context.Context, id int64, message, path string) er
 		return err
 	}
 	var around bytes.Buffer
-	form := multipart.NewWriter(&around) // into memory, where writing does not fail
+	form := multipart.NewWriter(&around) // a form in memory: writing to it cannot fail
 	_ = form.WriteField("disputeResponse", string(text))
 	_, _ = form.CreatePart(textproto.MIMEHeader{
 		"Content-Disposition": {multipart.FileContentDisposition("file", info.Name())}, "Content-Type": {"application/pdf"},

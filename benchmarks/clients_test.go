@@ -21,14 +21,14 @@ const apiKey = "sk_test_0123456789abcdef"
 // call makes one call and checks its result.
 type call func(context.Context) error
 
-// maker makes a client that is ready for one small call. Without a transport the client has a pool of its own.
+// maker creates a client that is ready for one small call. If transport is nil, the client uses a pool of its own.
 type maker struct {
 	impl   string
-	answer string // what the service answers
+	answer string // the answer of the service
 	make   func(tb testing.TB, url string, transport http.RoundTripper) call
 }
 
-// rivals are the two that most figures compare, in an order left to chance.
+// rivals returns the two clients that most figures compare, in random order.
 func rivals() []maker {
 	const answer = `{"rcode":"000","rmsg":"Approved","pg_id":"8f14e45fceea167a5a36dedd4bea2543",` +
 		`"card_id":"c20ad4d76fe97759aa27a0c99bff6710","card_number":"4111xxxxxx111111","echo_fields":"[{\"order\":\"17\"}]"}`
@@ -37,8 +37,9 @@ func rivals() []maker {
 	return list
 }
 
-// everyone is the rivals and the fastest of the peers that were tried: an HTTP client for SDKs to stand on, and an SDK.
-// They make a call of about the same size, with a deadline in the cheapest way that they have.
+// everyone returns the rivals and two peers: resty, an HTTP client that SDKs are built on, and go-github, an SDK. They
+// were the fastest of those tried. The peers make a call of about the same size and set a deadline in their cheapest
+// way.
 func everyone() []maker {
 	const comment = `{"id":1347,"node_id":"MDU6SXNzdWUx","body":"12 St James's Square, 10001, ada@example.com",` +
 		`"created_at":"2026-01-15T09:30:42Z","updated_at":"2026-01-15T09:30:42Z","author_association":"OWNER"}`
@@ -46,7 +47,7 @@ func everyone() []maker {
 	return append(list, maker{"resty", list[0].answer, tokenizeResty}, maker{"go-github", comment, commentGitHub})
 }
 
-// checkID is the end of a call whose answer has an ID.
+// checkID returns err, or an error if the answer has no ID.
 func checkID(id string, err error) error {
 	if err == nil && id == "" {
 		return errors.New("the answer has no ID")
@@ -54,7 +55,7 @@ func checkID(id string, err error) error {
 	return err
 }
 
-// orPool returns a pool that keeps the connections of many callers, if there is no other transport.
+// orPool returns transport, or a pool for many callers if transport is nil.
 func orPool(tb testing.TB, transport http.RoundTripper) http.RoundTripper {
 	tb.Helper()
 	if transport != nil {
@@ -66,7 +67,7 @@ func orPool(tb testing.TB, transport http.RoundTripper) http.RoundTripper {
 	return pool
 }
 
-// newPayvault returns a client as it comes: with its own pool, unless there is a transport.
+// newPayvault returns a client of payvault. If transport is nil, it uses its default pool.
 func newPayvault(tb testing.TB, url string, transport http.RoundTripper, opts ...payvault.Option) *payvault.Client {
 	tb.Helper()
 	opts = append(opts, payvault.WithHTTPClient(&http.Client{Transport: transport}))
@@ -76,7 +77,7 @@ func newPayvault(tb testing.TB, url string, transport http.RoundTripper, opts ..
 	return client
 }
 
-// secret makes the type that payvault has for card data.
+// secret makes a payvault.Secret.
 func secret(text string) payvault.Secret { return payvault.NewSecret(text) }
 
 func tokenizePayvault(tb testing.TB, url string, transport http.RoundTripper) call {
@@ -139,7 +140,7 @@ func commentGitHub(tb testing.TB, url string, transport http.RoundTripper) call 
 	}
 }
 
-// walk ranges over all customers, with some pages in flight.
+// walk ranges over all customers. It requests inFlight pages at a time.
 func walk(tb testing.TB, impl, url string, inFlight int) iter.Seq2[*payvault.Customer, error] {
 	tb.Helper()
 	if impl == "byhand" {
@@ -149,7 +150,7 @@ func walk(tb testing.TB, impl, url string, inFlight int) iter.Seq2[*payvault.Cus
 	return newPayvault(tb, url, nil).Customers.All(tb.Context(), options)
 }
 
-// submit sends n cards of a stream, with some requests in flight, and yields the ID of each request.
+// submit sends a stream of n cards and yields the ID of each request. It sends inFlight requests at a time.
 func submit(tb testing.TB, impl, url string, n, inFlight int) iter.Seq2[string, error] {
 	tb.Helper()
 	if impl == "byhand" {

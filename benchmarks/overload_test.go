@@ -22,15 +22,16 @@ import (
 	"example.com/payvault"
 )
 
-// What happens to a service that is slow or down takes minutes, and costs no processor. So it is played in virtual
-// time, and a line is printed for each case in the form of a benchmark, which the report reads like the others.
+// These tests run in virtual time, since a slow or failing service would take minutes and no CPU time. Each case prints
+// a line in the form of a benchmark, which the report reads.
 
-// limited permits a rate and answers after 50 ms. One of no rate is down.
+// limited is a service that permits rate requests a second and answers each after 50 ms. A rate of 0 is a service that
+// is down.
 type limited struct {
 	rate       float64
 	burst      float64 // requests that are permitted at once
 	retryAfter string
-	jitter     time.Duration // of the way to the service, at most
+	jitter     time.Duration // the longest random delay of a request on its way to the service
 
 	mu                  sync.Mutex
 	tokens              float64
@@ -38,13 +39,13 @@ type limited struct {
 	performed, requests float64
 }
 
-// perMinute is a service that permits as many requests in each minute, however they come, and says when the next one
-// begins.
+// perMinute is a value of limited.retryAfter. It makes the service permit burst requests in each minute and send the
+// time to the next minute.
 const perMinute = "honest"
 
 var errRefused, errDown = errors.New("429"), errors.New("503")
 
-// serve takes one request, and says what the answer asks to wait.
+// serve receives one request. It returns the Retry-After that the answer has.
 func (s *limited) serve() (retryAfter string, err error) {
 	<-time.After(rand.N(s.jitter + 1)) //nolint:gosec // it need not be unpredictable
 	s.mu.Lock()
@@ -86,7 +87,7 @@ func (s *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// bulk sends items with 32 in flight, and counts those that failed.
+// bulk sends items with 32 in flight and returns how many failed.
 func bulk(t *testing.T, impl string, s *limited, items int) (failed int) {
 	t.Helper()
 	if impl == "payvault" {
@@ -111,7 +112,8 @@ func bulk(t *testing.T, impl string, s *limited, items int) (failed int) {
 	return failed
 }
 
-// TestLimited prints the share of the permitted rate that bulk work reaches, and the refusals per success.
+// TestLimited prints which share of the permitted rate bulk work reaches, and the refusals per success. It checks that
+// payvault reaches the share in the table and loses nothing.
 func TestLimited(t *testing.T) {
 	t.Parallel()
 	const way = 5 * time.Millisecond
@@ -120,7 +122,7 @@ func TestLimited(t *testing.T) {
 		retryAfter  string
 		jitter      time.Duration
 		clients     int
-		items       int // of each client
+		items       int // the number of cards that each client sends
 		share       float64
 	}{
 		"rate=20/items=200/after=":    {20, 20, "", 0, 1, 200, 0.85},
@@ -155,7 +157,7 @@ func TestLimited(t *testing.T) {
 	}
 }
 
-// TestDown prints how many requests become of a call when the service is down: 10 calls a second for 100 seconds.
+// TestDown prints how many requests a call makes when the service is down, with 10 calls a second for 100 seconds.
 func TestDown(t *testing.T) {
 	t.Parallel()
 	for _, impl := range []string{"payvault", "aws-standard", "no-budget"} {
@@ -184,7 +186,7 @@ func TestDown(t *testing.T) {
 	}
 }
 
-// aws drives the standard retryer of the AWS SDK as that SDK does.
+// aws calls the service as the AWS SDK does, with that SDK's standard retryer.
 type aws struct{ retryer *retry.Standard }
 
 func newAWS() *aws {

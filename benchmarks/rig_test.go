@@ -1,7 +1,7 @@
 //go:debug x509usefallbackroots=1
 
-// Package benchmarks measures payvault next to what a careful engineer writes by hand for the same promises, and next
-// to peers.
+// Package benchmarks compares payvault with code that a careful engineer writes by hand for the same promises, and with
+// two other clients.
 package benchmarks
 
 import (
@@ -27,7 +27,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain makes every client trust the certificate of test servers, so that each can use its own pool.
+// TestMain makes every client trust the certificate of test servers, so that each client can use its own pool.
 func TestMain(m *testing.M) {
 	server := httptest.NewTLSServer(nil)
 	roots := x509.NewCertPool()
@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// measure repeats work as often as the benchmark wants, and reports the CPU time of the process too: unlike the clock
-// it counts garbage collection on other processors, and does not count what other programs do meanwhile.
+// measure runs work b.N times and also reports the CPU time of the process. Unlike the clock, CPU time includes garbage
+// collection on other processors and excludes other programs.
 func measure(b *testing.B, work func() error) {
 	b.Helper()
 	b.ReportAllocs()
@@ -51,14 +51,14 @@ func measure(b *testing.B, work func() error) {
 	b.ReportMetric(float64(cpuTime()-start)/float64(b.N), "cpu-ns/op")
 }
 
-// cpuTime is what the process has used of its processors.
+// cpuTime returns the CPU time that this process has used.
 func cpuTime() time.Duration {
 	var usage syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // fails for other arguments only
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// burst makes calls from many goroutines at once.
+// burst starts callers goroutines. Each of them makes calls calls.
 func burst(ctx context.Context, callers, calls int, call func(context.Context) error) error {
 	errs := make([]error, callers)
 	var all sync.WaitGroup
@@ -73,7 +73,7 @@ func burst(ctx context.Context, callers, calls int, call func(context.Context) e
 	return errors.Join(errs...)
 }
 
-// checkOrder ranges over what comes, and makes sure that it is right and that nothing is missing.
+// checkOrder checks that want items come, each in its place and without an error.
 func checkOrder[T any](items iter.Seq2[T, error], want int, right func(item T, n int) bool) error {
 	n := 0
 	for item, err := range items {
@@ -91,7 +91,7 @@ func checkOrder[T any](items iter.Seq2[T, error], want int, right func(item T, n
 	return nil
 }
 
-// canned answers each request out of memory. What that costs is the same for every client.
+// canned answers each request from memory, which costs the same for every client.
 type canned struct {
 	body   string
 	header http.Header
@@ -101,7 +101,7 @@ func newCanned(body string) canned {
 	return canned{body, http.Header{"Content-Type": {"application/json"}, "Content-Length": {strconv.Itoa(len(body))}}}
 }
 
-// RoundTrip checks that the request has a deadline, as every client promises.
+// RoundTrip answers a request. It refuses one without a deadline, since every client promises to set one.
 func (c canned) RoundTrip(req *http.Request) (*http.Response, error) {
 	if _, ok := req.Context().Deadline(); !ok {
 		return nil, errors.New("no deadline")
@@ -116,7 +116,8 @@ func (c canned) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// newServer starts a service on the loopback interface that speaks "http1" or "tls", and counts its connections.
+// newServer starts a service on the loopback interface that speaks "http1" or "tls". It also returns the count of its
+// connections.
 func newServer(tb testing.TB, network string, handler http.Handler) (url string, connections *atomic.Int64) {
 	tb.Helper()
 	connections = new(atomic.Int64)
@@ -135,7 +136,7 @@ func newServer(tb testing.TB, network string, handler http.Handler) (url string,
 	return server.URL, connections
 }
 
-// answering reads each request and gives one answer.
+// answering reads each request and sends this answer.
 func answering(body string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -149,7 +150,7 @@ func answer(w http.ResponseWriter, body string) {
 	_, _ = io.WriteString(w, body)
 }
 
-// late answers after a while.
+// late waits for delay before it answers.
 func late(delay time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		<-time.After(delay)
@@ -157,8 +158,8 @@ func late(delay time.Duration, next http.Handler) http.Handler {
 	})
 }
 
-// together holds the first n requests until all of them have come, as a service does that needs longer for an answer
-// than it takes to connect. Otherwise a caller could take the connection for which another one has dialed.
+// together holds the first n requests until all of them have arrived. Otherwise one caller could use the connection
+// that another caller has dialed.
 func together(n int64, next http.Handler) http.Handler {
 	var came atomic.Int64
 	all := make(chan struct{})
@@ -174,7 +175,7 @@ func together(n int64, next http.Handler) http.Handler {
 	})
 }
 
-// requests remembers all requests as text, but for what differs on purpose.
+// requests records all requests as text, without the headers that differ on purpose.
 type requests struct {
 	mu  sync.Mutex
 	all []string

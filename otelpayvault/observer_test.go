@@ -32,7 +32,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is an emulator, its client, and what the client's observer makes.
+// rig is an emulator with a client whose observer records spans and metrics.
 type rig struct {
 	server *payvaulttest.Server
 	client *payvault.Client
@@ -56,7 +56,7 @@ func newRig(t *testing.T, opts ...payvault.Option) *rig {
 	return r
 }
 
-// where are the attributes of the emulator's address.
+// where returns the attributes of the emulator's address.
 func (r *rig) where(t *testing.T) []attribute.KeyValue {
 	t.Helper()
 	host, text, err := net.SplitHostPort(strings.TrimPrefix(r.server.URL, "http://"))
@@ -66,7 +66,7 @@ func (r *rig) where(t *testing.T) []attribute.KeyValue {
 	return []attribute.KeyValue{attribute.String("server.address", host), attribute.Int("server.port", port)}
 }
 
-// attributes are those of a list of customers and the given ones.
+// attributes returns the attributes of Customers.List and those in more.
 func (r *rig) attributes(t *testing.T, more ...attribute.KeyValue) []attribute.KeyValue {
 	t.Helper()
 	return append(append(r.where(t),
@@ -75,7 +75,7 @@ func (r *rig) attributes(t *testing.T, more ...attribute.KeyValue) []attribute.K
 		attribute.String("url.template", "/platform/vault/customer")), more...)
 }
 
-// metrics are all that the reader has, by name.
+// metrics returns all metrics of the reader by name.
 func (r *rig) metrics(t *testing.T) map[string]metricdata.Metrics {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -92,7 +92,7 @@ func (r *rig) metrics(t *testing.T) map[string]metricdata.Metrics {
 	return byName
 }
 
-// listAfterRetry lists the customers; the service turns the first attempt away.
+// listAfterRetry lists the customers. The service refuses the first attempt.
 func (r *rig) listAfterRetry(t *testing.T) {
 	t.Helper()
 	inject(t, r.server, payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.RateLimit, Times: 1})
@@ -100,6 +100,7 @@ func (r *rig) listAfterRetry(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestSpansOfACallWithARetry checks the spans of a call and of its two attempts, and their times.
 func TestSpansOfACallWithARetry(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -137,6 +138,7 @@ func TestSpansOfACallWithARetry(t *testing.T) {
 	assert.False(t, second.StartTime.Before(first.EndTime.Add(-time.Millisecond)))
 }
 
+// TestSpansOfAFailure checks the spans of failed calls.
 func TestSpansOfAFailure(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -176,7 +178,8 @@ func TestSpansOfAFailure(t *testing.T) {
 	}
 }
 
-// TestErrorTypeOfACall: an unknown outcome and a 429 are told as such, by the span and by the metric of the call.
+// TestErrorTypeOfACall checks that the span and the metric of a call have the error type of its outcome: an unknown
+// outcome, a 429, or the status.
 func TestErrorTypeOfACall(t *testing.T) {
 	t.Parallel()
 	for want, faults := range map[string][]payvaulttest.Fault{
@@ -202,7 +205,8 @@ func TestErrorTypeOfACall(t *testing.T) {
 	}
 }
 
-// TestRequestsAreBelowTheCall: what a transport traces has the call as its parent, which has that of the caller.
+// TestRequestsAreBelowTheCall checks that the span of a call is the parent of spans that a transport creates, and a
+// child of the caller's span.
 func TestRequestsAreBelowTheCall(t *testing.T) {
 	t.Parallel()
 	var seen trace.SpanContext
@@ -229,7 +233,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestSpansShowNothing: no ID, query, body, header or text of the service, whatever happens.
+// TestSpansShowNothing checks that spans and metrics have no ID, query, body, header or text of the service.
 func TestSpansShowNothing(t *testing.T) {
 	t.Parallel()
 	const canary = "c4nary"
@@ -260,7 +264,7 @@ func TestSpansShowNothing(t *testing.T) {
 	assert.NotContains(t, strings.ToLower(fmt.Sprintf("%+v", r.metrics(t))), canary)
 }
 
-// TestCallName: an operation of Client.Call has its own name in spans and metrics.
+// TestCallName checks that an operation of Client.Call has its own name in spans and metrics.
 func TestCallName(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -285,6 +289,7 @@ func TestCallName(t *testing.T) {
 	}
 }
 
+// TestMetrics checks the three metrics, their attributes and their boundaries.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -317,7 +322,7 @@ func TestMetrics(t *testing.T) {
 	}, got["payvault.client.operation.retries"], metricdatatest.IgnoreTimestamp(), metricdatatest.IgnoreExemplars())
 }
 
-// boundaries are those of the buckets of a histogram.
+// boundaries returns the boundaries of the buckets of a histogram.
 func boundaries(t *testing.T, m metricdata.Metrics) []float64 {
 	t.Helper()
 	histogram, ok := m.Data.(metricdata.Histogram[float64])
@@ -341,7 +346,8 @@ func assertHistogram(t *testing.T, m metricdata.Metrics, want ...attribute.Set) 
 	assert.ElementsMatch(t, want, got)
 }
 
-// TestCodesAreShort: a code is text of the service and must not carry more than a code.
+// TestCodesAreShort checks that a result code is shown only if it is short and plain, since the service chooses its
+// text.
 func TestCodesAreShort(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]string{
@@ -367,7 +373,7 @@ func TestCodesAreShort(t *testing.T) {
 	}
 }
 
-// TestNoKeyIsNoRequest: there is a call that failed, and no HTTP request to measure.
+// TestNoKeyIsNoRequest checks that a call without a key has a span, but no HTTP request and no request metric.
 func TestNoKeyIsNoRequest(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, payvault.WithKeySource(func(context.Context) (string, error) {
@@ -388,7 +394,7 @@ func TestNoKeyIsNoRequest(t *testing.T) {
 	assert.NotContains(t, metrics, "http.client.request.duration")
 }
 
-// TestNilOptionsAreLeftOut: what is nil leaves the global providers.
+// TestNilOptionsAreLeftOut checks that a nil provider means the global one.
 func TestNilOptionsAreLeftOut(t *testing.T) {
 	t.Parallel()
 	assert.NotPanics(t, func() {
@@ -397,7 +403,7 @@ func TestNilOptionsAreLeftOut(t *testing.T) {
 	})
 }
 
-// TestTwoObservers: each keeps to its own spans.
+// TestTwoObservers checks that two observers of one client record the same spans separately.
 func TestTwoObservers(t *testing.T) {
 	t.Parallel()
 	other := tracetest.NewInMemoryExporter()
@@ -412,7 +418,7 @@ func TestTwoObservers(t *testing.T) {
 	}
 }
 
-// TestUnsampledCallHasNoSpans: the metrics are there nevertheless.
+// TestUnsampledCallHasNoSpans checks that a call that is not sampled has no spans, but metrics.
 func TestUnsampledCallHasNoSpans(t *testing.T) {
 	t.Parallel()
 	reader := sdkmetric.NewManualReader()
@@ -430,7 +436,7 @@ func TestUnsampledCallHasNoSpans(t *testing.T) {
 	assert.Contains(t, r.metrics(t), "http.client.request.duration")
 }
 
-// inject makes requests fail as the fault says and returns what ends that.
+// inject makes requests fail in the way that fault describes. It returns a function that removes the fault.
 func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
 	t.Helper()
 	remove, err := srv.Inject(fault)

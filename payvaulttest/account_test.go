@@ -14,6 +14,7 @@ import (
 
 func basic(text string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(text)) }
 
+// TestAuthentication checks that only a colon and the key are accepted, and that the key is not repeated.
 func TestAuthentication(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -49,6 +50,7 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
+// TestActingForAnotherMerchant checks that only a partner may act for another merchant, and only for its own merchants.
 func TestActingForAnotherMerchant(t *testing.T) {
 	t.Parallel()
 	const customer = `{"auto_generate_customer_id":true,"customer_firm_name":"Firm","merchant_id":100002}`
@@ -64,6 +66,7 @@ func TestActingForAnotherMerchant(t *testing.T) {
 	assert.Equal(t, 1, a.srv.Commits(payvault.OpCustomersCreate))
 }
 
+// TestOwnMerchantMayBeNamed checks that a merchant may name its own ID.
 func TestOwnMerchantMayBeNamed(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -72,6 +75,7 @@ func TestOwnMerchantMayBeNamed(t *testing.T) {
 	assert.InEpsilon(t, 1, got["totalRecords"], 0)
 }
 
+// TestAccountsOfOnesOwn checks that WithAccount replaces the default accounts.
 func TestAccountsOfOnesOwn(t *testing.T) {
 	t.Parallel()
 	merchant := payvaulttest.Account{MerchantID: 5, APIKey: "five", ActsFor: []payvault.MerchantID{6}}
@@ -87,6 +91,7 @@ func TestAccountsOfOnesOwn(t *testing.T) {
 	assert.Equal(t, payvault.MerchantID(6), a.srv.Merchant().ActsFor[0], "a copy")
 }
 
+// TestInvalidAccounts checks that a server does not start with invalid accounts.
 func TestInvalidAccounts(t *testing.T) {
 	t.Parallel()
 	for name, accounts := range map[string][]payvaulttest.Account{
@@ -103,6 +108,7 @@ func TestInvalidAccounts(t *testing.T) {
 	}
 }
 
+// TestPartnerOnly checks that applications are refused with the key of a merchant.
 func TestPartnerOnly(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -116,6 +122,7 @@ func TestPartnerOnly(t *testing.T) {
 	assert.Empty(t, a.srv.AllCommits())
 }
 
+// TestClients checks that the clients of a server work, with and without TLS, and fill in their IDs.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string][]payvaulttest.Option{"plain": nil, "TLS": {payvaulttest.WithTLS()}} {
@@ -140,6 +147,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
+// TestClientOptions checks that options of the caller are applied, and that invalid ones panic.
 func TestClientOptions(t *testing.T) {
 	t.Parallel()
 	a := newInvoice(t)

@@ -13,7 +13,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// newApplication creates an application and returns the partner's api and the application's path.
+// newApplication creates an application. It returns the api of the partner and the path of the application.
 func newApplication(t *testing.T) (api, string) {
 	t.Helper()
 	a := newAPI(t).partner()
@@ -22,6 +22,7 @@ func newApplication(t *testing.T) (api, string) {
 	return a, fmt.Sprintf("/platform/application/%.0f", app["app_id"])
 }
 
+// TestApplicationCreate checks the answer and the stored record of a new application.
 func TestApplicationCreate(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithClock(noon)).partner()
@@ -45,6 +46,8 @@ func TestApplicationCreate(t *testing.T) {
 	assert.Len(t, a.srv.Applications.All(), 1)
 }
 
+// TestApplicationCreateRefuses checks that an invalid request is refused with the name of the field, and that nothing
+// is stored.
 func TestApplicationCreateRefuses(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t).partner()
@@ -61,7 +64,7 @@ func TestApplicationCreateRefuses(t *testing.T) {
 	assert.Empty(t, a.srv.Applications.All())
 }
 
-// A value of every documented key of application data, in the order of api/openapi.yaml.
+// allData is a value of every documented key of application data, in the order of api/openapi.yaml.
 const allData = `[
 	{"key":"legal_name","value":"Legal LLC"},
 	{"key":"business_name","value":"Business"},
@@ -105,6 +108,7 @@ const allData = `[
 	{"key":"bank_routing","value":"123456780"},
 	{"key":"bank_account_number","value":"0004445550"}]`
 
+// TestApplicationSaveEverything checks that every documented field can be saved and validated.
 func TestApplicationSaveEverything(t *testing.T) {
 	t.Parallel()
 	a, path := newApplication(t)
@@ -132,6 +136,7 @@ func TestApplicationSaveEverything(t *testing.T) {
 	assert.Equal(t, 1, a.srv.Commits(payvault.OpApplicationsValidate))
 }
 
+// TestApplicationSettings checks the type and settings of saved fields, and that earlier fields are kept.
 func TestApplicationSettings(t *testing.T) {
 	t.Parallel()
 	a, path := newApplication(t)
@@ -154,6 +159,7 @@ func TestApplicationSettings(t *testing.T) {
 	assert.JSONEq(t, `"pt"`, string(app.Data()["trading_status"]), "a copy")
 }
 
+// TestApplicationSaveRefuses checks that an invalid value is refused with its key, and that nothing is saved.
 func TestApplicationSaveRefuses(t *testing.T) {
 	t.Parallel()
 	a, path := newApplication(t)
@@ -197,6 +203,7 @@ func TestApplicationSaveRefuses(t *testing.T) {
 	t.Cleanup(func() { assert.Empty(t, a.srv.Applications.All()[0].Data(), "all or nothing") })
 }
 
+// TestApplicationSaveNothing checks that requests without data and requests for unknown applications are refused.
 func TestApplicationSaveNothing(t *testing.T) {
 	t.Parallel()
 	a, path := newApplication(t)
@@ -206,7 +213,7 @@ func TestApplicationSaveNothing(t *testing.T) {
 	a.get(t, path+"/validate?deep=true").refused(t, http.StatusBadRequest, "deep")
 }
 
-// problems saves data and returns what validation says about the application.
+// problems saves data and returns the problems that a validation of the application finds.
 func (a api) problems(t *testing.T, path, data string) map[string][]string {
 	t.Helper()
 	if data != "" {
@@ -227,6 +234,7 @@ func (a api) problems(t *testing.T, path, data string) map[string][]string {
 	return envelope.Data
 }
 
+// TestValidateRequires checks that each required field is reported while it is missing or empty.
 func TestValidateRequires(t *testing.T) {
 	t.Parallel()
 	a, path := newApplication(t)
@@ -248,6 +256,7 @@ func TestValidateRequires(t *testing.T) {
 	assert.Contains(t, got, "legal_name", "the last value counts, and it is blank")
 }
 
+// TestValidateBank checks that the account number and the routing number are required together.
 func TestValidateBank(t *testing.T) {
 	t.Parallel()
 	for missing, other := range map[string]string{
@@ -265,7 +274,8 @@ func TestValidateBank(t *testing.T) {
 	}
 }
 
-// Choices, toggles, sets and dates are as the interface shows them, so that an empty one is wrong.
+// TestSavingRefusesWhatIsEmpty checks that an empty choice, toggle, set or date is refused, and that an empty text or
+// number is stored.
 func TestSavingRefusesWhatIsEmpty(t *testing.T) {
 	t.Parallel()
 	a, path := newApplication(t)

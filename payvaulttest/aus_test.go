@@ -11,6 +11,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
+// TestAccountUpdater checks the answer to a submission and the stored record, whose card numbers are masked.
 func TestAccountUpdater(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -30,6 +31,7 @@ func TestAccountUpdater(t *testing.T) {
 	assert.Equal(t, "4111111111111111", own[0].CardNumber, "what is given is left as it is")
 }
 
+// TestAccountUpdaterLimit checks that 100 cards are accepted and 101 are refused.
 func TestAccountUpdaterLimit(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -40,9 +42,11 @@ func TestAccountUpdaterLimit(t *testing.T) {
 	a.post(t, "/platform/aus/add", `{}`).refused(t, http.StatusBadRequest, "data")
 	assert.Empty(t, a.srv.AccountUpdaterRequests.All())
 	a.post(t, "/platform/aus/add", cards(100)).ok(t)
-	a.post(t, "/platform/aus/add", cards(0)).ok(t) // the document has no least number
+	a.post(t, "/platform/aus/add", cards(0)).ok(t) // the document sets no minimum
 }
 
+// TestAccountUpdaterRefuses checks that an invalid card is refused with the name of the field, without repeating its
+// number.
 func TestAccountUpdaterRefuses(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

@@ -12,7 +12,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// Under HTTP/2 the stream is lost, not the connection.
+// TestFaultsLeaveHTTP2Connections checks that these faults end the stream on HTTP/2 and keep the connection.
 func TestFaultsLeaveHTTP2Connections(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []payvaulttest.FaultKind{
@@ -34,6 +34,7 @@ func TestFaultsLeaveHTTP2Connections(t *testing.T) {
 	}
 }
 
+// TestDropsCloseTheConnection checks that a drop closes the connection and does not reset it.
 func TestDropsCloseTheConnection(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []payvaulttest.FaultKind{payvaulttest.DropBeforeCommit, payvaulttest.DropAfterCommit} {
@@ -44,6 +45,7 @@ func TestDropsCloseTheConnection(t *testing.T) {
 	}
 }
 
+// TestOtherCodeNeedsABody checks that OtherCode is refused with a status that has no body, and that Respond is not.
 func TestOtherCodeNeedsABody(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -55,6 +57,7 @@ func TestOtherCodeNeedsABody(t *testing.T) {
 	}
 }
 
+// TestAccountsAreCopied checks that changing an account after it was passed or returned does not change the server.
 func TestAccountsAreCopied(t *testing.T) {
 	t.Parallel()
 	given := payvaulttest.Account{

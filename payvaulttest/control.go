@@ -13,9 +13,9 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// Commits returns how many times an operation was really performed: its state changed, or it was
-// answered successfully. What a fault did to the answer does not matter, so this is what a test of
-// money code counts.
+// Commits returns how many times an operation was really performed: its state changed, or it was answered
+// successfully. What a fault did to the answer does not matter, so a test of money code counts this. For the name of an
+// operation that does not exist it returns 0.
 func (s *Server) Commits(op payvault.Operation) int { return s.AllCommits()[op] }
 
 // AllCommits returns the count of [Server.Commits] for every operation that was performed at all.

@@ -15,6 +15,7 @@ import (
 
 func noon() time.Time { return time.Date(2026, 1, 15, 12, 0, 0, 5, time.FixedZone("", -5*3600)) }
 
+// TestCustomerCreate checks the answer and the stored record of a new customer. Both have no secrets.
 func TestCustomerCreate(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithClock(noon))
@@ -65,6 +66,7 @@ func TestCustomerCreate(t *testing.T) {
 	assert.True(t, ok, "the card can be used by its ID")
 }
 
+// TestCustomerIDs checks which customer IDs are accepted, generated and refused.
 func TestCustomerIDs(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -87,6 +89,8 @@ func TestCustomerIDs(t *testing.T) {
 	assert.Equal(t, 4, a.srv.Commits(payvault.OpCustomersCreate))
 }
 
+// TestCustomerRefuses checks that an invalid customer is refused with the name of the field, and that nothing is
+// stored.
 func TestCustomerRefuses(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -138,7 +142,8 @@ func TestCustomerRefuses(t *testing.T) {
 	t.Cleanup(func() { assert.Empty(t, a.srv.Customers.All()) })
 }
 
-// Of several primary ones the first is it.
+// TestCustomerHasOnePrimaryOfAKind checks that the first primary card or address stays primary and that the others do
+// not.
 func TestCustomerHasOnePrimaryOfAKind(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -158,6 +163,7 @@ func TestCustomerHasOnePrimaryOfAKind(t *testing.T) {
 	}
 }
 
+// TestCustomerWithSavedCard checks that a customer can use a saved card, and can update it only with new card data.
 func TestCustomerWithSavedCard(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -179,7 +185,7 @@ func TestCustomerWithSavedCard(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// What a test does to a record that it seeded or got changes nothing in the server.
+// TestCustomersAreCopies checks that changing a customer after it was seeded or returned does not change the server.
 func TestCustomersAreCopies(t *testing.T) {
 	t.Parallel()
 	for name, emails := range map[string]any{"of Go": []string{"a@example.com"}, "of JSON": []any{"a@example.com"}} {
@@ -201,6 +207,7 @@ func TestCustomersAreCopies(t *testing.T) {
 	}
 }
 
+// TestCustomerShowsUpdatedCards checks that customers show their cards as they are now.
 func TestCustomerShowsUpdatedCards(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

@@ -21,7 +21,7 @@ import (
 	"example.com/payvault/payvaulttest/internal/inspect"
 )
 
-// A silentTransport never answers.
+// silentTransport is a transport that never answers.
 type silentTransport struct{}
 
 func (silentTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -29,6 +29,7 @@ func (silentTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
+// TestDeliveryTimeout checks that a delivery without an answer ends after five seconds.
 func TestDeliveryTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -43,7 +44,8 @@ func TestDeliveryTimeout(t *testing.T) {
 	})
 }
 
-// After the end of a server nothing is delivered: nothing would wait for it.
+// TestNothingIsPostedAfterTheEnd checks that a closed server delivers nothing, since nothing would wait for the
+// delivery.
 func TestNothingIsPostedAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -54,7 +56,8 @@ func TestNothingIsPostedAfterTheEnd(t *testing.T) {
 	assert.Empty(t, d.last)
 }
 
-// The deliveries of a webhook keep their order, and what could not be sent is told, without its address.
+// TestDeliveries checks that the deliveries of a webhook keep their order, and that failed ones are logged without
+// their URL.
 func TestDeliveries(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -88,10 +91,10 @@ func TestDeliveries(t *testing.T) {
 	require.ErrorContains(t, d.wait(t.Context()), "the server is closed")
 }
 
-// The record of a delivery that failed says why in fixed words, whatever the receiver sends back.
+// TestClasses checks that the log describes a failed delivery in fixed words, whatever the receiver sends.
 func TestClasses(t *testing.T) {
 	t.Parallel()
-	echo := func(c net.Conn) { _, _ = io.Copy(c, io.LimitReader(c, 20)) } // the URL comes back
+	echo := func(c net.Conn) { _, _ = io.Copy(c, io.LimitReader(c, 20)) } // sends the request, with its URL, back
 	lost := func(c net.Conn) { _, _ = http.ReadRequest(bufio.NewReader(c)) }
 	secured := httptest.NewTLSServer(http.NotFoundHandler())
 	defer secured.Close()
@@ -115,7 +118,7 @@ func TestClasses(t *testing.T) {
 	assert.Equal(t, "timeout", class(&url.Error{Op: "Post", Err: context.DeadlineExceeded}))
 }
 
-// receive is the URL of a receiver that does something with each connection and closes it.
+// receive returns the URL of a receiver that handles each connection and closes it.
 func receive(t *testing.T, handle func(net.Conn)) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -95,9 +95,12 @@ func (v *disputes) respondToDispute(c *call) (any, error) {
 		return nil, refuse(http.StatusConflict, "the dispute is answered already")
 	}
 	p := problems{}
-	free := dispute.Kind == DisputeFirstTime
-	p.check(free || response.FileSize > 0, "file", "is required for a retrieval dispute")
-	p.check(free || response.Message != "", "disputeResponse.message", "is required for a retrieval dispute")
+	if isRetrieval := dispute.Kind == DisputeRetrieval; isRetrieval {
+		p.check(response.FileSize > 0, "file", "is required for a retrieval dispute")
+		p.check(response.Message != "", "disputeResponse.message", "is required for a retrieval dispute")
+	} else { // an own choice: the interface only says that other fields depend on the type
+		p.check(response.Type != "", "disputeResponse.cbr_response_type", "is required for a first-time dispute")
+	}
 	if len(p) == 0 {
 		dispute.Response = &response
 	}

@@ -25,6 +25,7 @@ func newDispute(t *testing.T, kind payvaulttest.DisputeKind) (api, string, payva
 	return a, fmt.Sprintf("/platform/dispute/%d/respond", dispute.ID), dispute.ID
 }
 
+// TestDisputeFirstTime checks that a response with all fields and a file is stored.
 func TestDisputeFirstTime(t *testing.T) {
 	t.Parallel()
 	a, path, id := newDispute(t, "")
@@ -47,6 +48,7 @@ func TestDisputeFirstTime(t *testing.T) {
 	assert.Equal(t, "Ünser", again.Response.Message, "a copy")
 }
 
+// TestDisputeIsAnsweredOnce checks that a second answer is refused.
 func TestDisputeIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	a, path, _ := newDispute(t, payvaulttest.DisputeFirstTime)
@@ -58,6 +60,7 @@ func TestDisputeIsAnsweredOnce(t *testing.T) {
 	assert.Equal(t, 1, a.srv.Commits(payvault.OpDisputesRespond))
 }
 
+// TestDisputeTypes checks that each documented type of response is accepted.
 func TestDisputeTypes(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"ND", "CP", "CE", "OT", "ID"} {
@@ -67,8 +70,12 @@ func TestDisputeTypes(t *testing.T) {
 			a.postForm(t, path, newForm().part(t, "disputeResponse", "", `{"cbr_response_type":"`+kind+`"}`)).ok(t)
 		})
 	}
+	a, path, _ := newDispute(t, payvaulttest.DisputeFirstTime)
+	a.postForm(t, path, newForm().part(t, "disputeResponse", "", `{"message":"no type"}`)).
+		refused(t, http.StatusBadRequest, "disputeResponse.cbr_response_type")
 }
 
+// TestDisputeRetrieval checks that a retrieval dispute needs a message and a file.
 func TestDisputeRetrieval(t *testing.T) {
 	t.Parallel()
 	a, path, _ := newDispute(t, payvaulttest.DisputeRetrieval)
@@ -83,6 +90,7 @@ func TestDisputeRetrieval(t *testing.T) {
 	a.postForm(t, path, newForm().part(t, "disputeResponse", "", message).part(t, "file", "a.pdf", pdf)).ok(t)
 }
 
+// TestDisputeMessageIsCountedInCharacters checks that a message may have 5,000 characters, not bytes.
 func TestDisputeMessageIsCountedInCharacters(t *testing.T) {
 	t.Parallel()
 	a, path, _ := newDispute(t, payvaulttest.DisputeFirstTime)
@@ -93,6 +101,7 @@ func TestDisputeMessageIsCountedInCharacters(t *testing.T) {
 	a.postForm(t, path, response(5000)).ok(t)
 }
 
+// TestDisputeFileTypes checks that a PDF is accepted with each of these content types.
 func TestDisputeFileTypes(t *testing.T) {
 	t.Parallel()
 	for _, contentType := range []string{"", "application/pdf", "application/octet-stream"} {
@@ -103,6 +112,7 @@ func TestDisputeFileTypes(t *testing.T) {
 	}
 }
 
+// TestDisputeRefuses checks that an invalid form is refused with the name of the field, and that nothing is stored.
 func TestDisputeRefuses(t *testing.T) {
 	t.Parallel()
 	a, path, id := newDispute(t, payvaulttest.DisputeFirstTime)
@@ -151,11 +161,12 @@ func TestDisputeRefuses(t *testing.T) {
 	})
 }
 
-// An endless file has no end.
+// endless is a file without an end.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
+// TestDisputeForms checks that bodies that are no form, too large, or damaged are refused.
 func TestDisputeForms(t *testing.T) {
 	t.Parallel()
 	a, path, _ := newDispute(t, payvaulttest.DisputeFirstTime)
@@ -180,6 +191,7 @@ func TestDisputeForms(t *testing.T) {
 	}
 }
 
+// TestDisputeUnknown checks that only existing disputes of the merchant can be answered.
 func TestDisputeUnknown(t *testing.T) {
 	t.Parallel()
 	a, path, _ := newDispute(t, payvaulttest.DisputeOther)
@@ -194,6 +206,7 @@ func TestDisputeUnknown(t *testing.T) {
 	a.second(t).postForm(t, path, nd()).refused(t, http.StatusNotFound)
 }
 
+// TestDisputeLargeFile checks that a file of 3 MB is accepted, and that the history keeps its first megabyte.
 func TestDisputeLargeFile(t *testing.T) {
 	t.Parallel()
 	a, path, id := newDispute(t, payvaulttest.DisputeFirstTime)

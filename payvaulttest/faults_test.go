@@ -25,7 +25,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// try sends an invoice and returns the answer or the transport's error.
+// try sends an invoice. It returns the answer or the error of the transport.
 func (a api) try(t *testing.T) (reply, error) {
 	t.Helper()
 	return a.tryRequest(t, a.request(t, http.MethodPost, sendPath, `{"email_address":["i@example.com"]}`))
@@ -49,12 +49,14 @@ func (a api) sent() bool {
 	return invoice.State == payvaulttest.InvoiceOutstanding
 }
 
+// TestDroppedConnections checks when each of these faults drops the connection: before the body, before the operation,
+// or after it.
 func TestDroppedConnections(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		kind    payvaulttest.FaultKind
 		commits int
-		arrived int // requests that arrived
+		arrived int // the number of requests in the history
 		body    bool
 	}{
 		{payvaulttest.ResetConnection, 0, 1, false},
@@ -95,6 +97,7 @@ func TestDroppedConnections(t *testing.T) {
 	}
 }
 
+// TestResetIsAReset checks that ResetConnection resets the connection, and that DropBeforeCommit closes it.
 func TestResetIsAReset(t *testing.T) {
 	t.Parallel()
 	a := newInvoice(t)
@@ -107,7 +110,7 @@ func TestResetIsAReset(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-// A client that goes away in the middle of its body has not asked for anything.
+// TestClientThatGoesAwayWhileSending checks that a request whose body breaks off is not performed.
 func TestClientThatGoesAwayWhileSending(t *testing.T) {
 	t.Parallel()
 	a := newInvoice(t)
@@ -129,6 +132,7 @@ func TestClientThatGoesAwayWhileSending(t *testing.T) {
 	assert.False(t, a.srv.Requests()[0].Complete)
 }
 
+// TestAnswers checks the answer of each fault, and that with AfterCommit the operation is performed before it.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -240,6 +244,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestDamagedRealAnswers checks the faults that damage the real answer.
 func TestDamagedRealAnswers(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -256,6 +261,7 @@ func TestDamagedRealAnswers(t *testing.T) {
 	assert.Equal(t, 2, a.srv.Commits(payvault.OpTokensTokenize))
 }
 
+// TestCutBody checks that the connection breaks within the body.
 func TestCutBody(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
@@ -269,6 +275,7 @@ func TestCutBody(t *testing.T) {
 	}
 }
 
+// TestTokenizeFaultsSpeakTokenize checks that faults answer Tokenize with an rcode.
 func TestTokenizeFaultsSpeakTokenize(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -289,6 +296,7 @@ func TestTokenizeFaultsSpeakTokenize(t *testing.T) {
 	assert.Empty(t, a.srv.Cards.All())
 }
 
+// TestOversizedBody checks that the body has the given size and is valid JSON.
 func TestOversizedBody(t *testing.T) {
 	t.Parallel()
 	a := newInvoice(t)
@@ -301,6 +309,7 @@ func TestOversizedBody(t *testing.T) {
 	}
 }
 
+// TestEndlessBody checks that the fault oversized body sends an endless body if it has no size.
 func TestEndlessBody(t *testing.T) {
 	t.Parallel()
 	a := newInvoice(t)
@@ -314,6 +323,7 @@ func TestEndlessBody(t *testing.T) {
 	a.srv.Close()
 }
 
+// TestDelay checks that a delayed request is performed once.
 func TestDelay(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
@@ -328,7 +338,8 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// A client that gives up ends a delay and a hang; the operation is performed only after the commit.
+// TestClientThatGivesUp checks that a delay and a hang end when the client gives up. The operation is performed only
+// with AfterCommit.
 func TestClientThatGivesUp(t *testing.T) {
 	t.Parallel()
 	for kind, delay := range map[payvaulttest.FaultKind]time.Duration{
@@ -349,19 +360,20 @@ func TestClientThatGivesUp(t *testing.T) {
 				waitFor(t, func() bool { return len(a.srv.Requests()) == 1 && (!after || a.sent()) })
 				cancel()
 				require.ErrorIs(t, <-done, context.Canceled)
-				a.srv.Close() // waits for the request
+				a.srv.Close() // Close waits until the request has ended
 				assert.Equal(t, after, a.sent())
 			})
 		}
 	}
 }
 
-// waitFor waits for a state of the server that nothing signals.
+// waitFor polls until the server has reached a state that it does not signal.
 func waitFor(t *testing.T, reached func() bool) {
 	t.Helper()
 	require.Eventually(t, reached, 10*time.Second, time.Millisecond)
 }
 
+// TestCloseEndsEveryFault checks that Close ends requests that a fault keeps waiting, without performing them.
 func TestCloseEndsEveryFault(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []payvaulttest.Fault{
@@ -392,7 +404,7 @@ func TestCloseEndsEveryFault(t *testing.T) {
 	}
 }
 
-// A slowHandler takes its time for each record, and counts those that it is done with.
+// slowHandler is a slow log handler. It counts the records that it has finished.
 type slowHandler struct {
 	slog.Handler
 	done *atomic.Int64
@@ -404,7 +416,7 @@ func (h slowHandler) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-// HTTP/2 handlers outlive their connection, so Close has to wait for them, too.
+// TestCloseWaitsForHandlers checks that Close waits for the handlers of HTTP/2, which outlive their connections.
 func TestCloseWaitsForHandlers(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []payvaulttest.Fault{
@@ -432,6 +444,7 @@ func TestCloseWaitsForHandlers(t *testing.T) {
 	}
 }
 
+// TestFaultsAreChosen checks which fault strikes a request: the oldest one for its operation that is not spent.
 func TestFaultsAreChosen(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -455,7 +468,8 @@ func TestFaultsAreChosen(t *testing.T) {
 	assert.Equal(t, 200, list())
 }
 
-// A fault lets the requests pass that it skips, to later faults, too; what an earlier one strikes is not among them.
+// TestFaultsSkip checks that a skipped request reaches later faults. A request that an earlier fault strikes is not
+// counted as skipped.
 func TestFaultsSkip(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -482,6 +496,8 @@ func TestFaultsSkip(t *testing.T) {
 	assert.Equal(t, []int{200, 200, 200, 429}, []int{list(), list(), list(), list()}, "two, and one that is permitted")
 }
 
+// TestFaultsStrikeBeforeAuthentication checks that a fault replaces the answer to a request with an unknown key, which
+// is not performed.
 func TestFaultsStrikeBeforeAuthentication(t *testing.T) {
 	t.Parallel()
 	a := newInvoice(t)
@@ -492,6 +508,7 @@ func TestFaultsStrikeBeforeAuthentication(t *testing.T) {
 	assert.Zero(t, a.commits())
 }
 
+// TestFaultHeadersAreCopied checks that changing a header after Inject, or in Faults, does not change the fault.
 func TestFaultHeadersAreCopied(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -502,7 +519,7 @@ func TestFaultHeadersAreCopied(t *testing.T) {
 	assert.Equal(t, "one", a.get(t, "/").header.Get("X-Test"))
 }
 
-// Of many requests at once exactly as many fail as the fault says.
+// TestFaultsUnderLoad checks that exactly Times of many concurrent requests fail.
 func TestFaultsUnderLoad(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -527,6 +544,7 @@ func TestFaultsUnderLoad(t *testing.T) {
 	assert.Len(t, a.srv.Payees.All(), 100)
 }
 
+// TestFaultsThatCannotStrike checks that an invalid fault is an error and is not armed.
 func TestFaultsThatCannotStrike(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -558,6 +576,7 @@ func TestFaultsThatCannotStrike(t *testing.T) {
 	assert.Equal(t, http.StatusOK, a.get(t, "/platform/vault/customer").status, "none of them is armed")
 }
 
+// TestRespondAddsNoContentType checks that Respond sends only the Content-Type of the fault.
 func TestRespondAddsNoContentType(t *testing.T) {
 	t.Parallel()
 	for _, opts := range [][]payvaulttest.Option{nil, {payvaulttest.WithTLS()}} {
@@ -572,7 +591,8 @@ func TestRespondAddsNoContentType(t *testing.T) {
 	}
 }
 
-// A client that leaves in the middle of a body that is refused ends a fault that waits, too.
+// TestClientThatGivesUpWhileSending checks that a waiting fault ends when the client leaves in the middle of a body
+// that is refused.
 func TestClientThatGivesUpWhileSending(t *testing.T) {
 	t.Parallel()
 	for kind, delay := range map[payvaulttest.FaultKind]time.Duration{
@@ -593,7 +613,7 @@ func TestClientThatGivesUpWhileSending(t *testing.T) {
 					_, err := a.tryRequest(t, r)
 					done <- err
 				}()
-				_, err := end.Write(make([]byte, 2<<20)) // more than is read, less than was announced
+				_, err := end.Write(make([]byte, 2<<20)) // more than the server reads, less than was announced
 				require.NoError(t, err)
 				waitFor(t, func() bool { return len(a.srv.Requests()) == 1 })
 				require.NoError(t, end.CloseWithError(context.Canceled))
@@ -604,7 +624,7 @@ func TestClientThatGivesUpWhileSending(t *testing.T) {
 	}
 }
 
-// An endHandler tells that a request has ended.
+// endHandler is a log handler that signals the end of a request.
 type endHandler struct {
 	slog.Handler
 	ended chan bool
@@ -615,6 +635,7 @@ func (h endHandler) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
+// TestDelayOfABodyThatIsTooLarge checks that a delay does not change the refusal of a large body.
 func TestDelayOfABodyThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -622,7 +643,8 @@ func TestDelayOfABodyThatIsTooLarge(t *testing.T) {
 	a.post(t, payees, strings.Repeat("x", 4<<20)).refused(t, http.StatusRequestEntityTooLarge)
 }
 
-// Close leaves nothing behind, whatever is under way: a body that is still sent, a fault that waits, a delivery.
+// TestCloseEndsEverythingAtOnce checks that Close ends everything that is under way: a body, a waiting fault, and a
+// delivery.
 func TestCloseEndsEverythingAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, opts := range [][]payvaulttest.Option{nil, {payvaulttest.WithTLS()}} {

@@ -14,10 +14,10 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// An operation that the interface names and does not show, so that Client.Call makes it.
+// acceptDispute is an operation that the interface names but does not document, so it is made with Client.Call.
 const acceptDispute payvault.Operation = "PUT /platform/dispute/{rec_id}/accept"
 
-// newAccept returns a server that knows acceptDispute, and a function that makes it.
+// newAccept returns a server that handles acceptDispute, and a function that makes the call.
 func newAccept(t *testing.T) (api, func() (accepted string, err error)) {
 	t.Helper()
 	a := newAPI(t)
@@ -47,6 +47,7 @@ func newAccept(t *testing.T) (api, func() (accepted string, err error)) {
 	}
 }
 
+// TestHandle checks that an operation of Handle is authenticated, counted and recorded like any other.
 func TestHandle(t *testing.T) {
 	t.Parallel()
 	a, accept := newAccept(t)
@@ -65,7 +66,7 @@ func TestHandle(t *testing.T) {
 	a.post(t, path, `{}`).refused(t, http.StatusNotFound)
 }
 
-// Faults strike an operation of Handle as any other.
+// TestHandleFails checks that faults strike an operation of Handle like any other.
 func TestHandleFails(t *testing.T) {
 	t.Parallel()
 	a, accept := newAccept(t)
@@ -79,7 +80,8 @@ func TestHandleFails(t *testing.T) {
 	assert.Equal(t, 2, a.srv.Commits(acceptDispute))
 }
 
-// The page shows an operation of Handle as any other: in its list, among the requests and as a target of faults.
+// TestHandleOnPage checks that the page shows an operation of Handle like any other: in its list, among the requests,
+// and as a target of faults.
 func TestHandleOnPage(t *testing.T) {
 	t.Parallel()
 	a, accept := newAccept(t)
@@ -102,6 +104,7 @@ func TestHandleOnPage(t *testing.T) {
 	assert.Contains(t, i.ask(t, http.MethodGet, only, ""), `"matching":1,"total":1`)
 }
 
+// TestHandleRefuses checks that Handle panics for invalid patterns and for operations that exist.
 func TestHandleRefuses(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

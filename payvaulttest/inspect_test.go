@@ -29,13 +29,13 @@ func ExampleInspect() {
 	srv := payvaulttest.NewServer()
 	page := httptest.NewServer(payvaulttest.Inspect(srv))
 	defer page.Close()
-	defer srv.Close() // the first to be closed
+	defer srv.Close() // so the server is closed before its page
 
 	fmt.Println("look at", page.URL[:len("http://127.0.0.1:")])
 	// Output: look at http://127.0.0.1:
 }
 
-// An inspected server is one with its page.
+// inspected is a server with its page.
 type inspected struct {
 	api
 
@@ -57,7 +57,7 @@ func (i inspected) ask(t *testing.T, method, target, body string) string {
 	return w.Body.String()
 }
 
-// newest is what the page shows of the newest request.
+// newest returns the newest request in the form of the page.
 func (i inspected) newest(t *testing.T) map[string]any {
 	t.Helper()
 	var news struct {
@@ -68,6 +68,7 @@ func (i inspected) newest(t *testing.T) map[string]any {
 	return news.Requests[len(news.Requests)-1]
 }
 
+// TestInspectRequests checks what the page shows of a request: names and kinds of values, but no values.
 func TestInspectRequests(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -110,7 +111,7 @@ func TestInspectRequests(t *testing.T) {
 	i.post(t, "/platform/aus/add", `{`)
 	assert.Contains(t, i.newest(t)["why"], "Invalid request: body is not one well-formed JSON value")
 
-	dispute := i.srv.Disputes.Seed(payvaulttest.Dispute{})
+	dispute := i.srv.Disputes.Seed(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval})
 	form := newForm().part(t, "disputeResponse", "", `{"message":"canary"}`).part(t, "file", "canary.pdf", "%PDF-canary")
 	i.postForm(t, fmt.Sprintf("/platform/dispute/%d/respond", dispute.ID), form).ok(t)
 	got = i.newest(t)
@@ -127,7 +128,7 @@ func TestInspectRequests(t *testing.T) {
 		[]any{got["status"], got["code"], got["performed"], got["failed"]}, "values that miss are no failure")
 }
 
-// The code is the one that was sent, whatever a fault made of it; "performed" is what was done.
+// TestInspectFaults checks that the page shows the code that was sent and whether the operation was performed.
 func TestInspectFaults(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -150,7 +151,7 @@ func TestInspectFaults(t *testing.T) {
 		i.page = payvaulttest.Inspect(i.srv)
 		assert.Contains(t, i.ask(t, "POST", "/faults", test.fault), `"left":-1`)
 		_, _ = i.try(t)
-		i.srv.Close() // the record is there
+		i.srv.Close() // waits until the request is recorded
 		got := i.newest(t)
 		assert.Equal(t, []any{test.status, test.code, test.performed}, []any{got["status"], got["code"], got["performed"]},
 			test.fault)
@@ -159,6 +160,7 @@ func TestInspectFaults(t *testing.T) {
 	}
 }
 
+// TestInspectRefusesFaults checks which faults can be armed, and the message for each of the others.
 func TestInspectRefusesFaults(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -200,6 +202,7 @@ func TestInspectRefusesFaults(t *testing.T) {
 	assert.Empty(t, i.srv.Faults())
 }
 
+// TestInspectRecords checks what the page shows of each kind of record, without its texts.
 func TestInspectRecords(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -283,7 +286,7 @@ func TestInspectRecords(t *testing.T) {
 	}, rows)
 }
 
-// A number that is seeded as any text or number is masked, wherever it stands.
+// TestInspectMasksSeeds checks that a card number is masked in every field of a seeded record.
 func TestInspectMasksSeeds(t *testing.T) {
 	t.Parallel()
 	const n = "4929123456781234"
@@ -306,7 +309,7 @@ func TestInspectMasksSeeds(t *testing.T) {
 	assert.Panics(t, func() { i.srv.Cards.Seed(payvaulttest.Card{ExpDate: "4929 1234"}) })
 }
 
-// Secrets in every place of requests and records are nowhere in what the page can read.
+// TestInspectShowsNoSecrets checks that secrets in all parts of requests and records are not shown.
 func TestInspectShowsNoSecrets(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -334,7 +337,7 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 	}
 }
 
-// Each preset of the page, armed as the page arms it, gives the client what its label says.
+// TestInspectPresets checks that each preset has the effect that its label describes.
 func TestInspectPresets(t *testing.T) {
 	t.Parallel()
 	strikes := map[string]func(i inspected){
@@ -407,11 +410,11 @@ func (f writes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A request that hangs is shown while it does, though its fault is spent, and until its record is written.
+// TestInspectPending checks that a hanging request is shown until its record is written, even if its fault is spent.
 func TestInspectPending(t *testing.T) {
 	t.Parallel()
 	var i inspected
-	var logged string // the state as the record is written
+	var logged string // the answer of /state while the record is written
 	look := writes(func() { logged = i.ask(t, "GET", "/state", "") })
 	i.api = newAPI(t, payvaulttest.WithLogger(slog.New(slog.NewTextHandler(look, nil))))
 	i.page = payvaulttest.Inspect(i.srv)
@@ -429,12 +432,12 @@ func TestInspectPending(t *testing.T) {
 	assert.Empty(t, i.srv.Faults())
 	cancel()
 	require.ErrorIs(t, <-given, context.Canceled)
-	i.srv.Close() // the record is there
+	i.srv.Close() // waits until the request is recorded
 	assert.Contains(t, logged, shown, "until then")
 	assert.Contains(t, state(), `"pending":[]`)
 }
 
-// arm injects a fault and returns the line of Go that does the same.
+// arm arms a fault and returns the Go code that does the same.
 func (i inspected) arm(t *testing.T, fault string) string {
 	t.Helper()
 	var armed struct {
@@ -445,7 +448,7 @@ func (i inspected) arm(t *testing.T, fault string) string {
 	return armed.Go
 }
 
-// documentedFaults are the kinds in the README of the program, and the fields that they read.
+// documentedFaults returns the kinds of faults in the README of the program, with the fields that each kind reads.
 func documentedFaults(t *testing.T) map[string][]string {
 	t.Helper()
 	readme, err := os.ReadFile("../cmd/payvault-emulator/README.md")
@@ -458,7 +461,7 @@ func documentedFaults(t *testing.T) map[string][]string {
 	return kinds
 }
 
-// faultText is a fault in JSON with some of the fields that only some kinds read.
+// faultText returns a fault as JSON, with these of the fields that only some kinds read.
 func faultText(t *testing.T, kind string, fields ...string) string {
 	t.Helper()
 	values := map[string]any{
@@ -475,7 +478,7 @@ func faultText(t *testing.T, kind string, fields ...string) string {
 	return string(text)
 }
 
-// A kind takes the fields that are documented for it, and no others, which it would ignore.
+// TestInspectFaultFields checks that each kind of fault accepts its documented fields and refuses all others.
 func TestInspectFaultFields(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -500,7 +503,7 @@ func TestInspectFaultFields(t *testing.T) {
 	}
 }
 
-// The line of Go beside each fault compiles, whatever its kind and operation.
+// TestInspectGoLines checks that the Go code for each kind of fault and each operation compiles.
 func TestInspectGoLines(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -542,7 +545,7 @@ func use(t *testing.T, srv *payvaulttest.Server) {
 	require.NoError(t, err, "%s\n%s", out, source)
 }
 
-// Closing a server ends the streams of its page.
+// TestCloseEndsStreams checks that closing a server ends the streams of its page.
 func TestCloseEndsStreams(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -558,7 +561,7 @@ func TestCloseEndsStreams(t *testing.T) {
 	page.Close()
 }
 
-// The page says where the server is and with which keys, and a first request that works.
+// TestInspectConnection checks that the page shows the URL, the keys, and a first request.
 func TestInspectConnection(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -577,7 +580,7 @@ func TestInspectConnection(t *testing.T) {
 	assert.Contains(t, got.Go, fmt.Sprintf("payvault.NewClient(\n\t%q,\n\t%q,\n)", i.srv.URL, i.key))
 }
 
-// Reset brings the server to where it was when it started, so that the same requests have the same answers.
+// TestInspectReset checks that after a reset the same requests get the same answers as after the start.
 func TestInspectReset(t *testing.T) {
 	t.Parallel()
 	seed := payvaulttest.Seed{Invoices: []payvaulttest.Invoice{{ID: "INV-1"}}}
@@ -606,7 +609,7 @@ func TestInspectReset(t *testing.T) {
 	assert.Equal(t, before, use())
 }
 
-// Bodies are shown while somebody wants to see them, and not kept before or after.
+// TestInspectBodies checks that bodies are kept and shown only while this is switched on.
 func TestInspectBodies(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)

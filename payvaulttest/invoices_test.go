@@ -20,6 +20,7 @@ func newInvoice(t *testing.T, opts ...payvaulttest.Option) api {
 	return a
 }
 
+// TestInvoiceSend checks that an invoice is sent once and that its recipients are stored.
 func TestInvoiceSend(t *testing.T) {
 	t.Parallel()
 	a := newInvoice(t)
@@ -38,6 +39,7 @@ func TestInvoiceSend(t *testing.T) {
 	assert.Equal(t, 1, a.srv.Commits(payvault.OpInvoicesSend))
 }
 
+// TestInvoiceSendWithoutSMS checks that a merchant without SMS sends no SMS.
 func TestInvoiceSendWithoutSMS(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -48,6 +50,7 @@ func TestInvoiceSendWithoutSMS(t *testing.T) {
 	assert.Empty(t, invoice.SMS)
 }
 
+// TestInvoiceSendToNobody checks that an invoice can be sent without recipients.
 func TestInvoiceSendToNobody(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"", "{}", `{"email_address":[]}`} {
@@ -58,6 +61,8 @@ func TestInvoiceSendToNobody(t *testing.T) {
 	}
 }
 
+// TestInvoiceRefuses checks that an invalid request is refused with the name of the field, and that the invoice is not
+// sent.
 func TestInvoiceRefuses(t *testing.T) {
 	t.Parallel()
 	a := newInvoice(t)
@@ -78,6 +83,7 @@ func TestInvoiceRefuses(t *testing.T) {
 	assert.Equal(t, payvaulttest.InvoiceSaved, invoice.State)
 }
 
+// TestInvoiceIDsAreEscaped checks that an invoice is found by its escaped ID.
 func TestInvoiceIDsAreEscaped(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

@@ -20,8 +20,8 @@ const transactions = "/platform/subscription/transactions/77"
 
 func amount(text string) payvault.Amount { return payvault.MustParseAmount(text) }
 
-// seedTransactions seeds five transactions with pg_ids a to e, in order of time. The times of c and d
-// are such that their instants and their texts sort differently.
+// seedTransactions stores five transactions with the pg_ids a to e, in the order of their times. The times of c and d
+// sort differently as texts.
 func seedTransactions(t *testing.T) api {
 	t.Helper()
 	a := newAPI(t)
@@ -77,6 +77,7 @@ func (p page) ids() string {
 	return strings.Join(ids, "")
 }
 
+// TestFilters checks which transactions each filter selects.
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	a := seedTransactions(t)
@@ -103,6 +104,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
+// TestFiltersCombine checks that a record must match all filters.
 func TestFiltersCombine(t *testing.T) {
 	t.Parallel()
 	a := seedTransactions(t)
@@ -111,6 +113,7 @@ func TestFiltersCombine(t *testing.T) {
 	assert.Equal(t, "a", got.ids())
 }
 
+// TestListRefuses checks that invalid filters and paging parameters are refused.
 func TestListRefuses(t *testing.T) {
 	t.Parallel()
 	a := seedTransactions(t)
@@ -147,7 +150,7 @@ func TestListRefuses(t *testing.T) {
 	}
 }
 
-// A refusal names the fields that would do.
+// TestListNamesItsFields checks that a refusal lists the valid fields.
 func TestListNamesItsFields(t *testing.T) {
 	t.Parallel()
 	a := seedTransactions(t)
@@ -166,6 +169,7 @@ func TestListNamesItsFields(t *testing.T) {
 	}
 }
 
+// TestOrder checks the order of a list for each order_on and order_by.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	a := seedTransactions(t)
@@ -197,6 +201,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestEveryTransactionFieldCanBeUsed checks that a list can be ordered by every field of its records.
 func TestEveryTransactionFieldCanBeUsed(t *testing.T) {
 	t.Parallel()
 	a := seedTransactions(t)
@@ -215,6 +220,7 @@ func TestEveryTransactionFieldCanBeUsed(t *testing.T) {
 	a.page(t, transactions+query("order_on", "tran_date"))
 }
 
+// TestPaging checks the records and totals of each page.
 func TestPaging(t *testing.T) {
 	t.Parallel()
 	a := seedTransactions(t)
@@ -236,6 +242,7 @@ func TestPaging(t *testing.T) {
 	}
 }
 
+// TestDefaultCount checks that a page has 25 records by default.
 func TestDefaultCount(t *testing.T) {
 	const defaultCount = 25
 	t.Parallel()
@@ -249,6 +256,7 @@ func TestDefaultCount(t *testing.T) {
 	assert.Len(t, a.page(t, "/platform/vault/customer?page=1").Data, 1)
 }
 
+// TestCustomerList checks the list of customers: its records, filters, order and owner.
 func TestCustomerList(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

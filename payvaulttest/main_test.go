@@ -27,7 +27,7 @@ const (
 	partnerID  = 900001
 )
 
-// An api speaks HTTP with a server of its own, as one account.
+// api sends requests to its own server, with the key of one account.
 type api struct {
 	srv *payvaulttest.Server
 	key string
@@ -41,7 +41,7 @@ func newAPI(t *testing.T, opts ...payvaulttest.Option) api {
 	return api{srv: srv, key: srv.Merchant().APIKey}
 }
 
-// as is the same server for another account.
+// as returns an api for the same server with the key of another account.
 func (a api) as(account payvaulttest.Account) api {
 	a.key = account.APIKey
 	return a
@@ -70,7 +70,7 @@ func (a api) request(t *testing.T, method, path, body string) *http.Request {
 	return r
 }
 
-// A reply is an answer that was read.
+// reply is an answer with its body.
 type reply struct {
 	status int
 	header http.Header
@@ -107,7 +107,7 @@ func (a api) get(t *testing.T, path string) reply {
 	return a.do(t, http.MethodGet, path, "")
 }
 
-// ok checks that a platform operation was performed and returns its data.
+// ok checks that an operation of the platform was performed. It returns the data of the answer.
 func (r reply) ok(t *testing.T) map[string]any {
 	t.Helper()
 	require.Equal(t, http.StatusOK, r.status, r.body)
@@ -122,7 +122,7 @@ func (r reply) ok(t *testing.T) map[string]any {
 	return envelope.Data
 }
 
-// refused checks that a platform operation was refused with a status, and with messages for fields.
+// refused checks that an operation of the platform was refused with this status, and with messages for these fields.
 func (r reply) refused(t *testing.T, status int, fields ...string) {
 	t.Helper()
 	require.Equal(t, status, r.status, r.body)
@@ -140,7 +140,7 @@ func (r reply) refused(t *testing.T, status int, fields ...string) {
 	}
 }
 
-// tokenized checks that tokenize was performed and returns its answer.
+// tokenized checks that Tokenize was performed. It returns the answer.
 func (r reply) tokenized(t *testing.T) map[string]any {
 	t.Helper()
 	require.Equal(t, http.StatusOK, r.status, r.body)
@@ -156,7 +156,7 @@ func (r reply) object(t *testing.T) map[string]any {
 	return object
 }
 
-// A form is the multipart body of a dispute response.
+// form is the multipart body of a dispute response.
 type form struct {
 	buffer bytes.Buffer
 	writer *multipart.Writer
@@ -176,7 +176,7 @@ func (f *form) part(t *testing.T, name, file, content string) *form {
 	return f.typedPart(t, name, file, "application/pdf", content)
 }
 
-// typedPart adds a part with a content type, if there is one.
+// typedPart adds a part. If contentType is not "", the part has it.
 func (f *form) typedPart(t *testing.T, name, file, contentType, content string) *form {
 	t.Helper()
 	header := textproto.MIMEHeader{}
@@ -217,7 +217,7 @@ func query(pairs ...string) string {
 	return "?" + values.Encode()
 }
 
-// inject makes requests fail as the fault says and returns what ends that.
+// inject makes requests fail in the way that fault describes. It returns a function that removes the fault.
 func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
 	t.Helper()
 	remove, err := srv.Inject(fault)

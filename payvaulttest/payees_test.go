@@ -14,6 +14,7 @@ import (
 
 const payees = "/platform/vault/payee"
 
+// TestPayeeCreate checks the answer and the stored record of a new payee.
 func TestPayeeCreate(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithClock(noon))
@@ -42,6 +43,7 @@ func TestPayeeCreate(t *testing.T) {
 	}, payee)
 }
 
+// TestPayeeRefuses checks that an invalid payee is refused with the name of the field, and that nothing is stored.
 func TestPayeeRefuses(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -59,6 +61,7 @@ func TestPayeeRefuses(t *testing.T) {
 	assert.Empty(t, a.srv.Payees.All())
 }
 
+// TestPayeeDelete checks that a payee can be deleted once, and which requests are refused.
 func TestPayeeDelete(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -79,6 +82,7 @@ func TestPayeeDelete(t *testing.T) {
 	a.do(t, http.MethodDelete, path, `{}`).refused(t, http.StatusBadRequest)
 }
 
+// TestPayeeDeleteForAnotherMerchant checks that only a partner may delete a payee of another merchant.
 func TestPayeeDeleteForAnotherMerchant(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -91,6 +95,7 @@ func TestPayeeDeleteForAnotherMerchant(t *testing.T) {
 	assert.Empty(t, a.srv.Payees.All())
 }
 
+// TestPayeeVaultMustBeEnabled checks that a merchant without a payee vault is refused.
 func TestPayeeVaultMustBeEnabled(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t).second(t)
@@ -100,7 +105,7 @@ func TestPayeeVaultMustBeEnabled(t *testing.T) {
 	assert.Empty(t, a.srv.AllCommits())
 }
 
-// A merchant that has the payee vault, too, cannot delete the payees of another.
+// TestPayeesOfOthers checks that a merchant with a payee vault cannot delete the payees of another one.
 func TestPayeesOfOthers(t *testing.T) {
 	t.Parallel()
 	other := payvaulttest.Account{MerchantID: 6, APIKey: "six", PayeeVault: true}

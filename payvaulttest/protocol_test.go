@@ -16,6 +16,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
+// TestPaths checks that paths that only resemble a documented path are not found.
 func TestPaths(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -32,10 +33,11 @@ func TestPaths(t *testing.T) {
 	assert.Empty(t, a.srv.AllCommits())
 }
 
+// TestMethods checks that a documented path with another method is not found.
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	methods := map[string][]string{} // by path
+	methods := map[string][]string{} // the methods of each path
 	for _, o := range payvault.Operations() {
 		methods[o.Path] = append(methods[o.Path], o.Method)
 	}
@@ -48,6 +50,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
+// TestBodies checks that only one well-formed JSON value is accepted as a body.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -75,6 +78,7 @@ func TestBodies(t *testing.T) {
 	a.post(t, payees, "\t{\"payee_name\": \"P\"} \r\n").ok(t)
 }
 
+// TestBodySize checks that a body may have 1 MiB.
 func TestBodySize(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -83,6 +87,7 @@ func TestBodySize(t *testing.T) {
 	a.post(t, payees, padding(1<<20)).ok(t)
 }
 
+// TestContentTypes checks which content types are accepted.
 func TestContentTypes(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -101,6 +106,7 @@ func TestContentTypes(t *testing.T) {
 	}
 }
 
+// TestAccept checks that any Accept header is accepted.
 func TestAccept(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -117,6 +123,7 @@ func TestAccept(t *testing.T) {
 	}
 }
 
+// TestTLSAndHTTP2 checks that WithTLS serves HTTP/2, and that only the server's client trusts its certificate.
 func TestTLSAndHTTP2(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithTLS())
@@ -127,6 +134,7 @@ func TestTLSAndHTTP2(t *testing.T) {
 	require.Error(t, err, "no one else trusts it")
 }
 
+// TestIDs checks that generated IDs are the same on each run, and differ with another seed of WithIDs.
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	run := func(opts ...payvaulttest.Option) [3]any {
@@ -140,14 +148,15 @@ func TestIDs(t *testing.T) {
 	assert.NotEqual(t, run(), run(payvaulttest.WithIDs(7)))
 }
 
-// The identifiers of a server are the same on each run, so a user may well have given one of them before.
+// TestGeneratedIDsReplaceNothing checks that a generated ID never equals an ID that a user has given. Generated IDs are
+// the same on each run, so a user may have copied one.
 func TestGeneratedIDsReplaceNothing(t *testing.T) {
 	t.Parallel()
 	const customers = "/platform/vault/customer"
 	for name, test := range map[string]struct {
 		create func(t *testing.T, a api) string          // makes a record with a generated ID
 		give   func(t *testing.T, a api, id string)      // makes a record with a given ID
-		ids    func(t *testing.T, a api) (list []string) // of all records
+		ids    func(t *testing.T, a api) (list []string) // the IDs of all records
 	}{
 		"customer": {
 			func(t *testing.T, a api) string {
@@ -214,7 +223,8 @@ func number(t *testing.T, text string) int64 {
 	return n
 }
 
-// Applications are listed in order of creation, which is that of their IDs, however many come at once.
+// TestOrderOfCreation checks that records are listed in the order of their IDs, even if many are created at the same
+// time.
 func TestOrderOfCreation(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -234,6 +244,7 @@ func TestOrderOfCreation(t *testing.T) {
 	}
 }
 
+// TestMethodsOfTokenize checks that refusals on the path of Tokenize have an rcode.
 func TestMethodsOfTokenize(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

@@ -17,6 +17,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
+// TestRequests checks what the history has of each request. The key is redacted.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithClock(noon))
@@ -52,6 +53,7 @@ func TestRequests(t *testing.T) {
 	assert.Equal(t, newCard, string(first.Body()), "a copy")
 }
 
+// TestRequestParts checks that the history has the parts of a form.
 func TestRequestParts(t *testing.T) {
 	t.Parallel()
 	a, path, _ := newDispute(t, payvaulttest.DisputeFirstTime)
@@ -67,6 +69,7 @@ func TestRequestParts(t *testing.T) {
 	assert.Contains(t, string(request.Body()), pdf)
 }
 
+// TestRequestHistory checks that the history keeps the newest requests, up to its limit.
 func TestRequestHistory(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int{0, 3} {
@@ -82,8 +85,8 @@ func TestRequestHistory(t *testing.T) {
 	}
 }
 
-// secretBody has the secrets that must not be printed. The tests look for the cvv2 with its quotes, because three
-// digits alone may occur by chance.
+// secretBody has the secrets that must not be printed. The tests search for the cvv2 with its quotation marks, since
+// three digits alone may occur by chance.
 const secretBody = `{"merchant_id":"100001","card_number":"4929000000006","exp_date":"1229","cvv2":"987"}`
 
 func assertNoSecrets(t *testing.T, printed, how string) {
@@ -97,6 +100,8 @@ func assertNoSecrets(t *testing.T, printed, how string) {
 	}
 }
 
+// TestNothingPrintsSecrets checks that no verb of fmt, no log handler and no JSON shows a secret of requests, accounts
+// and records.
 func TestNothingPrintsSecrets(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -120,7 +125,8 @@ func TestNothingPrintsSecrets(t *testing.T) {
 			assertNoSecrets(t, fmt.Sprintf(verb, value), fmt.Sprintf("%s of %T", verb, value))
 		}
 		if _, isAccount := value.(payvaulttest.Account); !isAccount {
-			// fmt prints the fields of a struct with this verb, whatever its methods; vet finds that.
+			// fmt prints the fields of a struct with %p without calling its methods. The verb is built here because vet reports
+			// it.
 			assertNoSecrets(t, fmt.Sprintf("%"+"p", value), fmt.Sprintf("%%p of %T", value))
 		}
 		var out bytes.Buffer
@@ -135,7 +141,7 @@ func TestNothingPrintsSecrets(t *testing.T) {
 	}
 }
 
-// A lockedBuffer is a bytes.Buffer for concurrent writers.
+// lockedBuffer is a bytes.Buffer for concurrent writers.
 type lockedBuffer struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer
@@ -153,6 +159,7 @@ func (b *lockedBuffer) lines() []string {
 	return strings.Split(strings.TrimSpace(b.buffer.String()), "\n")
 }
 
+// TestLog checks that each request has one log record, without secrets.
 func TestLog(t *testing.T) {
 	t.Parallel()
 	out := &lockedBuffer{}

@@ -17,6 +17,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
+// TestServerAddress checks the URL with and without a base path.
 func TestServerAddress(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -26,6 +27,7 @@ func TestServerAddress(t *testing.T) {
 	assert.Regexp(t, `^http://127\.0\.0\.1:\d+$`, plain.URL)
 }
 
+// TestServerThatCannotStart checks that each invalid option is an error of Start and a panic of NewServer.
 func TestServerThatCannotStart(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -55,6 +57,7 @@ func TestServerThatCannotStart(t *testing.T) {
 	}
 }
 
+// TestCloseTwice checks that Close can be called several times, and that the records stay readable.
 func TestCloseTwice(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -69,6 +72,7 @@ func TestCloseTwice(t *testing.T) {
 	assert.Len(t, a.srv.Requests(), 1, "what happened can still be seen")
 }
 
+// TestSeed checks that the records of a seed file are stored.
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	seed, err := payvaulttest.LoadSeed(strings.NewReader(`{
@@ -101,6 +105,7 @@ func TestSeed(t *testing.T) {
 	assert.Len(t, a.srv.Invoices.All(), 1)
 }
 
+// TestSeedIsReadStrictly checks that unknown members and other mistakes in a seed file are errors.
 func TestSeedIsReadStrictly(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -120,6 +125,7 @@ func TestSeedIsReadStrictly(t *testing.T) {
 	}
 }
 
+// TestSeedIsChecked checks that a seed with invalid records is an error, without repeating card numbers.
 func TestSeedIsChecked(t *testing.T) {
 	t.Parallel()
 	of := func(transaction payvaulttest.Transaction) []payvaulttest.Subscription {
@@ -183,7 +189,7 @@ func TestSeedIsChecked(t *testing.T) {
 	require.ErrorContains(t, err, "two", "over several seeds")
 }
 
-// Whatever record has a card number, it may be seeded in full.
+// TestSeedMasksCardNumbers checks that a full card number is masked in every record that is seeded.
 func TestSeedMasksCardNumbers(t *testing.T) {
 	t.Parallel()
 	const full, masked = "4111111111111111", "4111xxxxxx111111"
@@ -212,6 +218,7 @@ func TestSeedMasksCardNumbers(t *testing.T) {
 	})
 }
 
+// TestSeedErrorsSayWhere checks that the error of a seed names the record and the field.
 func TestSeedErrorsSayWhere(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -225,6 +232,7 @@ func TestSeedErrorsSayWhere(t *testing.T) {
 	require.EqualError(t, err, `payvaulttest: seed: invoices[1]: state must be one of ["saved" "outstanding"]`)
 }
 
+// TestSeedsOfMerchantsWithoutAccount checks that records of unknown merchants cannot be seeded.
 func TestSeedsOfMerchantsWithoutAccount(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -244,6 +252,7 @@ func TestSeedsOfMerchantsWithoutAccount(t *testing.T) {
 	assert.Panics(t, func() { a.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: "::"}) })
 }
 
+// TestUnknownIDs checks that Get does not find records that do not exist.
 func TestUnknownIDs(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -265,7 +274,8 @@ func TestUnknownIDs(t *testing.T) {
 	assert.Empty(t, a.srv.Customers.All())
 }
 
-// A seed can be written as a file, but for its accounts, whose keys are not printed.
+// TestSeedRoundTrip checks that a seed can be written as a file and read back. Accounts cannot, since their keys are
+// not printed.
 func TestSeedRoundTrip(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

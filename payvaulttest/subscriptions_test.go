@@ -13,6 +13,7 @@ import (
 
 const cancelPath = "/platform/subscription/77/cancel"
 
+// TestCancel checks that a subscription can be canceled once, in any state.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	for _, state := range []payvaulttest.SubscriptionState{
@@ -34,6 +35,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// TestCancelRefuses checks that invalid requests and requests of other merchants are refused.
 func TestCancelRefuses(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -54,6 +56,7 @@ func TestCancelRefuses(t *testing.T) {
 	a.partner().post(t, cancelPath, `{"customer_id":"C1","merchant_id":100001}`).ok(t)
 }
 
+// TestTransactionsOfOthers checks that transactions of other merchants are not found.
 func TestTransactionsOfOthers(t *testing.T) {
 	t.Parallel()
 	a := seedTransactions(t)
@@ -64,6 +67,7 @@ func TestTransactionsOfOthers(t *testing.T) {
 	a.get(t, "/platform/subscription/transactions/x").refused(t, http.StatusBadRequest)
 }
 
+// TestTransactionRecord checks all fields of a listed transaction.
 func TestTransactionRecord(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithClock(noon))
@@ -78,6 +82,7 @@ func TestTransactionRecord(t *testing.T) {
 		"batch_date":"2026-01-16","amt_funded":0,"funded_currency":"840"}]}`, a.get(t, transactions).body)
 }
 
+// TestSeedSubscriptionDefaults checks the values of fields that a seeded subscription leaves out.
 func TestSeedSubscriptionDefaults(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

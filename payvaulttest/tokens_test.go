@@ -13,6 +13,7 @@ import (
 
 const newCard = `{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","cvv2":"123"}`
 
+// TestTokenizeCreates checks the answer and the stored record of a new card.
 func TestTokenizeCreates(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -34,6 +35,7 @@ func TestTokenizeCreates(t *testing.T) {
 	assert.Equal(t, 1, a.srv.Commits(payvault.OpTokensTokenize))
 }
 
+// TestTokenizeMasks checks how card numbers are masked, and which card type they have.
 func TestTokenizeMasks(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -55,6 +57,7 @@ func TestTokenizeMasks(t *testing.T) {
 	assert.ElementsMatch(t, []string{"VI", "AM", "DI", "MC", ""}, types)
 }
 
+// TestTokenizeUpdates checks that a request with a card_id updates that card.
 func TestTokenizeUpdates(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -76,6 +79,7 @@ func TestTokenizeUpdates(t *testing.T) {
 	assert.Equal(t, "5454xxxxxx545454", card.CardNumber, "kept")
 }
 
+// TestTokenizeKinds checks which kind of card is stored for each kind of payment data.
 func TestTokenizeKinds(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -107,7 +111,8 @@ func TestTokenizeKinds(t *testing.T) {
 	}
 }
 
-// The service does not document which payment data is required. The emulator requires some, by its own choice.
+// TestTokenizeRequiresAnyPaymentData checks that a request needs some payment data. The service does not document
+// which, so this is a choice of the emulator.
 func TestTokenizeRequiresAnyPaymentData(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -138,6 +143,7 @@ func TestTokenizeRequiresAnyPaymentData(t *testing.T) {
 	assert.Len(t, a.srv.Cards.All(), 3)
 }
 
+// TestTokenizeWallets checks that wallet payloads are accepted, and refused for a merchant without wallets.
 func TestTokenizeWallets(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -150,6 +156,7 @@ func TestTokenizeWallets(t *testing.T) {
 	assert.Equal(t, "403", got.object(t)["rcode"])
 }
 
+// TestTokenizeRefuses checks that an invalid request is refused with the name of the field, without repeating a value.
 func TestTokenizeRefuses(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -221,6 +228,7 @@ func TestTokenizeRefuses(t *testing.T) {
 	t.Cleanup(func() { assert.Empty(t, a.srv.Cards.All()) })
 }
 
+// TestTokenizeOfPartners checks that a partner must send its vendor_id.
 func TestTokenizeOfPartners(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t).partner()
@@ -237,6 +245,7 @@ func TestTokenizeOfPartners(t *testing.T) {
 	assert.Equal(t, payvault.MerchantID(secondID), a.srv.Cards.All()[0].MerchantID)
 }
 
+// TestCardsOfOtherMerchantsAreUnknown checks that a merchant cannot update the card of another one.
 func TestCardsOfOtherMerchantsAreUnknown(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -247,6 +256,7 @@ func TestCardsOfOtherMerchantsAreUnknown(t *testing.T) {
 	assert.Equal(t, "4111xxxxxx111111", a.srv.Cards.All()[0].CardNumber)
 }
 
+// TestTokenizeUpdatesKinds checks which fields of a card an update changes.
 func TestTokenizeUpdatesKinds(t *testing.T) {
 	t.Parallel()
 	const ach = `"tr_number":"123456780","dda_number":"0001112220","type_id":"S","cardholder_name":"Jane"`

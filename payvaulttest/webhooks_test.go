@@ -20,7 +20,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// A receiver is a user's own server: it collects the bodies of notifications.
+// receiver is the server of a user. It collects the bodies of notifications.
 type receiver struct {
 	url    string
 	bodies chan string
@@ -42,6 +42,7 @@ func newReceiver(t *testing.T) receiver {
 	return r
 }
 
+// TestAddEvent checks that an event is added once, and which requests are refused.
 func TestAddEvent(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -62,6 +63,7 @@ func TestAddEvent(t *testing.T) {
 	assert.Equal(t, 2, a.srv.Commits(payvault.OpWebhooksAddEvent))
 }
 
+// TestDeliveriesOfTheAccountUpdater checks that a submission triggers both events of the account updater.
 func TestDeliveriesOfTheAccountUpdater(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithClock(noon))
@@ -83,6 +85,7 @@ func TestDeliveriesOfTheAccountUpdater(t *testing.T) {
 	}, a.srv.Deliveries())
 }
 
+// TestTransactionStatusUpdated checks that an event is delivered only to webhooks of its merchant that have it.
 func TestTransactionStatusUpdated(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -116,6 +119,8 @@ func TestTransactionStatusUpdated(t *testing.T) {
 	assert.Len(t, a.srv.Deliveries(), 2)
 }
 
+// TestDeliveriesThatFail checks the errors of deliveries to URLs that are not on loopback or do not answer. Redirects
+// are not followed.
 func TestDeliveriesThatFail(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -135,6 +140,7 @@ func TestDeliveriesThatFail(t *testing.T) {
 	assert.Equal(t, http.StatusFound, deliver(redirect.URL, nil).Status, "not followed")
 }
 
+// TestDeliveriesEndWithTheServer checks that Close ends all deliveries, and WaitDeliveries its wait with its context.
 func TestDeliveriesEndWithTheServer(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -162,7 +168,7 @@ func TestDeliveriesEndWithTheServer(t *testing.T) {
 	require.Error(t, a.srv.WaitDeliveries(t.Context()))
 }
 
-// newSilentReceiver takes notifications and answers none until the test ends.
+// newSilentReceiver starts a receiver that answers no notification until the test ends.
 func newSilentReceiver(t *testing.T) (url string, arrived chan bool) {
 	t.Helper()
 	arrived = make(chan bool, 1)
@@ -176,6 +182,8 @@ func newSilentReceiver(t *testing.T) (url string, arrived chan bool) {
 	return user.URL, arrived
 }
 
+// TestSlowReceiverHoldsUpNoOther checks that a slow receiver does not delay the deliveries to another one, which keep
+// their order.
 func TestSlowReceiverHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	const events = 1500
@@ -205,6 +213,7 @@ func TestSlowReceiverHoldsUpNoOther(t *testing.T) {
 	a.srv.Close()
 }
 
+// TestDeliveriesAreLogged checks that each delivery has one log record, without its URL and body.
 func TestDeliveriesAreLogged(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -235,7 +244,8 @@ func TestDeliveriesAreLogged(t *testing.T) {
 	}
 }
 
-// Deliveries that become due later do not make anyone wait.
+// TestWaitDeliveriesWaitsForThoseThatAreDue checks that WaitDeliveries does not wait for deliveries that are triggered
+// later.
 func TestWaitDeliveriesWaitsForThoseThatAreDue(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -254,7 +264,7 @@ func TestWaitDeliveriesWaitsForThoseThatAreDue(t *testing.T) {
 	ctx, entered := contextThatTells(t)
 	go func() { waiting <- a.srv.WaitDeliveries(ctx) }()
 	<-entered
-	a.srv.TriggerEvent(merchantID, "e", nil) // becomes due later, and never ends
+	a.srv.TriggerEvent(merchantID, "e", nil) // WaitDeliveries does not wait for this later delivery, which never ends
 	answer <- true
 	<-arrived
 	require.NoError(t, <-waiting)
@@ -263,7 +273,7 @@ func TestWaitDeliveriesWaitsForThoseThatAreDue(t *testing.T) {
 	close(answer)
 }
 
-// A tellingContext sends on entered when somebody calls Done.
+// tellingContext is a context that sends on entered when its Done method is called.
 type tellingContext struct {
 	context.Context //nolint:containedctx // it is one
 	entered         chan bool

@@ -17,7 +17,7 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// slow accepts every submission after some time.
+// slow is a transport that accepts every submission after some time.
 type slow struct {
 	requestID string
 	after     time.Duration
@@ -36,7 +36,7 @@ func (s slow) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// BenchmarkSubmitAll sends batches of 100 cards, 32 in flight, to a service that takes 5 ms, or answers at once.
+// BenchmarkSubmitAll sends batches of 100 cards, 32 at a time, to a service that answers after 5 ms or at once.
 func BenchmarkSubmitAll(b *testing.B) {
 	for _, after := range []time.Duration{5 * time.Millisecond, 0} {
 		b.Run("service="+after.String(), func(b *testing.B) { benchmarkSubmitAll(b, after) })

@@ -35,8 +35,9 @@ func (j *Journal) try(ctx context.Context, statement func(ctx context.Context) e
 	return retry(context.WithoutCancel(ctx), statement)
 }
 
-// retry runs a statement until it succeeds, for up to 10 s. A statement that failed may have been performed, so it must
-// be one that can be repeated.
+// retry runs a statement until it succeeds, for up to 10 s. It gives up at once after ErrRunning, and after the error of
+// a pooler or of a damaged file, which would come again. A statement that failed may have been performed, so it must be
+// one that can be repeated.
 func retry(ctx context.Context, statement func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -49,7 +50,7 @@ func retry(ctx context.Context, statement func(ctx context.Context) error) error
 		if first == nil {
 			first = err
 		}
-		if isPooled(err) {
+		if isPooled(err) || isDamaged(err) {
 			return describe(first)
 		}
 		select {
@@ -76,6 +77,12 @@ func (j *Journal) change(ctx context.Context, statement string, args ...any) (ch
 
 // isPooled reports whether a statement failed because a pooler had prepared it on another connection.
 func isPooled(err error) bool { return strings.Contains(err.Error(), "prepared statement") }
+
+// isDamaged reports whether SQLite has found that a file is no database, or that a part of it is missing.
+func isDamaged(err error) bool {
+	damaged, ok := errors.AsType[*sqlite.Error](err)
+	return ok && (damaged.Code()&0xff == sqlite3.SQLITE_NOTADB || damaged.Code()&0xff == sqlite3.SQLITE_CORRUPT)
+}
 
 // describe says what to do about an error of the database.
 func describe(err error) error {
@@ -113,11 +120,10 @@ var tables = [...]string{
 		code TEXT NOT NULL DEFAULT '', message TEXT NOT NULL DEFAULT '', PRIMARY KEY (job, batch))`,
 }
 
-// createTables makes the tables if they are not there, and refuses tables of another version. It tries again, because
-// Postgres reports an error if another process makes the same table at the same time.
+// createTables makes the tables if they are not there, and refuses tables of another version.
 func createTables(ctx context.Context, db *sql.DB) error {
 	var err error
-	for range 5 {
+	for range 5 { // Postgres reports an error if another process makes the same table at the same time
 		if err = checkTables(ctx, db); err == nil || isBusy(err) {
 			break
 		}

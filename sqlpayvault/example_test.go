@@ -15,7 +15,7 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// A program that can be killed at any time, and started again.
+// A program that can be killed at any time and started again.
 func Example() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
@@ -38,7 +38,7 @@ func Example() {
 				earlier++
 			}
 			if errors.Is(batch.Err, payvault.ErrOutcomeUnknown) {
-				unknown++ // somebody has to look it up
+				unknown++ // look it up by hand
 			} else if batch.Err != nil {
 				err = batch.Err
 			}
@@ -57,7 +57,7 @@ func Example() {
 	// requests: 10
 }
 
-// On Postgres. The program imports the driver: _ "github.com/jackc/pgx/v5/stdlib".
+// A journal in Postgres. The program imports the driver: _ "github.com/jackc/pgx/v5/stdlib".
 func ExampleNew() { //nolint:testableexamples // it needs a Postgres
 	submit := func(ctx context.Context, client *payvault.Client, cards iter.Seq[payvault.AccountUpdaterCard]) error {
 		db, err := sql.Open("pgx", os.Getenv("DATABASE_URL"))
@@ -82,9 +82,10 @@ func ExampleNew() { //nolint:testableexamples // it needs a Postgres
 	fmt.Println(err)
 }
 
-// A job is done when a run leaves nothing. What cannot connect is not sent, and the walk goes on, so an outage of
-// seconds leaves out batches in the middle. The loop ends when a run has made batches unknown. Nobody should start the
-// program again then: against a service that takes requests and does not answer, each run makes more of them unknown.
+// A job is done when a run leaves no batch. Batches that cannot connect are not sent and the walk continues, so an
+// outage of seconds leaves out some batches. The next run sends them. The loop ends when a run has batches of unknown
+// outcome. Do not start the program again before you have looked them up: if the service receives requests and does not
+// answer, each run adds more.
 func ExampleOpen_untilDone() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
@@ -96,7 +97,7 @@ func ExampleOpen_untilDone() {
 	defer os.RemoveAll(dir) //nolint:errcheck // of an example
 
 	run := func(ctx context.Context) (left, failed int, err error) {
-		// A journal for each run: it holds the job until it is closed.
+		// Each run opens its own journal, which holds the job until it is closed.
 		journal, err := sqlpayvault.Open(ctx, filepath.Join(dir, "cards.journal"))
 		if err != nil {
 			return 0, 0, err
@@ -106,12 +107,12 @@ func ExampleOpen_untilDone() {
 			failed += len(batch.Invalid) // no run sends these cards
 			switch {
 			case batch.Err == nil:
-			case batch.Start < batch.End && len(batch.Invalid) == batch.End-batch.Start: // it has no other cards
+			case batch.Start < batch.End && len(batch.Invalid) == batch.End-batch.Start: // the batch has no other cards
 			case payvault.SafeToRetry(batch.Err), errors.Is(batch.Err, payvault.ErrRateLimited):
 				left++ // the next run sends it
 			case batch.FromJournal, batch.Status == payvault.BatchRefused:
 				failed++ // no run sends it
-			default: // unknown, or the end of the run: a refused key, another run at work, the end of ctx
+			default: // unknown outcome, or the run has ended: a refused key, another run, the end of ctx
 				err = batch.Err
 			}
 		}
@@ -128,8 +129,7 @@ func ExampleOpen_untilDone() {
 	// Output: 0 0 <nil>
 }
 
-// A batch whose outcome is unknown is never sent again by itself. Somebody looks it up at the service and records the
-// answer.
+// A batch of unknown outcome is never sent again by itself. Look it up at the service and record the result.
 func ExampleJournal_Resolve() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
@@ -159,10 +159,10 @@ func ExampleJournal_Resolve() {
 		}
 	}
 	submit()
-	unresolved, err := journal.Unresolved(ctx, job) // Refused lists the batches that the service has refused
+	unresolved, err := journal.Unresolved(ctx, job) // Refused lists the refused batches
 	for _, batch := range unresolved {
 		fmt.Println(batch.Index, "has the cards from position", batch.Start)
-		// The service does not have it: the next run sends it.
+		// The service does not have this batch, so the next run sends it.
 		err = journal.Resolve(ctx, job, batch.Index, payvault.BatchOutcome{Status: payvault.BatchNotSent})
 	}
 	fmt.Println(err)

@@ -13,7 +13,8 @@ import (
 )
 
 var (
-	// ErrRunning is the error of Begin and Resolve when another run of the job is at work, or has taken it over.
+	// ErrRunning is the error of Begin and Resolve when another run of the job is at work, or has taken it over. It is
+	// also the error of any function that waits in vain for a lock of the database, which a frozen run may hold.
 	ErrRunning = errors.New("sqlpayvault: another run of the job is at work")
 	// ErrClosed is the error of a journal that was closed.
 	ErrClosed = errors.New("sqlpayvault: the journal is closed")
@@ -30,18 +31,18 @@ const (
 const begun = "begun"
 
 // Journal is a [payvault.Journal] in a database. From the first Begin of a job until Close it holds the lease of that
-// job, so open one for each run. It is safe for concurrent use. But do not give it to two walks of one job at a time:
-// the second walk would take the batches in flight for batches of unknown outcome.
+// job, unless it is opened [WithoutLease]. So open one for each run. It is safe for concurrent use. But do not give it
+// to two walks of one job at a time: the second walk would take the batches in flight for batches of unknown outcome.
 type Journal struct {
 	db     *sql.DB
 	ends   *sql.DB // used by End; it has a connection of its own for a file of Open, and is db otherwise
 	file   string  // the path that Open opened; "" if New got db
-	run    string  // name of this run, as the holder of leases
+	run    string  // name of this journal, as the holder of leases and in the rows of batches
 	lease  time.Duration
 	shared bool // without leases
 
-	statements chan struct{} // has one element for each statement of a batch under way
-	claiming   chan struct{} // has one element while a lease is taken
+	statements chan struct{} // has one element for each statement of a batch that runs
+	claiming   chan struct{} // has one element while claim takes a lease
 	closing    chan struct{} // closed by Close
 	close      func() error
 	working    sync.WaitGroup // methods and goroutines that use db
@@ -75,8 +76,9 @@ func WithoutLease() Option {
 }
 
 // New opens a journal in Postgres, through a driver such as github.com/jackc/pgx/v5/stdlib. It makes the tables if they
-// are not there. Close leaves db open. Statements use two connections at a time, and a third one now and then. For more
-// than some hundred batches a second, give db more by SetMaxOpenConns, and as many to SetMaxIdleConns.
+// are not there. Close leaves db open. The statements of batches use two connections at a time, or as many as
+// SetMaxOpenConns permits. The statements of leases use one more now and then. For more than some hundred batches a
+// second, permit more by SetMaxOpenConns, and as many by SetMaxIdleConns.
 //
 // Behind pgbouncer in transaction mode, pgx needs default_query_exec_mode=exec in its connection string, as for all
 // other statements. For SQLite use [Open].
@@ -123,8 +125,8 @@ func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payva
 	return state, nil
 }
 
-// insertBatch records that a batch has begun, if the batch is not recorded or is recorded as not sent. Run and number
-// identify the call of Begin.
+// insert records in one statement that a batch has begun, if the batch is not recorded or is recorded as not sent: it
+// is insertBatch, then withLease or noLease, then orNotSent. Run and number identify the call of Begin.
 const (
 	insertBatch = `INSERT INTO payvault_batches (job, batch, status, run, number)
 		SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), '` + begun + `', CAST($3 AS TEXT), CAST($4 AS BIGINT)`
@@ -136,8 +138,8 @@ const (
 		WHERE payvault_batches.status = '` + string(payvault.BatchNotSent) + `'`
 )
 
-// insert records that a batch has begun, or returns what is recorded of it. It returns ErrRunning if another run has
-// the lease.
+// insert records that a batch has begun. If its statement changes no row, insert returns what is recorded of the batch,
+// or ErrRunning if another run has the lease.
 func (j *Journal) insert(ctx context.Context, job string, batch int, number int64) (s payvault.BatchState, err error) {
 	statement := insertBatch + withLease + orNotSent
 	if j.shared {
@@ -151,6 +153,14 @@ func (j *Journal) insert(ctx context.Context, job string, batch int, number int6
 	if err != nil || n > 0 {
 		return s, err
 	}
+	return j.known(ctx, job, batch, number)
+}
+
+// errAgain is the error of a statement that has to be tried again, because another journal has changed the row.
+var errAgain = errors.New("another journal has changed the batch")
+
+// known returns what is recorded of a batch for which insert has changed nothing.
+func (j *Journal) known(ctx context.Context, job string, batch int, number int64) (s payvault.BatchState, err error) {
 	var o payvault.BatchOutcome
 	var run string
 	var by int64
@@ -158,7 +168,9 @@ func (j *Journal) insert(ctx context.Context, job string, batch int, number int6
 		FROM payvault_batches WHERE job = $1 AND batch = $2`, job, batch).
 		Scan(&o.Status, &run, &by, &o.Cards, &o.RequestID, &o.StatusCode, &o.Code, &o.Message)
 	switch {
-	case errors.Is(err, sql.ErrNoRows), err == nil && o.Status == payvault.BatchNotSent: // insertBatch found no lease
+	case err == nil && o.Status == payvault.BatchNotSent && j.shared: // it has ended so since insert
+		return s, errAgain
+	case errors.Is(err, sql.ErrNoRows), err == nil && o.Status == payvault.BatchNotSent: // this run has no lease
 		return s, ErrRunning
 	case err != nil:
 		return s, err

@@ -21,7 +21,7 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// TestBatches: a later run learns what an earlier one has recorded.
+// TestBatches checks that a later run gets the outcomes that an earlier run has recorded.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -57,7 +57,7 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// TestBatchThatWasNotSent is begun again, and nothing is left of the time before.
+// TestBatchThatWasNotSent checks that a batch that was not sent can be begun again, without its old outcome.
 func TestBatchThatWasNotSent(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -81,7 +81,8 @@ func TestBatchThatWasNotSent(t *testing.T) {
 	})
 }
 
-// TestNotSentOverAnotherRun: what is recorded late gives no batch free that another run has begun or decided since.
+// TestNotSentOverAnotherRun checks that a late "not sent" does not free a batch that another run has begun or ended
+// since.
 func TestNotSentOverAnotherRun(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -89,7 +90,7 @@ func TestNotSentOverAnotherRun(t *testing.T) {
 		first, second := opened(t, place, sqlpayvault.WithoutLease()), opened(t, place, sqlpayvault.WithoutLease())
 		for batch, status := range []payvault.BatchStatus{"", payvault.BatchAccepted} {
 			mustBegin(t, first, batch)
-			execute(t, place, fmt.Sprint(`DELETE FROM payvault_batches WHERE batch = `, batch)) // somebody gives it free
+			execute(t, place, fmt.Sprint(`DELETE FROM payvault_batches WHERE batch = `, batch)) // an operator frees it
 			mustBegin(t, second, batch)
 			if status != "" {
 				mustEnd(t, second, batch, status)
@@ -102,7 +103,8 @@ func TestNotSentOverAnotherRun(t *testing.T) {
 	})
 }
 
-// TestBatchIsBegunOnce: many ask at once, with one journal and with others that think the first is dead.
+// TestBatchIsBegunOnce checks that a batch is begun once, if several goroutines and journals begin it at the same time.
+// The leases are so short that each journal may take the job over.
 func TestBatchIsBegunOnce(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -134,7 +136,7 @@ func TestBatchIsBegunOnce(t *testing.T) {
 	})
 }
 
-// TestWithoutLease: several journals work on one job, and each batch is begun by one of them.
+// TestWithoutLease checks that several journals work on one job, and that each batch is begun by one of them.
 func TestWithoutLease(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -172,6 +174,31 @@ func TestWithoutLease(t *testing.T) {
 	})
 }
 
+// TestWithoutLeaseAfterNotSent checks that Begin does not fail if another journal begins and ends the batch meanwhile.
+func TestWithoutLeaseAfterNotSent(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		var running sync.WaitGroup
+		for range 4 {
+			j := opened(t, place, sqlpayvault.WithoutLease())
+			running.Go(func() {
+				for range 200 {
+					state, err := j.Begin(t.Context(), job, 1)
+					if !assert.NoError(t, err) {
+						return
+					}
+					if !state.Begun {
+						assert.NoError(t, j.End(t.Context(), job, 1, payvault.BatchOutcome{Status: payvault.BatchNotSent}))
+					}
+				}
+			})
+		}
+		running.Wait()
+	})
+}
+
+// TestSubmitAll checks that a second run reports the batches of the first one and sends none.
 func TestSubmitAll(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -199,7 +226,7 @@ func TestSubmitAll(t *testing.T) {
 	})
 }
 
-// TestBeginIsDurable: what Begin has returned for is committed.
+// TestBeginIsDurable checks that a batch is committed when Begin returns.
 func TestBeginIsDurable(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -215,7 +242,7 @@ func TestBeginIsDurable(t *testing.T) {
 	})
 }
 
-// TestClosed: nothing is begun, and no lease is taken.
+// TestClosed checks that a closed journal begins no batch and takes no lease.
 func TestClosed(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -236,7 +263,7 @@ func TestClosed(t *testing.T) {
 	})
 }
 
-// TestDatabaseThatFails ends the walk before anything is sent.
+// TestDatabaseThatFails checks that the walk ends before anything is sent if the database fails.
 func TestDatabaseThatFails(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -252,18 +279,18 @@ func TestDatabaseThatFails(t *testing.T) {
 	assert.Zero(t, srv.Commits(payvault.OpAccountUpdaterSubmit))
 }
 
-// dropping opens connections that drop at statements, before or after the database has performed them.
+// dropping opens connections that break at a statement, before or after the database has performed it.
 type dropping struct {
 	driver driver.Driver
 	source string
 
 	mu    sync.Mutex
-	left  int // how many more
+	left  int // how many statements still break
 	after bool
-	hold  *hold // of all statements, if it is there
+	hold  *hold // if set, holds all statements
 }
 
-// hold holds statements up.
+// hold blocks statements until they are released.
 type hold struct{ entered, release chan struct{} }
 
 func (d *dropping) Driver() driver.Driver { return d.driver }
@@ -273,7 +300,7 @@ func (d *dropping) Connect(context.Context) (driver.Conn, error) {
 	return &droppingConn{Conn: conn, dropping: d}, err
 }
 
-// set makes the next statements drop.
+// set makes the next n statements break.
 func (d *dropping) set(n int, after bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -314,7 +341,7 @@ func (c *droppingConn) ExecContext(ctx context.Context, q string, args []driver.
 	return nil, io.ErrUnexpectedEOF
 }
 
-// newDropping opens a journal whose connections drop.
+// newDropping opens a journal whose connections break.
 func newDropping(t *testing.T, place string) (*sqlpayvault.Journal, *dropping) {
 	t.Helper()
 	name, source := driverOf(place)
@@ -332,7 +359,7 @@ func newDropping(t *testing.T, place string) (*sqlpayvault.Journal, *dropping) {
 	return j, d
 }
 
-// TestConnectionThatDrops costs no batch: neither is one left begun that is not sent, nor is an outcome lost.
+// TestConnectionThatDrops checks that a broken connection loses no outcome, and leaves no unsent batch begun.
 func TestConnectionThatDrops(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -360,7 +387,8 @@ func TestConnectionThatDrops(t *testing.T) {
 	})
 }
 
-// TestContextThatEnds while a batch is being begun: it is begun, and the caller knows. What waits is not begun.
+// TestContextThatEnds checks that a Begin that is under way when its context ends succeeds. Those that wait for a
+// connection begin nothing.
 func TestContextThatEnds(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -375,7 +403,7 @@ func TestContextThatEnds(t *testing.T) {
 		}()
 	}
 	<-d.hold.entered
-	<-d.hold.entered // as many as go on at a time
+	<-d.hold.entered // two connections work at the same time
 	cancel()
 	for range 8 {
 		require.ErrorIs(t, <-errs, context.Canceled)
@@ -386,10 +414,10 @@ func TestContextThatEnds(t *testing.T) {
 	var n int
 	require.NoError(t, direct(t, path).QueryRowContext(t.Context(), `SELECT count(*) FROM payvault_batches`).Scan(&n))
 	assert.Equal(t, 2, n)
-	d.hold = nil // Close has a statement too
+	d.hold = nil // the statement of Close must not wait
 }
 
-// TestTablesAreMadeOnce: many runs start at the same time.
+// TestTablesAreMadeOnce checks that several first runs can start at the same time.
 func TestTablesAreMadeOnce(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -409,7 +437,7 @@ func TestTablesAreMadeOnce(t *testing.T) {
 	})
 }
 
-// TestOlderSchema is refused, with what to do. Its batches are left as they are.
+// TestOlderSchema checks that tables of an older version are refused with advice and not changed.
 func TestOlderSchema(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -433,7 +461,7 @@ func TestOlderSchema(t *testing.T) {
 	})
 }
 
-// TestNoCardData looks for the cards in the files.
+// TestNoCardData checks that the files of a journal contain no card number, even if the service repeats one.
 func TestNoCardData(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -441,7 +469,7 @@ func TestNoCardData(t *testing.T) {
 	srv := newServer(t, payvaulttest.Fault{
 		Kind: payvaulttest.OtherCode, Code: 5, Message: "card 4111111111111111 of C7", Times: 1,
 	})
-	echo := &http.Client{Transport: slow{requestID: "4111111111111111"}} // as the ID of the request
+	echo := &http.Client{Transport: slow{requestID: "4111111111111111"}} // the request ID looks like a card number
 	echoing, err := payvault.NewClient("https://service.test", "key", payvault.WithHTTPClient(echo))
 	require.NoError(t, err)
 	for i, client := range []*payvault.Client{srv.Client(), echoing} {

@@ -30,7 +30,7 @@ const (
 	lease       = 250 * time.Millisecond
 )
 
-// kills is how often the program is killed: 20 times, or what SQLPAYVAULT_KILLS says.
+// kills returns how often the program is killed: SQLPAYVAULT_KILLS times, by default 20 times.
 func kills() int {
 	n, err := strconv.Atoi(os.Getenv("SQLPAYVAULT_KILLS"))
 	if err != nil {
@@ -39,7 +39,7 @@ func kills() int {
 	return n
 }
 
-// forgetful loses some answers.
+// forgetful is a transport that loses some answers.
 type forgetful struct{ http.RoundTripper }
 
 func (f forgetful) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -50,7 +50,7 @@ func (f forgetful) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// submitCards is one run of the job, in this process.
+// submitCards makes one run of the job in this process.
 func submitCards(ctx context.Context, url, key, place string) ([]payvault.AccountUpdaterBatch, error) {
 	pool := http.DefaultTransport.(*http.Transport).Clone()
 	defer pool.CloseIdleConnections()
@@ -67,7 +67,7 @@ func submitCards(ctx context.Context, url, key, place string) ([]payvault.Accoun
 	return batches, closeAll()
 }
 
-// submit is the program that is killed.
+// submit is the program that the test kills.
 func submit(url string) {
 	batches, err := submitCards(context.Background(), url, os.Getenv("SQLPAYVAULT_KEY"), os.Getenv("SQLPAYVAULT_PLACE"))
 	if err == nil && len(batches) > 0 && errors.Is(batches[0].Err, sqlpayvault.ErrRunning) {
@@ -78,15 +78,14 @@ func submit(url string) {
 	}
 }
 
-// TestKilled kills the program at random points, again and again. No card is submitted twice, and each is accounted
-// for.
+// TestKilled checks that a program that is killed again and again submits no card twice and reports every batch.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
 		t.Helper()
 		srv := newServer(t, payvaulttest.Fault{
 			Kind: payvaulttest.Delay, Delay: 4 * time.Millisecond,
-			AfterCommit: true, // what a killed process had sent is performed
+			AfterCommit: true, // the requests of a killed process are performed
 		})
 		for range kills() {
 			killed(t, srv, place)
@@ -94,7 +93,7 @@ func TestKilled(t *testing.T) {
 		batches, err := submitCards(t.Context(), srv.URL, srv.Merchant().APIKey, place)
 		require.NoError(t, err)
 
-		performed := map[int]string{} // by the index of the batch, its request ID
+		performed := map[int]string{} // request IDs by the index of the batch
 		for _, request := range srv.AccountUpdaterRequests.All() {
 			first, err := strconv.Atoi(strings.TrimPrefix(request.Cards[0].CardID, "C"))
 			require.NoError(t, err)
@@ -122,7 +121,7 @@ func TestKilled(t *testing.T) {
 	})
 }
 
-// killed runs the program until it has submitted a few batches, and kills it a little later.
+// killed starts the program, waits until it has submitted a few batches, and kills it a little later.
 func killed(t *testing.T, srv *payvaulttest.Server, place string) {
 	t.Helper()
 	program := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // the test binary itself

@@ -16,7 +16,7 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// TestTwoRuns: the second one is refused while the first one lives, and goes on when it is closed.
+// TestTwoRuns checks that a second run is refused while the first one runs, and can continue after that is closed.
 func TestTwoRuns(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -38,7 +38,8 @@ func TestTwoRuns(t *testing.T) {
 	})
 }
 
-// TestRunThatGivesNoSignOfLife is taken over. It begins nothing more, and it may still end what it had begun.
+// TestRunThatGivesNoSignOfLife checks that the job of a run without heartbeats is taken over. The old run begins no
+// more batches, but may end those that it has begun.
 func TestRunThatGivesNoSignOfLife(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -46,7 +47,7 @@ func TestRunThatGivesNoSignOfLife(t *testing.T) {
 		frozen := opened(t, place, sqlpayvault.WithLease(time.Hour))
 		next := opened(t, place, sqlpayvault.WithLease(time.Hour))
 		mustBegin(t, frozen, 0)
-		execute(t, place, `UPDATE payvault_jobs SET lease = 100`) // within which it gives no sign of life
+		execute(t, place, `UPDATE payvault_jobs SET lease = 100`) // shorter than the time between two heartbeats
 		state, err := next.Begin(t.Context(), job, 0)
 		require.NoError(t, err)
 		assert.Equal(t, payvault.BatchState{Begun: true}, state)
@@ -55,7 +56,7 @@ func TestRunThatGivesNoSignOfLife(t *testing.T) {
 		mustEnd(t, next, 1, payvault.BatchNotSent)
 		_, err = frozen.Begin(t.Context(), job, 1)
 		require.ErrorIs(t, err, sqlpayvault.ErrRunning)
-		mustBegin(t, next, 1) // what was refused was not begun
+		mustBegin(t, next, 1) // the refused Begin has not begun it
 		outcome := payvault.BatchOutcome{Status: payvault.BatchAccepted, Cards: 100, RequestID: "REQ"}
 		require.NoError(t, frozen.End(t.Context(), job, 0, outcome))
 		state, err = next.Begin(t.Context(), job, 0)
@@ -63,11 +64,12 @@ func TestRunThatGivesNoSignOfLife(t *testing.T) {
 		assert.Equal(t, &outcome, state.Outcome)
 
 		require.NoError(t, next.Close())
-		mustBegin(t, frozen, 2) // it asks for the lease again
+		mustBegin(t, frozen, 2) // Begin takes the lease again
 	})
 }
 
-// TestLastStatementOfAKilledRun may be performed after its end. It is no run at work.
+// TestLastStatementOfAKilledRun checks that one late heartbeat of a killed run does not keep the job from being taken
+// over.
 func TestLastStatementOfAKilledRun(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -82,7 +84,7 @@ func TestLastStatementOfAKilledRun(t *testing.T) {
 	})
 }
 
-// rollback ends a transaction, and does nothing when it is called again.
+// rollback ends a transaction. A second call does nothing.
 func rollback(t *testing.T, conn *sql.Conn) {
 	t.Helper()
 	_, err := conn.ExecContext(t.Context(), `ROLLBACK`)
@@ -91,7 +93,7 @@ func rollback(t *testing.T, conn *sql.Conn) {
 	}
 }
 
-// TestOpenOfALockedFile: a run that is frozen while it opens or closes the file is another run at work.
+// TestOpenOfALockedFile checks that a locked file is reported as another run at work.
 func TestOpenOfALockedFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -107,8 +109,8 @@ func TestOpenOfALockedFile(t *testing.T) {
 	mustBegin(t, opened(t, path), 0)
 }
 
-// TestRunThatIsFrozenInATransaction holds a lock for as long as it is frozen. It is another run at work, and no
-// timeout.
+// TestRunThatIsFrozenInATransaction checks that a run that is frozen with a lock is reported as another run at work,
+// not as a timeout.
 func TestRunThatIsFrozenInATransaction(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -131,7 +133,7 @@ func TestRunThatIsFrozenInATransaction(t *testing.T) {
 	})
 }
 
-// TestLeaseIsThatOfItsHolder: a run of a shorter lease waits as long as the holder has asked for, or until its context
+// TestLeaseIsThatOfItsHolder checks that a run waits as long as the lease of the other run says, or until its context
 // ends.
 func TestLeaseIsThatOfItsHolder(t *testing.T) {
 	t.Parallel()
@@ -152,7 +154,7 @@ func TestLeaseIsThatOfItsHolder(t *testing.T) {
 	})
 }
 
-// TestDefaultLease is that of no time, too.
+// TestDefaultLease checks that a lease of zero means the default.
 func TestDefaultLease(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {

@@ -25,7 +25,7 @@ import (
 
 const job = "cards of November"
 
-// TestMain lets the test binary be the program that a test kills.
+// TestMain runs the program that TestKilled kills, if the environment asks for it.
 func TestMain(m *testing.M) {
 	if url := os.Getenv("SQLPAYVAULT_SERVICE"); url != "" {
 		submit(url)
@@ -34,7 +34,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// eachDatabase runs a test on a file of SQLite, and on Postgres if PAYVAULT_TEST_POSTGRES has its connection string.
+// eachDatabase runs a test with SQLite. If PAYVAULT_TEST_POSTGRES has a connection string, it also runs it with
+// Postgres.
 func eachDatabase(t *testing.T, test func(t *testing.T, place string)) {
 	t.Helper()
 	t.Run("SQLite", func(t *testing.T) {
@@ -47,7 +48,7 @@ func eachDatabase(t *testing.T, test func(t *testing.T, place string)) {
 	})
 }
 
-// postgres returns the connection string of a Postgres, or skips the test.
+// postgres returns the connection string of Postgres, or skips the test.
 func postgres(tb testing.TB) string {
 	tb.Helper()
 	dsn := os.Getenv("PAYVAULT_TEST_POSTGRES")
@@ -57,8 +58,8 @@ func postgres(tb testing.TB) string {
 	return dsn
 }
 
-// newSchema returns the connection string of a schema that is dropped with the test. Its default isolation is the one
-// under which statements fail because of others.
+// newSchema creates a schema that is dropped after the test, and returns its connection string. Its isolation level is
+// serializable, so that concurrent statements may fail.
 func newSchema(tb testing.TB, dsn string) string {
 	tb.Helper()
 	schema := "test_" + strings.ToLower(rand.Text())
@@ -67,7 +68,7 @@ func newSchema(tb testing.TB, dsn string) string {
 	_, err = db.ExecContext(tb.Context(), "CREATE SCHEMA "+schema)
 	require.NoError(tb, err)
 	tb.Cleanup(func() {
-		ctx := context.WithoutCancel(tb.Context()) // it has ended
+		ctx := context.WithoutCancel(tb.Context()) // the context of the test has ended
 		_, err := db.ExecContext(ctx, "DROP SCHEMA "+schema+" CASCADE")
 		assert.NoError(tb, err)
 		assert.NoError(tb, db.Close())
@@ -75,10 +76,10 @@ func newSchema(tb testing.TB, dsn string) string {
 	return dsn + " search_path=" + schema + " options='-c default_transaction_isolation=serializable'"
 }
 
-// isFile reports whether a place is the path of a file, and not the connection string of Postgres.
+// isFile reports whether a place is the path of a file. Otherwise it is a connection string of Postgres.
 func isFile(place string) bool { return !strings.Contains(place, "dbname=") }
 
-// driverOf returns the driver of a place, and what it opens.
+// driverOf returns the driver and the data source of a place.
 func driverOf(place string) (driver, source string) {
 	if isFile(place) {
 		return "sqlite", "file:" + (&url.URL{Path: place}).EscapedPath() + "?_pragma=busy_timeout(5000)"
@@ -86,7 +87,7 @@ func driverOf(place string) (driver, source string) {
 	return "pgx", place
 }
 
-// direct opens the database of a journal.
+// direct opens the database of a journal without the journal.
 func direct(tb testing.TB, place string) *sql.DB {
 	tb.Helper()
 	db, err := sql.Open(driverOf(place))
@@ -95,7 +96,7 @@ func direct(tb testing.TB, place string) *sql.DB {
 	return db
 }
 
-// execute changes what a journal has written.
+// execute runs a statement in the database of a journal.
 func execute(tb testing.TB, place, statement string) {
 	tb.Helper()
 	db, err := sql.Open(driverOf(place))
@@ -105,7 +106,7 @@ func execute(tb testing.TB, place, statement string) {
 	require.NoError(tb, db.Close())
 }
 
-// open opens a journal at a place.
+// open opens the journal at a place.
 func open(
 	ctx context.Context, place string, opts ...sqlpayvault.Option,
 ) (j *sqlpayvault.Journal, closeAll func() error, err error) {
@@ -138,7 +139,7 @@ func opened(tb testing.TB, place string, opts ...sqlpayvault.Option) *sqlpayvaul
 	return j
 }
 
-// mustBegin begins a batch, and fails if the journal knows it already.
+// mustBegin begins a batch that the journal does not know yet.
 func mustBegin(tb testing.TB, j *sqlpayvault.Journal, batch int) {
 	tb.Helper()
 	state, err := j.Begin(tb.Context(), job, batch)
@@ -146,7 +147,7 @@ func mustBegin(tb testing.TB, j *sqlpayvault.Journal, batch int) {
 	assert.Zero(tb, state)
 }
 
-// mustEnd records an outcome of 100 cards.
+// mustEnd records the outcome of a batch of 100 cards.
 func mustEnd(tb testing.TB, j *sqlpayvault.Journal, batch int, status payvault.BatchStatus) {
 	tb.Helper()
 	require.NoError(tb, j.End(tb.Context(), job, batch, payvault.BatchOutcome{Status: status, Cards: 100}))
@@ -172,7 +173,7 @@ func collect(seq iter.Seq[*payvault.AccountUpdaterBatch]) []payvault.AccountUpda
 	return batches
 }
 
-// newServer starts an emulator with a fault, if it has a kind.
+// newServer starts an emulator and injects the fault, if it has a kind.
 func newServer(tb testing.TB, fault payvaulttest.Fault) *payvaulttest.Server {
 	tb.Helper()
 	srv := payvaulttest.NewServer(payvaulttest.WithRequestHistory(0))

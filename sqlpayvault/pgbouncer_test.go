@@ -15,7 +15,7 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// throughBouncer returns the connection string of a new database behind a pgbouncer in transaction mode, whose pool has
+// throughBouncer returns the connection string of a new database behind pgbouncer in transaction mode. Its pool has
 // fewer connections than the tests have clients.
 func throughBouncer(t *testing.T) string {
 	t.Helper()
@@ -33,7 +33,7 @@ func throughBouncer(t *testing.T) string {
 	return bouncer + " dbname=" + name
 }
 
-// TestBehindPgbouncer: runs go on, one after the other and several at a time.
+// TestBehindPgbouncer checks that several runs work behind pgbouncer, in turn and at the same time.
 func TestBehindPgbouncer(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"exec", "simple_protocol"} {
@@ -64,7 +64,7 @@ func TestBehindPgbouncer(t *testing.T) {
 	}
 }
 
-// TestPreparedStatementsBehindPgbouncer: the error says what to do.
+// TestPreparedStatementsBehindPgbouncer checks that the error of pgx's default mode says which setting is needed.
 func TestPreparedStatementsBehindPgbouncer(t *testing.T) {
 	t.Parallel()
 	place := throughBouncer(t)
@@ -72,7 +72,7 @@ func TestPreparedStatementsBehindPgbouncer(t *testing.T) {
 		j, err := sqlpayvault.New(t.Context(), direct(t, place), sqlpayvault.WithoutLease())
 		require.NoError(t, err)
 		_, err = j.Begin(t.Context(), job, batch)
-		_ = j.Close() // it fails in the same way
+		_ = j.Close() // Close fails in the same way
 		if err != nil {
 			require.ErrorContains(t, err, "pgx needs default_query_exec_mode=exec in its connection string")
 			return

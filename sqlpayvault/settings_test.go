@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSettings: a commit survives a power cut.
+// TestSettings checks that commits are synced to disk, so that they survive a power failure.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	j, err := Open(t.Context(), filepath.Join(t.TempDir(), "journal"))
@@ -19,7 +19,7 @@ func TestSettings(t *testing.T) {
 	require.NoError(t, j.Close())
 }
 
-// TestTakeFrom: a sign of life that comes at the last moment keeps the lease.
+// TestTakeFrom checks that a heartbeat at the last moment keeps the lease.
 func TestTakeFrom(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")

@@ -70,9 +70,9 @@ func openFile(path, synchronous string) (*sql.DB, error) {
 	return db, nil
 }
 
-// checkWhole returns an error if a file and its -wal do not belong together: if the file is marked as one with a -wal
-// and the -wal is not there, or if the file is new and the -wal is not. SQLite makes the mark when it opens a file, and
-// closeFile takes it away.
+// checkWhole returns an error if a file and its -wal do not belong together. They do not if SQLite has marked the file
+// as one with a -wal and there is no -wal, or if the file is empty and there is a -wal. SQLite sets the mark when it
+// opens a file, and closeFile removes it.
 func checkWhole(ctx context.Context, path string) error {
 	wal, isNewFile := path+"-wal", false
 	for range 10 { // another process may be opening or closing it
@@ -85,7 +85,7 @@ func checkWhole(ctx context.Context, path string) error {
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
-		if hasWAL && !isNew || !hasWAL && !isOpen {
+		if belongTogether := hasWAL && !isNew || !hasWAL && !isOpen; belongTogether {
 			return nil
 		}
 		isNewFile = isNew

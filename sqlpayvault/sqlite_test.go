@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -11,6 +12,7 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
+// TestOpenErrors checks that a missing directory and a file that is no database are errors.
 func TestOpenErrors(t *testing.T) {
 	t.Parallel()
 	_, err := sqlpayvault.Open(t.Context(), filepath.Join(t.TempDir(), "missing", "journal"))
@@ -21,7 +23,7 @@ func TestOpenErrors(t *testing.T) {
 	require.ErrorContains(t, err, "not a database")
 }
 
-// TestPaths: whatever they mean to SQLite, the journal is in the file of that name.
+// TestPaths checks that the journal is in the file of this name, even if the name means something else to SQLite.
 func TestPaths(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, path := range []string{":memory:", "file:journal?mode=memory", "/" + t.TempDir() + "/journal"} {
@@ -39,7 +41,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// copyFiles copies some of the files of a journal to another folder, as from a process that was killed.
+// copyFiles copies some files of a journal to another directory, in the state that a killed process leaves.
 func copyFiles(t *testing.T, from string, suffixes ...string) (to string) {
 	t.Helper()
 	to = filepath.Join(t.TempDir(), "journal")
@@ -51,7 +53,8 @@ func copyFiles(t *testing.T, from string, suffixes ...string) (to string) {
 	return to
 }
 
-// TestFileThatIsNotWhole is refused, however much of its -wal SQLite had copied into it. With the -wal it goes on.
+// TestFileThatIsNotWhole checks that a journal is refused without its -wal file, whatever part of that is already in
+// the main file. With the -wal file it is opened.
 func TestFileThatIsNotWhole(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -79,7 +82,8 @@ func TestFileThatIsNotWhole(t *testing.T) {
 	assert.Len(t, unresolved, 3, "a file that was closed is whole")
 }
 
-// TestFileThatWasMovedAway from its -wal is refused at its old place too: SQLite would remove the -wal.
+// TestFileThatWasMovedAway checks that a journal that was moved away from its -wal file is refused at both places.
+// SQLite would remove the -wal file at the old place.
 func TestFileThatWasMovedAway(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -98,7 +102,7 @@ func TestFileThatWasMovedAway(t *testing.T) {
 	assert.Len(t, unresolved, 1)
 }
 
-// TestFileThatWasCutOff is refused, as after a copy to a disk that is full.
+// TestFileThatWasCutOff checks that a file that was cut off is refused, for example after a copy to a full disk.
 func TestFileThatWasCutOff(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -112,12 +116,14 @@ func TestFileThatWasCutOff(t *testing.T) {
 		info, err := os.Stat(short)
 		require.NoError(t, err)
 		require.NoError(t, os.Truncate(short, int64(part*float64(info.Size()))))
+		start := time.Now()
 		_, err = sqlpayvault.Open(t.Context(), short)
 		require.Error(t, err, part)
+		assert.Less(t, time.Since(start), 5*time.Second, "nobody waits for a file that stays damaged")
 	}
 }
 
-// TestClose leaves one file, when the last of several journals is closed.
+// TestClose checks that closing the last of several journals leaves one file.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")

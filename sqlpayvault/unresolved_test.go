@@ -10,7 +10,8 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// TestUnresolved lists the batches that somebody has to look up, with the positions of their cards.
+// TestUnresolved checks that the batches of unknown outcome and the refused ones are listed with the positions of their
+// cards.
 func TestUnresolved(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -51,7 +52,8 @@ func TestUnresolved(t *testing.T) {
 	})
 }
 
-// TestResolve: the next run goes by what somebody has found out.
+// TestResolve checks that the next run uses the outcomes that were recorded with Resolve, and which outcomes are
+// refused.
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -87,7 +89,8 @@ func TestResolve(t *testing.T) {
 	})
 }
 
-// TestResolveKeepsTheNumberOfCards, which a later run compares with its own.
+// TestResolveKeepsTheNumberOfCards checks that Resolve keeps the number of cards, which a later run compares with its
+// own.
 func TestResolveKeepsTheNumberOfCards(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {

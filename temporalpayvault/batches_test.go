@@ -21,14 +21,13 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// death is a worker that is killed at one of its steps. From then on nothing of it arrives anywhere. The step itself
-// may or may not have arrived.
+// death kills a worker at one of its steps. The step itself may or may not arrive, and no later step does.
 type death struct {
-	left   atomic.Int64 // steps
+	left   atomic.Int64 // steps until the death
 	halves *rand.Rand
 }
 
-// step reports whether the worker lives, and if not, whether the step arrives all the same.
+// step reports whether the worker survives the step, and whether the step arrives.
 func (d *death) step() (lives, arrives bool) {
 	switch n := d.left.Add(-1); {
 	case n > 0:
@@ -58,7 +57,7 @@ func (d *death) worker(srv *payvaulttest.Server, cards CardSource, journal payva
 	return &Activities{Client: client, Cards: cards, Journal: &dyingJournal{journal, d}}
 }
 
-// dyingJournal is the journal as a worker has it that dies.
+// dyingJournal is the journal of a worker that dies.
 type dyingJournal struct {
 	payvault.Journal
 	*death
@@ -86,7 +85,7 @@ func (j *dyingJournal) End(ctx context.Context, job string, batch int, o payvaul
 	return err
 }
 
-// someFaults makes some requests fail, mostly after they were performed.
+// someFaults makes some requests fail, most of them after they were performed.
 func someFaults(t *testing.T, srv *payvaulttest.Server, seed uint64) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // a seed that can be replayed
@@ -104,7 +103,7 @@ func someFaults(t *testing.T, srv *payvaulttest.Server, seed uint64) {
 	}
 }
 
-// attempts runs attempts of an activity until one is not killed. The first six are killed at a random step.
+// attempts repeats an activity until an attempt succeeds. The first six attempts are killed at a random step.
 func attempts(seed uint64, attempt func(d *death) error) {
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a seed that can be replayed
 	for n := 0; ; n++ {
@@ -120,7 +119,8 @@ func attempts(seed uint64, attempt func(d *death) error) {
 	}
 }
 
-// Workers are killed at any step: no batch is performed twice, each is accounted for, and the journal agrees.
+// TestSubmit_killedAtAnyStep checks that no batch is performed twice if workers are killed at any step. Each batch is
+// reported, and the journal agrees.
 func TestSubmit_killedAtAnyStep(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(40) {
@@ -133,7 +133,7 @@ func TestSubmit_killedAtAnyStep(t *testing.T) {
 			attempts(seed, func(killed *death) error {
 				r, err := submit(killed.worker(srv, d, journal), o)
 				if err != nil || killed.left.Load() <= 0 {
-					return errCut // whatever it has returned did not arrive
+					return errCut // its result did not arrive
 				}
 				sum.add(r)
 				if o.From = r.Done; o.From < o.To {
@@ -150,7 +150,8 @@ func TestSubmit_killedAtAnyStep(t *testing.T) {
 	}
 }
 
-// naive is the activity that one writes first: its heartbeat tells how far it has come, and what fails is tried again.
+// naive is an activity without a journal, as one would first write it: its heartbeat has its progress, and failures are
+// retried.
 func naive(ctx context.Context, a *Activities, d *death, next *int) error {
 	for i := *next; i < 30; i++ {
 		cards, err := a.Cards.Cards(ctx, "deck", i*batchSize, (i+1)*batchSize)
@@ -167,7 +168,8 @@ func naive(ctx context.Context, a *Activities, d *death, next *int) error {
 	return nil
 }
 
-// The audit finds problems in the runs of the naive activity, so it would find them in ours.
+// TestNaive checks that audit finds problems in the runs of the naive activity. So it would find them in those of
+// TestSubmit_killedAtAnyStep.
 func TestNaive(t *testing.T) {
 	t.Parallel()
 	twice := 0
@@ -182,7 +184,8 @@ func TestNaive(t *testing.T) {
 	assert.Positive(t, twice)
 }
 
-// Two attempts of one activity are at work at the same time, as after a worker was frozen: each batch is sent by one.
+// TestSubmit_twoAttempts checks that each batch is sent once if two attempts of one activity run at the same time, as
+// after a freeze.
 func TestSubmit_twoAttempts(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 5000}
@@ -199,7 +202,7 @@ func TestSubmit_twoAttempts(t *testing.T) {
 	assert.Len(t, performed(t, srv), 50)
 }
 
-// source answers as a test wants.
+// source is a source whose answers a test can replace.
 type source struct {
 	deck
 	snapshots func(context.Context) (Snapshot, error)
@@ -222,7 +225,8 @@ func (s source) Cards(ctx context.Context, ref string, start, end int) ([]payvau
 	return s.deck.Cards(ctx, ref, start, end)
 }
 
-// A source that hangs is given up after a limit, whether it looks at its context or not, and the job pauses.
+// TestSubmit_sourceHangs checks that a hanging source is given up after a limit and that the job pauses, whether the
+// source obeys its context or not.
 func TestSubmit_sourceHangs(t *testing.T) {
 	t.Parallel()
 	for name, hang := range map[string]func(context.Context) error{
@@ -254,7 +258,8 @@ func TestSubmit_sourceHangs(t *testing.T) {
 	}
 }
 
-// What a source says is left out, but for what it says by an application error.
+// TestSubmit_sourceFails checks that the text of a source's error or panic is not reported. Only an application error
+// is.
 func TestSubmit_sourceFails(t *testing.T) {
 	t.Parallel()
 	const secret = "4111111111111111"
@@ -306,7 +311,7 @@ func TestSubmit_sourceFails(t *testing.T) {
 	}
 }
 
-// Cards that are not those of the job are not sent.
+// TestSubmit_otherCards checks that nothing is sent if the cards are not those of the job.
 func TestSubmit_otherCards(t *testing.T) {
 	t.Parallel()
 	announced := func(context.Context) (Snapshot, error) { return deck{n: 200}.snapshot(), nil }
@@ -326,7 +331,8 @@ func TestSubmit_otherCards(t *testing.T) {
 	}
 }
 
-// A journal that knows another number of cards in a batch knows other cards under the name of the job. Nothing is sent.
+// TestSubmit_otherJob checks that nothing more is sent if the journal knows a batch with another number of cards. It
+// belongs to other cards then.
 func TestSubmit_otherJob(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
@@ -341,7 +347,8 @@ func TestSubmit_otherJob(t *testing.T) {
 	assert.LessOrEqual(t, srv.Commits(op), 3, "the last batch may have begun at the same time")
 }
 
-// An activity that is canceled, or whose worker stops, finishes its requests in flight and reports what is done.
+// TestSubmit_ends checks that an activity that is canceled, or whose worker stops, completes its requests in flight and
+// reports its progress.
 func TestSubmit_ends(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"canceled", "stopped"} {
@@ -376,7 +383,8 @@ func TestSubmit_ends(t *testing.T) {
 	}
 }
 
-// What cannot be sent now is tried again by Temporal: at once after progress, else later, or when the service says.
+// TestSubmit_triedAgain checks when Temporal repeats unsent batches: at once after progress, otherwise after the wait
+// that the service asks for.
 func TestSubmit_triedAgain(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 1000}
@@ -395,7 +403,8 @@ func TestSubmit_triedAgain(t *testing.T) {
 	assert.Equal(t, []any{10 * time.Hour, TypeSafeToRetry}, []any{app.NextRetryDelay(), app.Type()})
 }
 
-// A journal that fails is waited for. What it has not recorded may have been sent.
+// TestSubmit_journalFails checks that an attempt fails if the journal fails, and that batches whose outcome was not
+// recorded are unknown.
 func TestSubmit_journalFails(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 1000}
@@ -423,7 +432,7 @@ func TestSubmit_journalFails(t *testing.T) {
 	assert.GreaterOrEqual(t, len(r.Unknown), sent)
 }
 
-// Temporal tries again what has made no progress, for an hour. Then the job pauses.
+// TestEnding checks that Temporal repeats attempts without progress for an hour, and that the job then pauses.
 func TestEnding(t *testing.T) {
 	t.Parallel()
 	options := temporal.ApplicationErrorOptions{NextRetryDelay: time.Hour}
@@ -451,7 +460,7 @@ func TestEnding(t *testing.T) {
 	}
 }
 
-// The requests of a job with a rate keep their distance.
+// TestSubmission_stream checks that a job with a rate keeps the interval between its requests.
 func TestSubmission_stream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -39,6 +39,7 @@ func newCodec(t *testing.T, current string, ids ...string) converter.PayloadCode
 	return c
 }
 
+// TestNewCodec_refuses checks that short keys and an unknown current key are errors.
 func TestNewCodec_refuses(t *testing.T) {
 	t.Parallel()
 	_, err := NewCodec("a", map[string][]byte{"a": key('a')[1:]})
@@ -47,6 +48,8 @@ func TestNewCodec_refuses(t *testing.T) {
 	require.ErrorContains(t, err, `no key "b"`)
 }
 
+// TestCodec_rotation checks that a codec with two keys encrypts with the current one and reads both. Changed payloads
+// are refused.
 func TestCodec_rotation(t *testing.T) {
 	t.Parallel()
 	p := &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(`"` + number + `"`)}
@@ -75,7 +78,7 @@ func TestCodec_rotation(t *testing.T) {
 	require.Error(t, err, "changed")
 }
 
-// order of a user's own, with secrets where Go lets one hide them.
+// envelope is a type of a user with secrets in every kind of field.
 type envelope struct {
 	Name  string
 	Cards []payvault.AccountUpdaterCard
@@ -83,11 +86,13 @@ type envelope struct {
 	Map   map[string]*payvault.Secret
 }
 
+// TestNewConverters checks that a value with a secret is passed only with a codec that encrypts. In failures without
+// such a codec the secret is redacted.
 func TestNewConverters(t *testing.T) {
 	t.Parallel()
 	secret := payvault.NewSecret(number)
 	card := payvault.AccountUpdaterCard{CardNumber: secret, ExpDate: "1230"}
-	sealed, sealedFailures := NewConverters(newCodec(t, "a", "a"))
+	sealed, _ := NewConverters(newCodec(t, "a", "a"))
 	open, openFailures := NewConverters(nil)
 	reads, readsFailures := NewConverters(newCodec(t, "", "a"))
 	for name, value := range map[string]any{
@@ -107,7 +112,7 @@ func TestNewConverters(t *testing.T) {
 				require.ErrorContains(t, err, "codec")
 				assert.NotContains(t, err.Error(), number)
 			}
-			// A failure that holds it is told all the same, as what it is.
+			// A failure with such a value is still reported, with its type.
 			failed := temporal.NewNonRetryableApplicationError("bad", "T", errCut, value, 7)
 			for _, failures := range []converter.FailureConverter{openFailures, readsFailures} {
 				failure := failures.ErrorToFailure(failed)
@@ -132,7 +137,16 @@ func TestNewConverters(t *testing.T) {
 			assert.Contains(t, string(back), number)
 		})
 	}
-	p, err := sealed.ToPayload(card)
+}
+
+// TestNewConverters_readBack checks that encrypted values are read back, even by a codec that only reads. Values
+// without a secret pass every converter.
+func TestNewConverters_readBack(t *testing.T) {
+	t.Parallel()
+	sealed, _ := NewConverters(newCodec(t, "a", "a"))
+	open, _ := NewConverters(nil)
+	reads, _ := NewConverters(newCodec(t, "", "a"))
+	p, err := sealed.ToPayload(payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(number), ExpDate: "1230"})
 	require.NoError(t, err)
 	var back payvault.AccountUpdaterCard
 	require.NoError(t, sealed.FromPayload(p, &back))
@@ -142,26 +156,31 @@ func TestNewConverters(t *testing.T) {
 	require.NoError(t, err)
 	var before string
 	require.NoError(t, reads.FromPayload(p, &before), "what others have encrypted")
-	for _, c := range []converter.DataConverter{open, reads, sealed} { // what holds none
+	for _, c := range []converter.DataConverter{open, reads, sealed} {
 		p, err := c.ToPayload(payvault.AccountUpdaterCard{CardID: "c"})
 		require.NoError(t, err)
 		require.NoError(t, c.FromPayload(p, &back))
 		assert.Equal(t, "c", back.CardID)
 		assert.True(t, back.CardNumber.IsZero())
 	}
+}
 
-	failure := sealedFailures.ErrorToFailure(fmt.Errorf("about %s: %w", number,
+// TestNewConverters_failures checks that a failure is encrypted with its texts, and read back.
+func TestNewConverters_failures(t *testing.T) {
+	t.Parallel()
+	_, failures := NewConverters(newCodec(t, "a", "a"))
+	failure := failures.ErrorToFailure(fmt.Errorf("about %s: %w", number,
 		temporal.NewApplicationError("bad "+number, "T", number)))
 	raw, err := proto.Marshal(failure)
 	require.NoError(t, err)
 	assert.NotContains(t, string(raw), number)
-	assert.ErrorContains(t, sealedFailures.FailureToError(failure), number)
+	assert.ErrorContains(t, failures.FailureToError(failure), number)
 }
 
-// wrapped is a codec of somebody else.
+// wrapped is a codec whose type belongs to another package.
 type wrapped struct{ converter.PayloadCodec }
 
-// A codec that does not encrypt is none, whosoever it is.
+// TestNewConverters_otherCodecs checks that a codec of another package counts only if it encrypts.
 func TestNewConverters_otherCodecs(t *testing.T) {
 	t.Parallel()
 	secret := payvault.NewSecret(number)
@@ -188,7 +207,7 @@ func TestNewConverters_otherCodecs(t *testing.T) {
 	}
 }
 
-// tap keeps what passes a converter.
+// tap records everything that passes a converter.
 type tap struct {
 	converter.DataConverter
 
@@ -222,7 +241,7 @@ func (c tap) Write(logged []byte) (int, error) {
 	return c.seen.Write(logged)
 }
 
-// tapped keeps what workflows and activities pass, say of failures and log.
+// tapped returns an environment that records all payloads, failures and log records.
 func tapped(a *Activities) (*testsuite.TestWorkflowEnvironment, tap) {
 	seen := tap{converter.GetDefaultDataConverter(), &sync.Mutex{}, &bytes.Buffer{}}
 	all := slog.NewTextHandler(seen, &slog.HandlerOptions{Level: slog.LevelDebug})
@@ -234,7 +253,8 @@ func tapped(a *Activities) (*testsuite.TestWorkflowEnvironment, tap) {
 	return env, seen
 }
 
-// Without any encryption, nothing that is passed or logged gives a card away, whatever the service and the source say.
+// TestSubmitCards_secrets checks that no payload, failure or log record has a card number, even without encryption and
+// whatever the service and the source report.
 func TestSubmitCards_secrets(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 5000}
@@ -268,7 +288,7 @@ func TestSubmitCards_secrets(t *testing.T) {
 	}
 }
 
-// A worker that cannot read the input of a job fails the task, and not the job.
+// TestReadable checks that a worker that cannot read the input of a job fails only the task, not the job.
 func TestReadable(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 200}

@@ -17,6 +17,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
+// TestActivityError checks the type, the retries and the delay for each kind of failure.
 func TestActivityError(t *testing.T) {
 	t.Parallel()
 	limit := func(after string) payvaulttest.Fault {
@@ -61,6 +62,7 @@ func TestActivityError(t *testing.T) {
 	}
 }
 
+// TestActivityError_canceled checks that ActivityError returns context.Canceled for a call whose context was canceled.
 func TestActivityError_canceled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -71,7 +73,8 @@ func TestActivityError_canceled(t *testing.T) {
 	assert.Equal(t, context.Canceled, ActivityError(err))
 }
 
-// Of several errors, one that must not be repeated decides, wherever it is.
+// TestActivityError_several checks that an error that must not be repeated decides over other errors, wherever it
+// stands.
 func TestActivityError_several(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
@@ -102,7 +105,8 @@ func TestActivityError_several(t *testing.T) {
 	}
 }
 
-// What a walk has not sent since its journal failed is to be asked of the journal again.
+// TestActivityError_notSent checks that batches that were not sent because the journal failed are retried, so that the
+// journal is asked again.
 func TestActivityError_notSent(t *testing.T) {
 	t.Parallel()
 	cards, err := deck{n: 300}.Cards(t.Context(), "", 0, 300)
@@ -121,6 +125,7 @@ func TestActivityError_notSent(t *testing.T) {
 	assert.Equal(t, 3, batches)
 }
 
+// TestActivityError_merchant checks that a call that cannot act for a merchant is not retried.
 func TestActivityError_merchant(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
@@ -133,13 +138,15 @@ func TestActivityError_merchant(t *testing.T) {
 	assert.True(t, app.NonRetryable())
 }
 
+// TestActivityError_others checks that nil and errors of other packages are returned unchanged.
 func TestActivityError_others(t *testing.T) {
 	t.Parallel()
 	assert.NoError(t, ActivityError(nil))
 	assert.Equal(t, context.Canceled, ActivityError(context.Canceled))
 }
 
-// The cause of a context may be the error of another call, as in an errgroup. It says nothing about this one.
+// TestActivityError_causeOfAnotherCall checks that ActivityError looks at the call's own error, and not at the cause of
+// its context, which may be the error of another call.
 func TestActivityError_causeOfAnotherCall(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)

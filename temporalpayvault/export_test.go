@@ -19,13 +19,13 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// shelf is a sink that replaces what it has at a position.
+// shelf is a sink that replaces the page at a position.
 type shelf struct {
 	mu     sync.Mutex
 	pages  map[Position][]string
 	ends   map[Position]int
 	writes int
-	fail   func(n int) error // may be nil
+	fail   func(n int) error // if set, its error is returned by the n-th write
 }
 
 func newShelf() *shelf { return &shelf{pages: map[Position][]string{}, ends: map[Position]int{}} }
@@ -78,7 +78,7 @@ func (s *shelf) check(t *testing.T, id payvault.SubscriptionID, pages, records i
 	assert.Equal(t, 1, s.ends[at], "its end, at %+v", at)
 }
 
-// customers gives the service n customers.
+// customers stores n customers.
 func customers(t *testing.T, srv *payvaulttest.Server, n int) {
 	t.Helper()
 	for i := range n {
@@ -89,7 +89,7 @@ func customers(t *testing.T, srv *payvaulttest.Server, n int) {
 	}
 }
 
-// subscriptions gives subscription i of n 7 × i transactions.
+// subscriptions stores n subscriptions. Subscription i has 7 × i transactions.
 func subscriptions(srv *payvaulttest.Server, n int) (ids []payvault.SubscriptionID) {
 	for i := range n {
 		sub := payvaulttest.Subscription{MerchantID: srv.Merchant().MerchantID}
@@ -101,17 +101,18 @@ func subscriptions(srv *payvaulttest.Server, n int) (ids []payvault.Subscription
 	return ids
 }
 
-// once returns a client that tries everything once.
+// once returns a client without retries.
 func once(srv *payvaulttest.Server) *payvault.Client {
 	return srv.Client(payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1}))
 }
 
-// nightly is an export of lists of 10 records a page.
+// nightly returns an export with 10 records a page.
 func nightly(ids ...payvault.SubscriptionID) ExportJob {
 	return ExportJob{Name: "night", Subscriptions: ids, List: ExportOptions{Count: 10}}
 }
 
-// The service and the sink fail: each page is there once, and nothing of what the sink says is passed or logged.
+// TestExportLists_customers checks that each page is written once if the service and the sink fail, and that the sink's
+// error text is not reported.
 func TestExportLists_customers(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
@@ -119,7 +120,7 @@ func TestExportLists_customers(t *testing.T) {
 	busy := payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.Respond, Status: 503, Times: 8}
 	inject(t, srv, busy)
 	sink.fail = func(n int) error {
-		if n == 3 || n == 12 { // a page, and the end
+		if n == 3 || n == 12 { // one page, and the end of the list
 			return errors.New("disk full at 4111111111111111")
 		}
 		return nil
@@ -132,7 +133,8 @@ func TestExportLists_customers(t *testing.T) {
 	assert.NotContains(t, seen.seen.String(), "41111111")
 }
 
-// The values of filters reach the activity, although the JSON of a payvault.Filter leaves them out.
+// TestExportLists_filters checks that the values of filters reach the activity. The JSON of payvault.Filter leaves them
+// out.
 func TestExportLists_filters(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
@@ -143,6 +145,7 @@ func TestExportLists_filters(t *testing.T) {
 	assert.Equal(t, ExportSummary{Lists: 1, Done: 1, Pages: 1, Records: 1}, result[ExportSummary](t, env))
 }
 
+// TestExportLists_transactions checks that many lists are exported completely while the sink fails now and then.
 func TestExportLists_transactions(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
@@ -165,8 +168,8 @@ func TestExportLists_transactions(t *testing.T) {
 	assert.Equal(t, ExportSummary{Lists: 12, Done: 12, Pages: pages, Records: 7 * 66}, s)
 }
 
-// A bad answer is asked for again. If it stays, the export pauses, be it of one list or of many, and is not
-// completed. It goes on at the page.
+// TestExportLists_badAnswer checks that a bad answer is requested again. If it stays bad, the export pauses and later
+// continues at that page, with one list or many.
 func TestExportLists_badAnswer(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]payvaulttest.Fault{
@@ -178,7 +181,7 @@ func TestExportLists_badAnswer(t *testing.T) {
 		for _, stays := range []bool{false, true} {
 			for _, lists := range []int{0, 6} {
 				if name == "key forgotten" && !stays {
-					continue // which is not tried again
+					continue // this is not retried
 				}
 				t.Run(fmt.Sprint(name, stays, lists), func(t *testing.T) {
 					t.Parallel()
@@ -215,7 +218,7 @@ func TestExportLists_badAnswer(t *testing.T) {
 	}
 }
 
-// exported runs one attempt, which goes on from what the one before has told by its heartbeat, if there was one.
+// exported runs one attempt. If before is set, it is the heartbeat of the attempt before.
 func exported(env *testsuite.TestActivityEnvironment, o exportOrder, before *exportReport) (r exportReport, err error) {
 	if before != nil {
 		env.SetHeartbeatDetails(*before)
@@ -227,7 +230,7 @@ func exported(env *testsuite.TestActivityEnvironment, o exportOrder, before *exp
 	return r, value.Get(&r)
 }
 
-// The attempt after a lost one goes on at the page that the heartbeat names.
+// TestExport_lostWorker checks that an attempt continues at the page in the heartbeat of a lost worker.
 func TestExport_lostWorker(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
@@ -242,7 +245,7 @@ func TestExport_lostWorker(t *testing.T) {
 	assert.Contains(t, sink.pages, Position{Export: "night", Subscription: ids[4], Page: 2, Offset: 20})
 }
 
-// A sink that hangs is given up, and the export pauses at the page.
+// TestExport_sinkHangs checks that a hanging sink is given up and that the export pauses at the page.
 func TestExport_sinkHangs(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
@@ -262,7 +265,7 @@ func TestExport_sinkHangs(t *testing.T) {
 	}, r)
 }
 
-// A worker that stops ends after the page that it is at.
+// TestExport_workerStops checks that a worker that stops ends after its current page.
 func TestExport_workerStops(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
@@ -282,6 +285,7 @@ func TestExport_workerStops(t *testing.T) {
 	assert.Equal(t, exportReport{Left: span{To: 1, Page: 4, Offset: 40}, Pages: 4, Records: 40}, r)
 }
 
+// TestExportLists_continueAsNew checks that an export continues in a new run.
 func TestExportLists_continueAsNew(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()

@@ -29,7 +29,7 @@ const op = payvault.OpAccountUpdaterSubmit
 
 var errCut = errors.New("cut")
 
-// deck is a source of n cards. The number and the ID of each give its position away.
+// deck is a source of n cards. The number and the ID of a card show its position.
 type deck struct {
 	n        int
 	checksum string
@@ -50,14 +50,14 @@ func (d deck) Cards(_ context.Context, _ string, start, end int) ([]payvault.Acc
 	return cards, d.err
 }
 
-// job is a job of all cards of a deck.
+// job returns a job with all cards of a deck.
 func (d deck) job() Job { return Job{Source: "deck", Snapshot: d.snapshot()} }
 
 // book is a journal in memory, shared by all workers.
 type book struct {
 	mu   sync.Mutex
-	rows map[string]*payvault.BatchOutcome // nil if it was begun only
-	fail func(end bool) error              // may be nil
+	rows map[string]*payvault.BatchOutcome // the value is nil for a batch that was only begun
+	fail func(end bool) error              // if set, its error is returned by Begin, or by End if end is true
 }
 
 func newBook() *book { return &book{rows: map[string]*payvault.BatchOutcome{}} }
@@ -91,7 +91,7 @@ func (b *book) End(_ context.Context, job string, batch int, o payvault.BatchOut
 	return nil
 }
 
-// count counts the batches of a job by what the journal has of them; "" is of those that were begun only.
+// count counts the batches by their recorded status; "" means only begun.
 func (b *book) count() map[payvault.BatchStatus]int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -117,7 +117,7 @@ func newActivities(srv *payvaulttest.Server, cards CardSource) *Activities {
 	return &Activities{Client: srv.Client(), Cards: cards, Journal: newBook()}
 }
 
-// inject makes requests fail until the function that it returns is called.
+// inject makes requests fail. It returns a function that removes the fault.
 func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) (mend func()) {
 	t.Helper()
 	mend, err := srv.Inject(fault)
@@ -127,7 +127,7 @@ func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) (m
 
 func quiet() log.Logger { return log.NewStructuredLogger(slog.New(slog.DiscardHandler)) }
 
-// newWorkflows returns the SDK's test environment, which skips time.
+// newWorkflows returns Temporal's test environment, which skips waiting times.
 func newWorkflows(a *Activities) *testsuite.TestWorkflowEnvironment {
 	return loggedWorkflows(a, quiet())
 }
@@ -137,12 +137,12 @@ func loggedWorkflows(a *Activities, logger log.Logger) *testsuite.TestWorkflowEn
 	suite.SetLogger(logger)
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(time.Minute)
-	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // for machines that are busy
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // for a busy machine
 	Register(env, a)
 	return env
 }
 
-// newAttempts returns the test environment for a single attempt of an activity.
+// newAttempts returns the test environment for one attempt of an activity.
 func newAttempts(a *Activities) *testsuite.TestActivityEnvironment {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(quiet())
@@ -152,7 +152,7 @@ func newAttempts(a *Activities) *testsuite.TestActivityEnvironment {
 	return env
 }
 
-// orderOf is an order for all batches of a deck.
+// orderOf returns an order for all batches of a deck.
 func orderOf(d deck) order {
 	return order{
 		Job: "job", Source: "deck", Snapshot: d.snapshot(), To: (d.n + batchSize - 1) / batchSize,
@@ -160,7 +160,7 @@ func orderOf(d deck) order {
 	}
 }
 
-// submit runs one attempt.
+// submit runs one attempt of the activity.
 func submit(a *Activities, o order) (r report, err error) {
 	value, err := newAttempts(a).ExecuteActivity(activitySubmit, o)
 	if err != nil {
@@ -187,7 +187,7 @@ func query[S any](t *testing.T, env *testsuite.TestWorkflowEnvironment) (s S) {
 	return s
 }
 
-// update sends an update, and the error of its refusal, or nil, to done.
+// update sends an update and calls done with its error.
 func update(env *testsuite.TestWorkflowEnvironment, name string, done func(error), args ...any) {
 	env.UpdateWorkflow(name, "", &testsuite.TestUpdateCallback{
 		OnReject:   done,
@@ -196,7 +196,7 @@ func update(env *testsuite.TestWorkflowEnvironment, name string, done func(error
 	}, args...)
 }
 
-// resume resumes a workflow that has to be paused.
+// resume resumes a paused workflow.
 func resume(t *testing.T, env *testsuite.TestWorkflowEnvironment) {
 	t.Helper()
 	update(env, UpdateResume, func(err error) { assert.NoError(t, err) })
@@ -215,8 +215,7 @@ func performed(t *testing.T, srv *payvaulttest.Server) map[int]int {
 	return times
 }
 
-// statuses returns the status of each batch of a job that has ended. A batch that the summary does not list is
-// accepted.
+// statuses returns the status of each batch of a completed job. Batches that the summary does not list are accepted.
 func (s *Summary) statuses() map[int]payvault.BatchStatus {
 	statuses := map[int]payvault.BatchStatus{}
 	for i := range s.Batches {
@@ -231,7 +230,8 @@ func (s *Summary) statuses() map[int]payvault.BatchStatus {
 	return statuses
 }
 
-// audit finds what must never be: a batch performed twice, or accepted and not performed, or refused and performed.
+// audit returns problems that must never occur: a batch that was performed twice, accepted but not performed, or
+// refused but performed.
 func audit(times map[int]int, statuses map[int]payvault.BatchStatus) (problems []string) {
 	for i, status := range statuses {
 		n := times[i]
@@ -242,12 +242,12 @@ func audit(times map[int]int, statuses map[int]payvault.BatchStatus) (problems [
 	return problems
 }
 
-// roundTripper is a transport of a test.
+// roundTripper is a transport made from a function.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// through returns a client of the service with another transport.
+// through returns a client of the service with this transport.
 func through(srv *payvaulttest.Server, f roundTripper) *payvault.Client {
 	return srv.Client(payvault.WithHTTPClient(&http.Client{Transport: f}))
 }

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The histories of testdata are those of a real server:
+// history reads a history from testdata. The histories were recorded with a real server:
 //
 //	go -C internal/soak run . -temporal temporal -faults 0 -record "$PWD/testdata/histories"
 func history(t *testing.T, name string) *historypb.History {
@@ -42,7 +42,7 @@ func histories(t *testing.T) (names []string) {
 	return names
 }
 
-// replay replays a history with a worker that has a data converter.
+// replay replays a history with a worker that has this data converter.
 func replay(t *testing.T, h *historypb.History, data converter.DataConverter, submit any) error {
 	t.Helper()
 	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DataConverter: data})
@@ -55,8 +55,8 @@ func replay(t *testing.T, h *historypb.History, data converter.DataConverter, su
 	})
 }
 
-// Workflows that were started with the code of today go on with that of tomorrow: docs/versions.md promises it. A
-// change of what a workflow does asks for workflow.GetVersion.
+// TestReplay checks that recorded workflows continue with the current code, as docs/versions.md promises. A change of a
+// workflow needs workflow.GetVersion.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	for _, name := range histories(t) {
@@ -72,17 +72,18 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// A replay sees a change of the workflow.
+// TestReplay_changed checks that a replay fails if the workflow has changed.
 func TestReplay_changed(t *testing.T) {
 	t.Parallel()
 	err := replay(t, history(t, "brake-1"), nil, readable(func(ctx workflow.Context, in jobInput) (*Summary, error) {
 		in.Concurrency = 1
 		return submitCards(ctx, in)
 	}))
-	require.ErrorContains(t, err, "TMPRL1100") // not deterministic
+	require.ErrorContains(t, err, "TMPRL1100") // the error code of a workflow that is not deterministic
 }
 
-// A worker that cannot read what another one has encrypted decides nothing. Its task fails, and one that can goes on.
+// TestReplay_unreadable checks that a worker that cannot decrypt a history fails its task, so that another worker can
+// continue.
 func TestReplay_unreadable(t *testing.T) {
 	t.Parallel()
 	codec := newCodec(t, "a", "a")

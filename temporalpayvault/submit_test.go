@@ -26,7 +26,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// Requests are lost, turned away and refused: every batch is sent once, and accounted for.
+// TestSubmitCards checks that every batch is sent once and reported, if requests are lost, delayed and refused.
 func TestSubmitCards(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 12_345}
@@ -49,7 +49,8 @@ func TestSubmitCards(t *testing.T) {
 	assert.GreaterOrEqual(t, env.Now().Sub(began), 10*time.Hour)
 }
 
-// The same cards, started again, are known to the journal. Under another name they are sent once more.
+// TestSubmitCards_again checks that a second job with the same cards sends nothing, and that a job with another name
+// sends them again.
 func TestSubmitCards_again(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 3000}
@@ -67,6 +68,7 @@ func TestSubmitCards_again(t *testing.T) {
 	}
 }
 
+// TestSubmitCards_noCards checks that a job without cards ends at once.
 func TestSubmitCards_noCards(t *testing.T) {
 	t.Parallel()
 	env := newWorkflows(newActivities(newServer(t), deck{}))
@@ -74,6 +76,7 @@ func TestSubmitCards_noCards(t *testing.T) {
 	assert.Equal(t, Summary{}, result[Summary](t, env))
 }
 
+// TestSubmitCards_noChecksum checks that a job without a checksum is an error.
 func TestSubmitCards_noChecksum(t *testing.T) {
 	t.Parallel()
 	env := newWorkflows(newActivities(newServer(t), deck{n: 5}))
@@ -81,7 +84,7 @@ func TestSubmitCards_noChecksum(t *testing.T) {
 	assert.ErrorContains(t, env.GetWorkflowError(), "checksum")
 }
 
-// An input with a typing error fails at once.
+// TestSubmitCards_badInput checks that a job with an invalid input fails at once.
 func TestSubmitCards_badInput(t *testing.T) {
 	t.Parallel()
 	env := newWorkflows(newActivities(newServer(t), deck{n: 5}))
@@ -91,14 +94,15 @@ func TestSubmitCards_badInput(t *testing.T) {
 	assert.ErrorContains(t, env.GetWorkflowError(), "cannot be read")
 }
 
-// A worker with cards and without a journal does not start: nothing would know what was sent.
+// TestRegister_noJournal checks that Register panics for cards without a journal, since nothing would record what was
+// sent.
 func TestRegister_noJournal(t *testing.T) {
 	t.Parallel()
 	assert.PanicsWithValue(t, "temporalpayvault: Cards need a Journal, because nothing else knows which of them were sent",
 		func() { newWorkflows(&Activities{Cards: deck{}}) })
 }
 
-// accepting stands in for the activity.
+// accepting replaces the activity by one that accepts every batch.
 func accepting(env *testsuite.TestWorkflowEnvironment) *testsuite.MockCallWrapper {
 	return env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(
 		func(_ context.Context, o order) (*report, error) {
@@ -106,7 +110,7 @@ func accepting(env *testsuite.TestWorkflowEnvironment) *testsuite.MockCallWrappe
 		})
 }
 
-// The next run goes on where this one ends, and knows what it has come to.
+// TestSubmitCards_continueAsNew checks that the next run continues where a run ends, with the results so far.
 func TestSubmitCards_continueAsNew(t *testing.T) {
 	t.Parallel()
 	job := deck{n: 2500}.job()
@@ -129,6 +133,7 @@ func TestSubmitCards_continueAsNew(t *testing.T) {
 	}
 }
 
+// TestSubmitCards_continueAsNewWhenSuggested checks that a job continues in a new run when Temporal suggests it.
 func TestSubmitCards_continueAsNewWhenSuggested(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 2500}
@@ -138,7 +143,7 @@ func TestSubmitCards_continueAsNewWhenSuggested(t *testing.T) {
 	assert.True(t, workflow.IsContinueAsNewError(env.GetWorkflowError()))
 }
 
-// A job that is paused when its run ends is paused in the next one.
+// TestSubmitCards_pausedAcrossRuns checks that a job that is paused when its run ends is paused in the next run.
 func TestSubmitCards_pausedAcrossRuns(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 3000}
@@ -161,7 +166,8 @@ func TestSubmitCards_pausedAcrossRuns(t *testing.T) {
 	assert.Equal(t, 30, result[Summary](t, env).Accepted)
 }
 
-// paused asks a workflow after some time why it has paused, has something mended, and resumes it.
+// paused resumes a workflow after some time: it queries the progress, calls mend, and resumes. The progress is in the
+// result after the workflow has ended.
 func paused(t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Duration, mend func()) *Summary {
 	t.Helper()
 	s := &Summary{}
@@ -173,7 +179,8 @@ func paused(t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Dur
 	return s
 }
 
-// A pause ends the activities at work, and what is left of them is done after it.
+// TestSubmitCards_pauseAndResume checks that a pause ends the running activities, and that their other batches are sent
+// after it.
 func TestSubmitCards_pauseAndResume(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 10_000}
@@ -193,7 +200,7 @@ func TestSubmitCards_pauseAndResume(t *testing.T) {
 	assert.Equal(t, 5*time.Hour+4*time.Minute, env.Now().Sub(began).Round(time.Second))
 }
 
-// asIs writes raw values as they are.
+// asIs is a converter that passes raw values unchanged.
 type asIs struct{ converter.DataConverter }
 
 func (c asIs) ToPayloads(values ...any) (*commonpb.Payloads, error) {
@@ -205,7 +212,8 @@ func (c asIs) ToPayloads(values ...any) (*commonpb.Payloads, error) {
 	return c.DataConverter.ToPayloads(values...)
 }
 
-// A misspelt update, one that cannot be read, and one for which there is no reason are refused and change nothing.
+// TestSubmitCards_refusedUpdates checks that unknown updates, unreadable ones, and those that do not fit the state are
+// refused and change nothing.
 func TestSubmitCards_refusedUpdates(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 3000}
@@ -243,7 +251,7 @@ func TestSubmitCards_refusedUpdates(t *testing.T) {
 	assert.Contains(t, refused[UpdatePause], `no key "b"`)
 }
 
-// A paused job is marked in its memo, and in the logs of its worker.
+// TestSubmitCards_marksPauses checks that a pause is recorded in the memo of the job and logged.
 func TestSubmitCards_marksPauses(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 3000}
@@ -266,8 +274,8 @@ func TestSubmitCards_marksPauses(t *testing.T) {
 	assert.Contains(t, logged.String(), `level=WARN msg="payvault: the job has paused"`)
 }
 
-// However many workers there are and however the ranges are cut, a service that refuses everything, or loses all
-// answers, gets 20 batches. After the pause it gets the others.
+// TestSubmitCards_brake checks that the job pauses after 20 batches if the service refuses everything or loses all
+// answers, for any division into activities. After the pause it sends the others.
 func TestSubmitCards_brake(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]payvaulttest.Fault{
@@ -304,7 +312,7 @@ func TestSubmitCards_brake(t *testing.T) {
 	}
 }
 
-// A refusal here and there is about the cards of a batch, and pauses nothing.
+// TestSubmitCards_scatteredRefusals checks that single refusals do not pause the job.
 func TestSubmitCards_scatteredRefusals(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 60_000}
@@ -322,7 +330,8 @@ func TestSubmitCards_scatteredRefusals(t *testing.T) {
 	assert.Equal(t, []int{560, 40}, []int{s.Accepted, s.Refused})
 }
 
-// An answer that is not about the batch decides nothing: the job pauses, and sends the batch after it.
+// TestSubmitCards_noDecision checks that the job pauses after an answer that is not about the batch, and then sends the
+// batch.
 func TestSubmitCards_noDecision(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -356,7 +365,7 @@ func TestSubmitCards_noDecision(t *testing.T) {
 	}
 }
 
-// spoiled is a source some of whose cards cannot be sent.
+// spoiled is a source with some cards that cannot be sent.
 type spoiled struct {
 	deck
 	bad func(i int) bool
@@ -372,7 +381,8 @@ func (s spoiled) Cards(ctx context.Context, ref string, start, end int) ([]payva
 	return cards, err
 }
 
-// A card that cannot be sent is named by its place, and the others of its batch are sent.
+// TestSubmitCards_invalidCards checks that an invalid card is reported by its position, and that the other cards of its
+// batch are sent.
 func TestSubmitCards_invalidCards(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 5000}
@@ -399,7 +409,7 @@ func TestSubmitCards_invalidCards(t *testing.T) {
 	assert.Equal(t, 5000-102, sent)
 }
 
-// A wrong file pauses the job.
+// TestSubmitCards_wrongFile checks that a file without a valid card pauses the job.
 func TestSubmitCards_wrongFile(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 50_000}
@@ -414,7 +424,7 @@ func TestSubmitCards_wrongFile(t *testing.T) {
 	assert.Zero(t, srv.Commits(op))
 }
 
-// A job that is canceled says what it has not done.
+// TestSubmitCards_canceled checks that a canceled job reports the batches that are not done.
 func TestSubmitCards_canceled(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 10_000}

@@ -22,6 +22,7 @@ PASS
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// TestTable checks how the report computes its lines and where it writes them.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	s := parse(lines)

@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A lockedBuffer is a strings.Builder for concurrent writers.
+// lockedBuffer is a strings.Builder for concurrent writers.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  strings.Builder
@@ -45,10 +45,10 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// A program is one run, from its first line to its exit code.
+// program is one run of the program.
 type program struct {
 	url    string
-	stdout string // all that was printed at the start
+	stdout string // everything that was printed up to the URL
 	stderr *lockedBuffer
 	exit   chan int
 }
@@ -74,7 +74,7 @@ func launch(t *testing.T, start func(stdout, stderr io.Writer) int) program {
 	return p
 }
 
-// list asks for the customers of a merchant and returns the status.
+// list requests the customers of a merchant and returns the status.
 func (p program) list(t *testing.T, key string) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/platform/vault/customer?page=12345", nil)
@@ -88,6 +88,7 @@ func (p program) list(t *testing.T, key string) int {
 	return resp.StatusCode
 }
 
+// TestRun checks the printed accounts and records, the answers, and the log, which has no keys.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -123,7 +124,7 @@ func TestRun(t *testing.T) {
 	assert.NotContains(t, log, "12345")
 }
 
-// Whoever leaves a connection of the page open without a word is cut off.
+// TestInspectTimeouts checks that every idle connection of the page is closed after a minute.
 func TestInspectTimeouts(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -138,7 +139,7 @@ func TestInspectTimeouts(t *testing.T) {
 	require.NoError(t, page.Close())
 }
 
-// The program ends while a page is open, and each curl line of its help does what it says.
+// TestInspect checks that each curl command in the help works, and that the program ends while a page is open.
 func TestInspect(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -172,10 +173,11 @@ func TestInspect(t *testing.T) {
 	require.NotNil(t, events)
 	cancel()
 	assert.Equal(t, exitOK, <-p.exit)
-	_, _ = io.Copy(io.Discard, events.Body) // ends
+	_, _ = io.Copy(io.Discard, events.Body) // the stream has an end, since the program stops
 	assert.NoError(t, events.Body.Close())
 }
 
+// TestSignalsStopIt checks that SIGINT and SIGTERM stop the program without an error.
 func TestSignalsStopIt(t *testing.T) { //nolint:paralleltest // a signal reaches every program of the process
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		p := launch(t, func(stdout, stderr io.Writer) int {
@@ -188,6 +190,7 @@ func TestSignalsStopIt(t *testing.T) { //nolint:paralleltest // a signal reaches
 	}
 }
 
+// TestSeedFile checks that -seed replaces the default accounts and records.
 func TestSeedFile(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "seed.json")
@@ -205,7 +208,7 @@ func TestSeedFile(t *testing.T) {
 	assert.Equal(t, exitOK, <-p.exit)
 }
 
-// With -rate the program refuses what comes faster, and says when to come back.
+// TestRate checks that -rate refuses requests above the rate, with the Retry-After of -retry-after.
 func TestRate(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -226,6 +229,7 @@ func TestRate(t *testing.T) {
 	assert.Equal(t, exitOK, <-p.exit)
 }
 
+// TestRunThatFails checks the exit code and the message of each failure.
 func TestRunThatFails(t *testing.T) {
 	t.Parallel()
 	bad := filepath.Join(t.TempDir(), "bad.json")
@@ -271,6 +275,7 @@ func TestRunThatFails(t *testing.T) {
 	}
 }
 
+// TestIsLoopback checks which addresses count as loopback.
 func TestIsLoopback(t *testing.T) {
 	t.Parallel()
 	assert.True(t, isLoopback("[::1]:80"))
@@ -279,7 +284,8 @@ func TestIsLoopback(t *testing.T) {
 	assert.False(t, isLoopback("localhost.example.com:80"))
 }
 
-// Without -allow-remote nothing leaves the machine, and the program keeps no requests, for no one could ask for them.
+// TestStart checks that without -allow-remote no notification leaves the machine. It also checks that the program keeps
+// no requests, since nobody can read them.
 func TestStart(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "seed.json")
@@ -297,7 +303,8 @@ func TestStart(t *testing.T) {
 	assert.Empty(t, srv.Requests())
 }
 
-// A file without accounts keeps the default ones, and none of the other default records.
+// TestSeedWithoutAccounts checks that a seed file without accounts keeps the default accounts, but no other default
+// record.
 func TestSeedWithoutAccounts(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "seed.json")

@@ -20,6 +20,7 @@ func environment(variables map[string]string) func(string) string {
 	return func(name string) string { return variables[name] }
 }
 
+// TestOfflineRunMendsTheApplication checks that the program adds the fields that validation reports, until it passes.
 func TestOfflineRunMendsTheApplication(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -34,6 +35,7 @@ func TestOfflineRunMendsTheApplication(t *testing.T) {
 	assert.NotContains(t, text, "123456789", "the tax ID")
 }
 
+// TestSandboxRun checks that the program boards a merchant with the key of a partner.
 func TestSandboxRun(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -55,9 +57,10 @@ func TestSandboxRun(t *testing.T) {
 		MerchantID: srv.Merchant().MerchantID, CardNumber: payvault.NewSecret("4111111111111111"),
 		ExpDate: payvault.FormatExpDate(12, 2030),
 	})
-	require.NoError(t, err, "the client of a partner does for tokenizing too")
+	require.NoError(t, err, "the partner's client can tokenize too")
 }
 
+// TestSandboxNeedsAllVariables checks that each missing or invalid variable is an error that names it.
 func TestSandboxNeedsAllVariables(t *testing.T) {
 	t.Parallel()
 	variables := map[string]string{
@@ -78,7 +81,7 @@ func TestSandboxNeedsAllVariables(t *testing.T) {
 		"PAYVAULT_SALES_REP is not a positive number")
 }
 
-// boardWith boards a merchant of whom only some fields are on file.
+// boardWith boards a merchant whose file has only the fields that keep selects.
 func boardWith(t *testing.T, keep func(key string) bool) error {
 	t.Helper()
 	all, err := readRecord(merchantFile)
@@ -95,6 +98,7 @@ func boardWith(t *testing.T, keep func(key string) bool) error {
 	return b.board(t.Context(), &payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 42})
 }
 
+// TestWhatIsNotOnFileIsNamed checks that the error names the required fields that are missing from the merchant's file.
 func TestWhatIsNotOnFileIsNamed(t *testing.T) {
 	t.Parallel()
 	require.EqualError(t, boardWith(t, func(key string) bool { return key != "tax_id" }), "nothing on file of: tax_id")
@@ -102,6 +106,7 @@ func TestWhatIsNotOnFileIsNamed(t *testing.T) {
 	require.ErrorContains(t, boardWith(t, func(key string) bool { return key != "bank_routing" }), "bank_routing")
 }
 
+// TestRecordHasToBeApplicationData checks that an invalid file of the merchant is an error.
 func TestRecordHasToBeApplicationData(t *testing.T) {
 	t.Parallel()
 	_, err := readRecord([]byte("{"))
@@ -110,6 +115,7 @@ func TestRecordHasToBeApplicationData(t *testing.T) {
 	require.ErrorContains(t, err, "the merchant's record: ")
 }
 
+// TestFieldsOf checks that problems of nested fields are assigned to their top-level keys.
 func TestFieldsOf(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, []string{"bank_account_number", "bank_routing", "ownership", "tax_id"}, fieldsOf(map[string][]string{

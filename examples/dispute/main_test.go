@@ -20,6 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func nothing(string) string { return "" }
 
+// TestOfflineRun checks that an offline run answers a dispute of the emulator.
 func TestOfflineRun(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -27,6 +28,7 @@ func TestOfflineRun(t *testing.T) {
 	assert.Regexp(t, `^Offline: .*\nDispute \d+ is answered\.\nSent receipt\.pdf, \d+ bytes\.\n$`, out.String())
 }
 
+// TestOfflineRunOfAFirstTimeDispute checks that an offline run answers a dispute of the given ID.
 func TestOfflineRunOfAFirstTimeDispute(t *testing.T) {
 	t.Parallel()
 	a, err := parseAnswer([]string{"-id", "4711", "-type", "CE", "-evidence", "receipt", "-amount", "12.50"})
@@ -36,7 +38,8 @@ func TestOfflineRunOfAFirstTimeDispute(t *testing.T) {
 	assert.Contains(t, out.String(), "Dispute 4711 is answered.\n")
 }
 
-// TestOfflineTakesNoFlags: nobody is told that a dispute of theirs is answered.
+// TestOfflineTakesNoFlags checks that flags are refused offline. Otherwise the user could think that a real dispute was
+// answered.
 func TestOfflineTakesNoFlags(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"-id", "4"}, {"-id=0"}, {"-file", "mine.pdf"}, {"-message", "Mine."}} {
@@ -46,7 +49,7 @@ func TestOfflineTakesNoFlags(t *testing.T) {
 	}
 }
 
-// sandboxed is the environment of an emulator that stands for a sandbox.
+// sandboxed returns the environment variables of a sandbox, with an emulator as the sandbox.
 func sandboxed(srv *payvaulttest.Server) func(string) string {
 	return func(name string) string {
 		return map[string]string{
@@ -57,6 +60,7 @@ func sandboxed(srv *payvaulttest.Server) func(string) string {
 	}
 }
 
+// TestSandboxRun checks that the program answers a dispute with the user's file, and that a second answer is refused.
 func TestSandboxRun(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -77,6 +81,7 @@ func TestSandboxRun(t *testing.T) {
 		"it is answered already")
 }
 
+// TestFailuresSayWhatToDo checks that the error of each kind of failure tells the user how to continue.
 func TestFailuresSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	text := filepath.Join(t.TempDir(), "evidence.txt")
@@ -117,6 +122,7 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 	}
 }
 
+// TestFlags checks that invalid and missing flags are errors.
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	require.ErrorContains(t, run(t.Context(), []string{"receipt.pdf"}, nothing, &bytes.Buffer{}),
@@ -135,7 +141,7 @@ func TestFlags(t *testing.T) {
 	require.ErrorIs(t, run(t.Context(), []string{"-h"}, nothing, &bytes.Buffer{}), flag.ErrHelp)
 }
 
-// inject makes requests fail as the fault says and returns what ends that.
+// inject makes requests fail in the way that fault describes. It returns a function that removes the fault.
 func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
 	t.Helper()
 	remove, err := srv.Inject(fault)

@@ -20,7 +20,7 @@ func environment(variables map[string]string) func(string) string {
 	return func(name string) string { return variables[name] }
 }
 
-// TestOfflineRun: it uses every part of the service.
+// TestOfflineRun checks that the program uses every part of the service.
 func TestOfflineRun(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -34,6 +34,7 @@ func TestOfflineRun(t *testing.T) {
 	assert.NotContains(t, out.String(), "000987654321", "the account number of the payee")
 }
 
+// TestSandboxNeedsAllThreeVariables checks that a sandbox with only one of its variables is an error.
 func TestSandboxNeedsAllThreeVariables(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"PAYVAULT_BASE_URL", "PAYVAULT_API_KEY", "PAYVAULT_MERCHANT_ID"} {
@@ -44,6 +45,7 @@ func TestSandboxNeedsAllThreeVariables(t *testing.T) {
 	}
 }
 
+// TestSandboxRunLeavesOutWhatHasNoID checks that calls that need an ID are left out if the ID is not set.
 func TestSandboxRunLeavesOutWhatHasNoID(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -60,6 +62,7 @@ func TestSandboxRunLeavesOutWhatHasNoID(t *testing.T) {
 	assert.Zero(t, srv.Commits(payvault.OpInvoicesSend))
 }
 
+// TestSandboxNumbersAreNumbers checks that a variable that must be a number is checked.
 func TestSandboxNumbersAreNumbers(t *testing.T) {
 	t.Parallel()
 	err := run(t.Context(), environment(map[string]string{

@@ -20,6 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func nothing(string) string { return "" }
 
+// TestOfflineRun checks the table of an offline run, and that flags are refused offline.
 func TestOfflineRun(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -38,7 +39,7 @@ $`, out.String())
 	}
 }
 
-// sandboxed is the environment of an emulator that stands for a sandbox.
+// sandboxed returns the environment variables of a sandbox, with an emulator as the sandbox.
 func sandboxed(srv *payvaulttest.Server) func(string) string {
 	return func(name string) string {
 		return map[string]string{
@@ -49,6 +50,7 @@ func sandboxed(srv *payvaulttest.Server) func(string) string {
 	}
 }
 
+// TestSandboxRun checks the sums for a range of days.
 func TestSandboxRun(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -57,8 +59,10 @@ func TestSandboxRun(t *testing.T) {
 	id := srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
 		{Time: day(1), Status: "P", AmtTran: payvault.MustParseAmount("0.10")},
 		{Time: day(2), Status: "P", AmtTran: payvault.MustParseAmount("0.2"), AmtRefunded: payvault.MustParseAmount("0.005")},
-		{Time: day(3), Status: "V", AmtTran: payvault.MustParseAmount("9007199254740993.01")}, // more digits than a float has
-		{Time: day(4), Status: "P", AmtTran: payvault.MustParseAmount("77")},                  // after the last day
+		// more digits than a float64 has
+		{Time: day(3), Status: "V", AmtTran: payvault.MustParseAmount("9007199254740993.01")},
+		// after the last day of the range
+		{Time: day(4), Status: "P", AmtTran: payvault.MustParseAmount("77")},
 	}}).ID
 	var out bytes.Buffer
 	args := []string{"-subscription", strconv.FormatInt(int64(id), 10), "-from", "2026-11-01", "-to", "2026-11-03"}
@@ -67,6 +71,7 @@ func TestSandboxRun(t *testing.T) {
 	assert.Contains(t, out.String(), "       V       840      1  9007199254740993.01         0  9007199254740993.01\n")
 }
 
+// TestErrorsOfTheServiceEndTheWalk checks that a refused walk returns no sums.
 func TestErrorsOfTheServiceEndTheWalk(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -81,6 +86,7 @@ func TestErrorsOfTheServiceEndTheWalk(t *testing.T) {
 	assert.Nil(t, sums)
 }
 
+// TestSumsAreExactOrFail checks that a sum that would be rounded is an error.
 func TestSumsAreExactOrFail(t *testing.T) {
 	t.Parallel()
 	most := decimal.MustParse("9999999999999999.99")
@@ -98,6 +104,7 @@ func TestSumsAreExactOrFail(t *testing.T) {
 	assert.Equal(t, "3.25", mixed.amount.String(), "the places of the sum count too")
 }
 
+// TestFlags checks that invalid and missing flags are errors.
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	require.ErrorContains(t, run(t.Context(), []string{"4711"}, nothing, &bytes.Buffer{}), `unexpected argument "4711"`)
@@ -110,7 +117,7 @@ func TestFlags(t *testing.T) {
 	require.EqualError(t, run(t.Context(), nil, sandboxed(srv), &bytes.Buffer{}), "-subscription is required")
 }
 
-// inject makes requests fail as the fault says and returns what ends that.
+// inject makes requests fail in the way that fault describes. It returns a function that removes the fault.
 func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
 	t.Helper()
 	remove, err := srv.Inject(fault)

@@ -26,7 +26,7 @@ const (
 	op          = payvault.OpAccountUpdaterSubmit
 )
 
-// TestMain is the worker that is killed, if the environment says so.
+// TestMain runs the worker that TestKilled kills, if the environment asks for it.
 func TestMain(m *testing.M) {
 	if url := os.Getenv("RIVER_TEST_URL"); url != "" {
 		pool, err := pgxpool.New(context.Background(), os.Getenv("DATABASE_URL"))
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// newPool returns a pool on a new schema, and the connection string for that schema.
+// newPool returns a pool with a new schema, and the connection string for that schema.
 func newPool(t *testing.T) (pool *pgxpool.Pool, dsn string) {
 	t.Helper()
 	if dsn = os.Getenv("PAYVAULT_TEST_POSTGRES"); dsn == "" {
@@ -70,7 +70,7 @@ func newServer(t *testing.T) *payvaulttest.Server {
 	return srv
 }
 
-// counts are how many batches the journal has of each status.
+// counts returns the number of batches in the journal by status.
 func counts(t *testing.T, pool *pgxpool.Pool) (counts map[string]int) {
 	t.Helper()
 	require.NoError(t, pool.QueryRow(t.Context(), `SELECT coalesce(json_object_agg(status, n), '{}') FROM
@@ -78,7 +78,7 @@ func counts(t *testing.T, pool *pgxpool.Pool) (counts map[string]int) {
 	return counts
 }
 
-// Workers that are killed submit nothing twice, and nothing is left out.
+// TestKilled checks that killed workers send no batch twice and leave none out.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	pool, dsn := newPool(t)
@@ -98,7 +98,7 @@ func TestKilled(t *testing.T) {
 		require.Eventually(t, func() bool { return srv.Commits(op) > 50*(kill+1) }, 20*time.Second, time.Millisecond)
 		require.NoError(t, worker.Process.Kill())
 		_ = worker.Wait()
-		// What River does after RescueStuckJobsAfter.
+		// River does this after RescueStuckJobsAfter.
 		_, err := pool.Exec(ctx, "UPDATE river_job SET state = 'available' WHERE state = 'running'")
 		require.NoError(t, err)
 	}
@@ -134,13 +134,14 @@ func TestKilled(t *testing.T) {
 	assert.Len(t, performed, before)
 }
 
-// When the service is gone, or refuses everything, few batches are lost for good, and nothing counts as done.
+// TestRun_pauses checks that the queue pauses when the service is down or refuses everything, so that few batches are
+// lost.
 func TestRun_pauses(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		status int
 		body   string
-		lost   string // what becomes of batches
+		lost   string // the status of the batches that are lost
 	}{
 		"the service is gone":   {http.StatusServiceUnavailable, "", "unknown"},
 		"all cards are refused": {http.StatusBadRequest, `{"code":7}`, "refused"},
@@ -179,7 +180,8 @@ func TestRun_pauses(t *testing.T) {
 	}
 }
 
-// Cards that cannot be sent are named and left out, be they more than a pause needs. All others are accepted.
+// TestRun_cardsThatCannotBeSent checks that bad cards are counted and left out, even many of them, and that all others
+// are accepted.
 func TestRun_cardsThatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	pool, _ := newPool(t)
@@ -199,7 +201,7 @@ func TestRun_cardsThatCannotBeSent(t *testing.T) {
 	}
 }
 
-// Somebody looks up the batches of unknown outcome and records the results with resolve, without SQL.
+// TestResolve checks that resolve records the results of batches of unknown outcome, so that the job can be completed.
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	pool, _ := newPool(t)
@@ -216,7 +218,7 @@ func TestResolve(t *testing.T) {
 	for batch := range 54 {
 		first := strconv.Itoa(batch * payvault.MaxAccountUpdaterCards)
 		if found := first + "=accepted"; performed["card-"+first] {
-			_ = resolve(t.Context(), pool, "job", found) // most of them are resolved
+			_ = resolve(t.Context(), pool, "job", found) // an error: most of them are recorded already
 			continue
 		}
 		require.NoError(t, resolve(t.Context(), pool, "job", first+"=not-sent"))
@@ -226,7 +228,8 @@ func TestResolve(t *testing.T) {
 	assert.Equal(t, 54, srv.Commits(op))
 }
 
-// Batches of other jobs do not count, whatever the name matches as a pattern.
+// TestRun_otherJobs checks that batches of other jobs are not counted, even if their names match this job's name as a
+// pattern.
 func TestRun_otherJobs(t *testing.T) {
 	t.Parallel()
 	pool, _ := newPool(t)
@@ -241,7 +244,7 @@ func TestRun_otherJobs(t *testing.T) {
 	}
 }
 
-// A job that is started again with more cards ends with what is wrong, and sends nothing twice.
+// TestRun_moreCards checks that a job that is started again with more cards fails and sends nothing twice.
 func TestRun_moreCards(t *testing.T) {
 	t.Parallel()
 	pool, _ := newPool(t)
@@ -269,7 +272,8 @@ func (s *stopping) RoundTrip(req *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(req)
 }
 
-// A program that is stopped records what is in flight, leaves nothing that others wait for, and uses up no attempt.
+// TestRun_stopped checks that a stopped program records the batches in flight, and that River can run its jobs again at
+// once.
 func TestRun_stopped(t *testing.T) {
 	t.Parallel()
 	pool, _ := newPool(t)

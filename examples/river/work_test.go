@@ -26,7 +26,7 @@ func (f *failing) Begin(context.Context, string, int) (payvault.BatchState, erro
 
 func (*failing) End(context.Context, string, int, payvault.BatchOutcome) error { return nil }
 
-// A job whose batches were not all sent is not done, so River runs it again.
+// TestWork_batchesLeft checks that a job fails if some of its batches were not sent, so that River runs it again.
 func TestWork_batchesLeft(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -25,7 +25,7 @@ func environment(variables map[string]string) func(string) string {
 	return func(name string) string { return variables[name] }
 }
 
-// sandboxed is the environment of an emulator that stands for a sandbox.
+// sandboxed returns the environment variables of a sandbox, with an emulator as the sandbox.
 func sandboxed(srv *payvaulttest.Server) map[string]string {
 	return map[string]string{
 		"PAYVAULT_BASE_URL":    srv.URL,
@@ -35,6 +35,7 @@ func sandboxed(srv *payvaulttest.Server) map[string]string {
 	}
 }
 
+// TestOfflineRunReceivesAllEvents checks that an offline run receives a notification of each event and then stops.
 func TestOfflineRunReceivesAllEvents(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -49,6 +50,7 @@ func TestOfflineRunReceivesAllEvents(t *testing.T) {
 	assert.True(t, strings.HasSuffix(out.String(), "Shut down; 3 notifications received.\n"))
 }
 
+// TestSandboxRunEndsWithItsContext checks that a run needs a webhook ID, and that it stops when its context ends.
 func TestSandboxRunEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -61,7 +63,7 @@ func TestSandboxRunEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	reader, writer := io.Pipe()
 	go func() {
-		_, _ = reader.Read(make([]byte, 1)) // it listens
+		_, _ = reader.Read(make([]byte, 1)) // the first output shows that it listens
 		cancel()
 		_, _ = io.Copy(io.Discard, reader)
 	}()
@@ -72,6 +74,7 @@ func TestSandboxRunEndsWithItsContext(t *testing.T) {
 	require.NoError(t, writer.Close())
 }
 
+// TestFailureToAttachEndsTheProgram checks that the program ends if the webhook is unknown or the address is invalid.
 func TestFailureToAttachEndsTheProgram(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -83,7 +86,7 @@ func TestFailureToAttachEndsTheProgram(t *testing.T) {
 	require.Error(t, run(t.Context(), environment(variables), &bytes.Buffer{}))
 }
 
-// gate is an output that stops whoever reports a notification.
+// gate is an output that blocks the report of a notification.
 type gate struct{ arrived, release chan struct{} }
 
 func (g gate) Write(p []byte) (int, error) {
@@ -94,7 +97,7 @@ func (g gate) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestNotificationUnderWayIsFinished interrupts the program while a notification is being received.
+// TestNotificationUnderWayIsFinished checks that an interrupt waits for a notification that is being received.
 func TestNotificationUnderWayIsFinished(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -121,7 +124,7 @@ func TestNotificationUnderWayIsFinished(t *testing.T) {
 	assert.Equal(t, 1, r.count())
 }
 
-// waitForShutdown returns when nobody listens any more.
+// waitForShutdown returns when the address no longer accepts connections.
 func waitForShutdown(ctx context.Context, address string) {
 	for {
 		connection, err := new(net.Dialer).DialContext(ctx, "tcp", address)
@@ -132,7 +135,7 @@ func waitForShutdown(ctx context.Context, address string) {
 	}
 }
 
-// post returns the status of the answer, 0 if there is none.
+// post sends body and returns the status of the answer, or 0 if there is no answer.
 func post(ctx context.Context, url string, body io.Reader) int {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, body)
 	if err != nil {
@@ -146,6 +149,7 @@ func post(ctx context.Context, url string, body io.Reader) int {
 	return response.StatusCode
 }
 
+// TestServerThatFailsEndsTheWork checks that a failing server cancels the work, and that both errors are returned.
 func TestServerThatFailsEndsTheWork(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -159,6 +163,7 @@ func TestServerThatFailsEndsTheWork(t *testing.T) {
 	require.ErrorContains(t, err, "stopped")
 }
 
+// TestReceive checks that notifications are printed and counted, even if their bodies are equal or unknown.
 func TestReceive(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shout is a text that reads itself.
+// shout is a text with its own UnmarshalJSON.
 type shout string
 
 func (s *shout) UnmarshalJSON(b []byte) error {
@@ -46,7 +46,7 @@ type document struct {
 	Snake   string             `json:"snake_case"`
 }
 
-// TestRead is the list of what is tolerated: what a documented value may be instead.
+// TestRead checks for each kind of value which other forms are read, and the value that results.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	for want, texts := range map[*document][]string{
@@ -91,7 +91,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestRead_fails: every other form is an error that names the place and nothing else.
+// TestRead_fails checks that every other form is an error that names the place and repeats no value.
 func TestRead_fails(t *testing.T) {
 	t.Parallel()
 	for text, place := range map[string]string{
@@ -128,7 +128,7 @@ func TestRead_fails(t *testing.T) {
 	}
 }
 
-// TestReadLenient leaves out what cannot be read, and names it. More than 20 of it are too many.
+// TestReadLenient checks that unreadable values are left out and listed, and that more than 20 of them are an error.
 func TestReadLenient(t *testing.T) {
 	t.Parallel()
 	var got document
@@ -145,7 +145,8 @@ func TestReadLenient(t *testing.T) {
 	assert.Len(t, unread, 20)
 }
 
-// TestRead_bounds: what has too many records or values is not decoded, and a longer text may have more.
+// TestRead_bounds checks that an answer with too many records or values is refused before it is decoded. A longer
+// answer may have more.
 func TestRead_bounds(t *testing.T) {
 	t.Parallel()
 	lists := func(n int) string { return `{"x":[` + strings.TrimSuffix(strings.Repeat("[],", n), ",") + `]}` }
@@ -159,7 +160,7 @@ func TestRead_bounds(t *testing.T) {
 	}
 }
 
-// TestExactNumbers: where anything may stand, a number keeps all its digits.
+// TestExactNumbers checks that numbers keep all their digits in fields of any type.
 func TestExactNumbers(t *testing.T) {
 	t.Parallel()
 	const text = `{"a":[12345678901234567890.10,{"b":1.50}]}`
@@ -176,7 +177,8 @@ func TestExactNumbers(t *testing.T) {
 	}
 }
 
-// TestReadAsCaller reads as encoding/json does. An error names fields of the caller's type only.
+// TestReadAsCaller checks that types of the caller are read as encoding/json reads them. Errors name only fields of the
+// caller's type.
 func TestReadAsCaller(t *testing.T) {
 	t.Parallel()
 	type inner struct{ N int }
@@ -188,7 +190,7 @@ func TestReadAsCaller(t *testing.T) {
 	require.NoError(t, ReadAsCaller([]byte("\ufeff"+`{"inner":[{"n":1},null]}`), &got))
 	assert.Equal(t, outer{Inner: []inner{{1}, {}}}, got)
 	for text, place := range map[string]string{
-		`{"inner":[{"n":"canary"}]}`: "/Inner(/0)?/N", // of which the decoder of GOEXPERIMENT=jsonv2 names the index
+		`{"inner":[{"n":"canary"}]}`: "/Inner(/0)?/N", // the decoder of GOEXPERIMENT=jsonv2 also names the index
 		`{"inner":5}`:                "/Inner",
 		`[]`:                         "the body",
 	} {
@@ -198,6 +200,7 @@ func TestReadAsCaller(t *testing.T) {
 	assert.NotContains(t, err.Error(), "canary")
 }
 
+// TestPlainNames checks that the names of a JSON pointer are returned up to the first one that could be data.
 func TestPlainNames(t *testing.T) {
 	t.Parallel()
 	for pointer, want := range map[jsontext.Pointer][]string{
@@ -208,6 +211,7 @@ func TestPlainNames(t *testing.T) {
 	}
 }
 
+// TestDecimal checks that a number is read exactly or not at all.
 func TestDecimal(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The codes that the service documents.
+// The codes that the service documents. RCodeSuccess is the rcode of a success.
 const (
 	Success      = "0"
 	Validation   = "2"
@@ -81,9 +81,9 @@ type Decider int
 
 // The deciding codes.
 const (
-	ByCode   Decider = iota
-	ByRCode          // of Tokenize
-	ByEither         // the code if there is one, else the rcode
+	ByCode Decider = iota
+	ByRCode
+	ByEither // the code if there is one, else the rcode
 )
 
 // Deciding returns the code that decides (own), the other code, and the value of own that means success. Either code
@@ -96,9 +96,12 @@ func (c Codes) Deciding(by Decider) (own, other Code, success string) {
 }
 
 // Disagree reports whether one of two codes says success and the other one failure. own is the code that is documented
-// for the operation: it says success if it is zero, and otherwise failure. The values of the other code are not
-// documented, so it says success if it is zero, failure if it has a digit other than 0, and otherwise nothing. A code
-// that is missing says nothing.
+// for the operation. The values of the other code are not documented. For example:
+//
+//   - own 0 and other 51 disagree, and so do own 51 and other 000.
+//   - own 0 and other 000 agree, and so do own 2 and other 51.
+//   - own 0 and other "OK" do not disagree: a text without a digit from 1 to 9 says nothing.
+//   - A code that is missing says nothing.
 func Disagree(own, other Code) bool {
 	switch {
 	case own == "" || other == "":

@@ -9,15 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCodes_Check: only the documented code says success, and the other one must not say failure.
+// TestCodes_Check checks that only the documented code makes a success, and that the other code must not contradict it.
 func TestCodes_Check(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string][3]error{ // by code, by rcode, by either
+	for text, want := range map[string][3]error{ // the results if code decides, if rcode decides, and if either may decide
 		`{"code":0}`:                        {nil, ErrNoCode, nil},
 		`{"code":"0"}`:                      {nil, ErrNoCode, nil},
 		`{"code":0.0}`:                      {nil, ErrNoCode, nil},
 		`{"rcode":"000"}`:                   {ErrNoCode, nil, nil},
-		`{"rcode":0}`:                       {ErrNoCode, nil, nil}, // what is left of 000
+		`{"rcode":0}`:                       {ErrNoCode, nil, nil}, // a service that sends codes as numbers sends 000 as 0
 		`{"rcode":0.0}`:                     {ErrNoCode, nil, nil},
 		`{"rcode":"0"}`:                     {ErrNoCode, ErrOtherCode, ErrOtherCode},
 		`{"code":"000"}`:                    {ErrOtherCode, ErrNoCode, ErrOtherCode},
@@ -29,11 +29,12 @@ func TestCodes_Check(t *testing.T) {
 		`{"code":0,"code":null}`:            {nil, ErrNoCode, nil},
 		`{"code":0,"rcode":"000"}`:          {nil, nil, nil},
 		`{"code":0,"rcode":"000 Approved"}`: {nil, ErrDisagree, nil},
-		`{"code":0,"rcode":"Approved"}`:     {nil, ErrDisagree, nil}, // a word of the documented code is no success
-		`{"code":0,"rcode":"051"}`:          {ErrDisagree, ErrDisagree, ErrDisagree},
-		`{"code":5,"rcode":"000"}`:          {ErrDisagree, ErrDisagree, ErrDisagree},
-		`{"code":5,"rcode":"051"}`:          {ErrOtherCode, ErrOtherCode, ErrOtherCode},
-		`{"code":"OK","rcode":"000"}`:       {ErrDisagree, nil, ErrDisagree},
+		// a word in the documented code is no success, and a word in the other code is no failure
+		`{"code":0,"rcode":"Approved"}`: {nil, ErrDisagree, nil},
+		`{"code":0,"rcode":"051"}`:      {ErrDisagree, ErrDisagree, ErrDisagree},
+		`{"code":5,"rcode":"000"}`:      {ErrDisagree, ErrDisagree, ErrDisagree},
+		`{"code":5,"rcode":"051"}`:      {ErrOtherCode, ErrOtherCode, ErrOtherCode},
+		`{"code":"OK","rcode":"000"}`:   {ErrDisagree, nil, ErrDisagree},
 	} {
 		var codes Codes
 		_, err := ReadLenient([]byte(text), &codes)
@@ -44,6 +45,7 @@ func TestCodes_Check(t *testing.T) {
 	}
 }
 
+// TestCode_unreadable checks which values are not read as a code, and which codes equal zero.
 func TestCode_unreadable(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`true`, `{"a":1}`, `[7]`, `"` + strings.Repeat("7", MostSaid) + `"`} {

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// bytesFile is a PDF of the given content.
+// bytesFile returns a file of this content.
 func bytesFile(name, content string) *File {
 	return &File{
 		Field: "file", Name: name, ContentType: "application/pdf",
@@ -50,6 +50,7 @@ func parts(t *testing.T, b *Body) []part {
 	}
 }
 
+// TestForm checks that a form has the expected parts each time it is read.
 func TestForm(t *testing.T) {
 	t.Parallel()
 	text := [2]string{"disputeResponse", `{"message":"ü"}`}
@@ -96,7 +97,7 @@ func allOf(t *testing.T, b *Body) []byte {
 	return all
 }
 
-// The golden form is what multipart.Writer itself writes.
+// TestFormIsThatOfTheStandardLibrary checks that the form has the bytes that multipart.Writer writes.
 func TestFormIsThatOfTheStandardLibrary(t *testing.T) {
 	t.Parallel()
 	b := New([][2]string{{"disputeResponse", "{}"}}, bytesFile("a.pdf", "%PDF-"))
@@ -113,6 +114,7 @@ func TestFormIsThatOfTheStandardLibrary(t *testing.T) {
 	assert.NotEqual(t, b.ContentType(), New(nil, nil).ContentType(), "each form has a boundary of its own")
 }
 
+// TestLengthIsExact checks that Len is the exact number of bytes of the form.
 func TestLengthIsExact(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{0, 1, 511, 512, 513, 4096, 100_000} {
@@ -126,12 +128,13 @@ func TestLengthIsExact(t *testing.T) {
 	}
 }
 
+// TestOpenedTwice checks that two readers of one form do not share their position.
 func TestOpenedTwice(t *testing.T) {
 	t.Parallel()
 	b := New([][2]string{{"disputeResponse", "{}"}}, bytesFile("a.pdf", strings.Repeat("%PDF-", 1000)))
 	first, second := b.Open(), b.Open()
 	half := make([]byte, b.Len()/2)
-	_, err := io.ReadFull(first, half) // readers do not share their position
+	_, err := io.ReadFull(first, half) // leaves the first reader in the middle
 	require.NoError(t, err)
 	all, err := io.ReadAll(second)
 	require.NoError(t, err)
@@ -141,6 +144,7 @@ func TestOpenedTwice(t *testing.T) {
 	assert.Equal(t, all, allOf(t, b))
 }
 
+// TestOpenedAtOnce checks that several goroutines can read one form at the same time.
 func TestOpenedAtOnce(t *testing.T) {
 	t.Parallel()
 	b := New([][2]string{{"disputeResponse", "{}"}}, bytesFile("a.pdf", strings.Repeat("%PDF-", 1000)))
@@ -157,7 +161,7 @@ func TestOpenedAtOnce(t *testing.T) {
 	}
 }
 
-// closing is content that must not be closed.
+// closing is content that records whether it was closed.
 type closing struct {
 	io.ReaderAt
 
@@ -169,7 +173,7 @@ func (c *closing) Close() error {
 	return nil
 }
 
-// post sends a form as net/http does, and gives what the server has read.
+// post sends a form with net/http and returns the bytes that the server received.
 func post(t *testing.T, b *Body) ([]byte, error) {
 	t.Helper()
 	got := make(chan []byte, 1)
@@ -191,6 +195,7 @@ func post(t *testing.T, b *Body) ([]byte, error) {
 	return <-got, resp.Body.Close()
 }
 
+// TestContentIsNotClosed checks that the content is sent but not closed.
 func TestContentIsNotClosed(t *testing.T) {
 	t.Parallel()
 	content := &closing{ReaderAt: strings.NewReader("%PDF-")}
@@ -201,6 +206,7 @@ func TestContentIsNotClosed(t *testing.T) {
 	assert.False(t, content.closed)
 }
 
+// TestContentOfAnotherSize checks that content beyond the given size is not sent, and that missing content is an error.
 func TestContentOfAnotherSize(t *testing.T) {
 	t.Parallel()
 	long := New(nil, &File{Field: "file", Name: "a.pdf", Content: strings.NewReader("%PDF-1.7"), Size: 5})
@@ -221,7 +227,8 @@ func TestContentOfAnotherSize(t *testing.T) {
 	require.ErrorIs(t, err, errDisk)
 }
 
-// TestContentThatPanics: the error shows the text of a panic of the runtime only, since any other may hold anything.
+// TestContentThatPanics checks that a panic becomes an error. Only the text of a runtime panic is shown, since any
+// other could hold data.
 func TestContentThatPanics(t *testing.T) {
 	t.Parallel()
 	const broken = "the file cannot be read: panic in ReadAt"
@@ -272,6 +279,8 @@ func drain(t *testing.T, b *Body) {
 	require.Equal(t, b.Len(), n)
 }
 
+// TestMemoryDoesNotDependOnTheSize checks that sending a large file allocates no more memory than sending a small one.
+//
 //nolint:paralleltest // it measures the memory of the process
 func TestMemoryDoesNotDependOnTheSize(t *testing.T) {
 	allocated := func(size int64) uint64 {
@@ -288,6 +297,7 @@ func TestMemoryDoesNotDependOnTheSize(t *testing.T) {
 	assert.InDelta(t, small, big, 16, "none for each of the 32 reads more")
 }
 
+// TestCleanName checks the file name that is sent for a path or an unusual name.
 func TestCleanName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
@@ -317,7 +327,7 @@ func TestCleanName(t *testing.T) {
 	}
 }
 
-// assertHarmless checks that a file name changes nothing but the file name.
+// assertHarmless checks that a file name changes nothing in the form but the file name itself.
 func assertHarmless(t *testing.T, name string) {
 	t.Helper()
 	clean := CleanName(name)
@@ -351,6 +361,7 @@ func assertHarmless(t *testing.T, name string) {
 	assert.Equal(t, io.EOF, err)
 }
 
+// TestHostileNames checks that no file name can change the form.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	for b := range 256 {
@@ -365,6 +376,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
+// FuzzCleanName checks that no file name changes anything in the form but the file name itself.
 func FuzzCleanName(f *testing.F) {
 	for _, name := range []string{"a.pdf", `a"b`, "a\r\nb", `..\..\x`, "\xff", "世", "", `"; name="x"`, "%22"} {
 		f.Add(name)
@@ -372,6 +384,7 @@ func FuzzCleanName(f *testing.F) {
 	f.Fuzz(assertHarmless)
 }
 
+// TestFileOfTheSystem checks that an *os.File is sent under its base name and left open.
 func TestFileOfTheSystem(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() + "/a.pdf"
@@ -380,7 +393,7 @@ func TestFileOfTheSystem(t *testing.T) {
 	require.NoError(t, err)
 	b := New(nil, &File{Field: "file", Name: path, Content: f, Size: 5})
 	assert.Equal(t, []part{{name: "file", file: "a.pdf", content: "%PDF-"}}, parts(t, b))
-	_, err = f.Stat() // still open
+	_, err = f.Stat() // the form has not closed it
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 	_, err = io.ReadAll(b.Open())

@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
+// TestBudget checks what a retry costs, that a success refunds its cost, and that the budget does not grow beyond its
+// size. A nil budget has no limit.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	var b Budget
@@ -25,7 +27,7 @@ func TestBudget(t *testing.T) {
 		b.Refund(10)
 	}
 	b.Take(false)
-	b.Refund(10) // more than is spent
+	b.Refund(10) // more than was taken
 	for range 100 {
 		assert.NotZero(t, b.Take(false))
 	}

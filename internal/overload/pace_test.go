@@ -12,7 +12,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// play tells a pace what becomes of requests, one in a millisecond.
+// play tells p the results of requests, one in each millisecond. Each letter of script is one event.
 func play(p *Pace, script string) {
 	first := Place{at: time.Now()}
 	for _, event := range script {
@@ -23,11 +23,11 @@ func play(p *Pace, script string) {
 			p.Answered(now)
 		case 'r':
 			p.Refused(now, 0)
-		case 'b': // answered, and sent before all others
+		case 'b': // an answer to the request that was sent first
 			p.Answered(first)
-		case 'q': // refused, likewise
+		case 'q': // a refusal of the request that was sent first
 			p.Refused(first, 0)
-		case 'u': // answered, and sent when there was no limit
+		case 'u': // an answer to a request that was sent when there was no limit
 			p.Answered(Place{})
 		case 's':
 			<-time.After(time.Second)
@@ -37,13 +37,13 @@ func play(p *Pace, script string) {
 	}
 }
 
-// TestRateOfAPace after answers and refusals, as play has them.
+// TestRateOfAPace checks the rate after each sequence of answers and refusals. The letters are those of play.
 func TestRateOfAPace(t *testing.T) {
 	t.Parallel()
 	const ten = "aaaaaaaaaa"
 	const hundred = ten + ten + ten + ten + ten + ten + ten + ten + ten + ten
 	for script, want := range map[string]rate.Limit{
-		// from the first refusal on, by what was answered in a second
+		// The first refusal sets the limit to the answers of the last second.
 		"r":                       0.8,
 		hundred + "r":             80,
 		hundred + "sr":            80,
@@ -51,14 +51,14 @@ func TestRateOfAPace(t *testing.T) {
 		hundred + "s" + ten + "r": 80,
 		"ruuuuuuuuuu":             8,
 		hundred + "ru":            80.8,
-		// further ones, and none of what was sent before
+		// Each further refusal halves the rate. Refusals of requests that were sent earlier do not count.
 		"rr":    0.4,
 		"rrr":   0.2,
 		"rrrr":  0.1,
 		"rrrrr": 0.1,
 		"rq":    0.8,
 		"rrrrq": 0.1,
-		// up to what is known, which is nothing at first
+		// Answers raise the rate to the last known limit, which is unknown at first.
 		"ra":          0.8 + 0.693,
 		"raa":         0.8 + 2*0.693,
 		"rrrra":       0.2,
@@ -69,25 +69,25 @@ func TestRateOfAPace(t *testing.T) {
 		"rarrb":       0.597,
 		"rarrraa":     1.194,
 		"raarr" + ten: 1.749,
-		// and then not before ten answers
+		// Beyond the last known limit, the rate rises only after ten answers.
 		"rar" + ten:         1.194,
 		"rar" + ten + "b":   1.194,
 		"rar" + ten + "a":   1.244,
 		"rar" + ten + "aaa": 1.344,
-		// after which a refusal cuts it less
+		// A refusal beyond the last known limit lowers the rate by less.
 		"rar" + ten + "r":        0.956,
 		"rar" + ten + "ar":       1.120,
 		"rar" + ten + "ar" + ten: 1.120,
 		"rar" + ten + "arr":      0.560,
-		// a minute says that nothing is known
+		// After a minute the limit is unknown again,
 		"rarma":  1.194 + 0.693,
 		"rarmaa": 1.194 + 2*0.693,
-		// but not where it is the time of a few requests
+		// but not if a minute has room for only a few requests.
 		"rarrrrrma":     0.2,
 		"rarrrrrmaaa":   0.8,
 		"rarrrrrmaaaa":  0.8 + 0.693,
 		"rarrrrrmmmmma": 0.2,
-		// two lift it, and what follows begins anew
+		// Two minutes without a refusal lift the limit. A later refusal starts anew.
 		"rarmma":              rate.Inf,
 		"rarrrrrmmmmmmmmmma":  0.2,
 		"rarrrrrmmmmmmmmmmma": rate.Inf,
@@ -107,13 +107,14 @@ func TestRateOfAPace(t *testing.T) {
 	}
 }
 
-// TestLiftedForThoseWhoWait: they go within a second, even at the lowest rate.
+// TestLiftedForThoseWhoWait checks that waiting requests are sent within a second after the limit is lifted, even at
+// the lowest rate.
 func TestLiftedForThoseWhoWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, gone := NewPace(), make(chan time.Time, 20)
 		play(p, "rrrr")
-		<-time.After(805 * time.Second) // a request takes ten, of which 80 without a refusal lift the limit
+		<-time.After(805 * time.Second) // at ten seconds per request, 80 requests without a refusal lift the limit
 		for range cap(gone) {
 			go func() {
 				_, err := p.Wait(t.Context(), time.Hour)
@@ -131,7 +132,7 @@ func TestLiftedForThoseWhoWait(t *testing.T) {
 	})
 }
 
-// TestTurnOfThoseWhoGaveUp: none is taken from the others.
+// TestTurnOfThoseWhoGaveUp checks that requests that give up take no turn from the others.
 func TestTurnOfThoseWhoGaveUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -149,12 +150,12 @@ func TestTurnOfThoseWhoGaveUp(t *testing.T) {
 	})
 }
 
-// TestCallBesideWalks: it waits for one of their requests only, however many of them wait.
+// TestCallBesideWalks checks that a single call waits for one request of a walk at most, even if many of them wait.
 func TestCallBesideWalks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPace()
-		play(p, "rarss") // to a request in 0.84 seconds
+		play(p, "rarss") // the rate is one request in 0.84 seconds now
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		_, err := p.Wait(ctx, time.Hour)
@@ -170,11 +171,13 @@ func TestCallBesideWalks(t *testing.T) {
 	})
 }
 
-// TestWhileHeld: nobody goes, not after an answer to an earlier request, and not from a place in the line. A request
-// that will not wait for so long, or whose context ends before, fails at once, wherever it stands.
+// TestWhileHeld checks that no request is sent during the wait that a refusal asks for. A request whose limit or
+// context ends before that fails at once.
 func TestWhileHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
+		const hold = 300 * time.Second // the wait that the second refusal asks for, one second after the first
+		const untilEnd = time.Second + hold
 		p, first, start := NewPace(), Place{at: time.Now()}, time.Now()
 		p.Refused(first, 2*time.Second)
 		brief, end := context.WithTimeout(t.Context(), 10*time.Second)
@@ -185,14 +188,14 @@ func TestWhileHeld(t *testing.T) {
 				all.Go(func() {
 					_, err := wait(t.Context(), time.Hour)
 					assert.NoError(t, err)
-					assert.GreaterOrEqual(t, time.Since(start), 301*time.Second)
+					assert.GreaterOrEqual(t, time.Since(start), untilEnd)
 				})
-				for ctx, longest := range map[context.Context]time.Duration{brief: time.Hour, t.Context(): 299 * time.Second} {
+				for ctx, longest := range map[context.Context]time.Duration{brief: time.Hour, t.Context(): hold - time.Second} {
 					all.Go(func() {
 						_, err := wait(ctx, longest)
 						var held *HeldError
 						if assert.ErrorAs(t, err, &held) {
-							assert.InDelta(t, 315, held.After.Seconds(), 15)
+							assert.InDelta(t, 1.05*hold.Seconds(), held.After.Seconds(), 0.05*hold.Seconds(), "with a jitter of a tenth")
 						}
 						assert.Equal(t, time.Second, time.Since(start))
 					})
@@ -200,15 +203,16 @@ func TestWhileHeld(t *testing.T) {
 			}
 		}
 		<-time.After(time.Second)
-		p.Refused(Place{at: time.Now()}, 300*time.Second)
-		p.Refused(first, time.Second) // which does not shorten it
+		p.Refused(Place{at: time.Now()}, hold)
+		p.Refused(first, time.Second) // a shorter wait does not replace the longer one
 		<-time.After(90 * time.Second)
 		p.Answered(first)
 		all.Wait()
 	})
 }
 
-// TestLongestWait is one for what the service asks for, not for the rate and the jitter.
+// TestLongestWait checks that the limit of a request applies to the wait that the service asks for, not to the rate and
+// the jitter.
 func TestLongestWait(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{0, time.Second} {
@@ -223,7 +227,8 @@ func TestLongestWait(t *testing.T) {
 	}
 }
 
-// TestCauseOfTheContext: it may be the error of another call, and is not what became of this one.
+// TestCauseOfTheContext checks that Wait does not return the cause of the context, which may be the error of another
+// call.
 func TestCauseOfTheContext(t *testing.T) {
 	t.Parallel()
 	p := NewPace()
@@ -236,11 +241,11 @@ func TestCauseOfTheContext(t *testing.T) {
 	}
 }
 
-// TestJitter: those that are refused at the same time do not come back at the same time.
+// TestJitter checks that requests that are refused at the same time do not return at the same time.
 func TestJitter(t *testing.T) {
 	t.Parallel()
 	for after, want := range map[time.Duration][2]time.Duration{
-		0:           {0, 625 * time.Millisecond}, // half the time of a request
+		0:           {0, 625 * time.Millisecond}, // up to half of the 1.25 seconds between two requests
 		time.Second: {time.Second, 1100 * time.Millisecond},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -258,14 +263,14 @@ func TestJitter(t *testing.T) {
 	}
 }
 
-// permits is a service with a rate limit. All its clients together may send 20 requests a second.
+// permits is a service with a limit: all its clients together may send 20 requests a second.
 type permits struct {
 	mu                 sync.Mutex
 	tokens             *rate.Limiter
 	performed, refused int
 }
 
-// perform makes requests until one is performed.
+// perform sends requests until one is performed.
 func (s *permits) perform(ctx context.Context, p *Pace) error {
 	for {
 		at, err := p.WaitInWalk(ctx, time.Hour)
@@ -288,8 +293,7 @@ func (s *permits) perform(ctx context.Context, p *Pace) error {
 	}
 }
 
-// TestPaceOfManyClients at one limit: they share what is permitted, and who comes to a low rate does not stay there
-// when the others have ended.
+// TestPaceOfManyClients checks that several clients at one limit use most of the permitted rate and get few refusals.
 func TestPaceOfManyClients(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

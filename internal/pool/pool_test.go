@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestProxy: a proxy of the environment sees no request without TLS, in which the key could be read.
+// TestProxy checks that requests without TLS do not go through a proxy of the environment, which could read the key.
 func TestProxy(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
@@ -32,7 +32,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestHeaderLimit: a service cannot make a client keep more than a megabyte of headers.
+// TestHeaderLimit checks that answers with more than a megabyte of headers are refused.
 func TestHeaderLimit(t *testing.T) {
 	t.Parallel()
 	for size, fits := range map[int]bool{500 << 10: true, 2 << 20: false} {
@@ -52,6 +52,7 @@ func TestHeaderLimit(t *testing.T) {
 	}
 }
 
+// TestPoolSettings checks the settings of the default pool that calls rely on.
 func TestPoolSettings(t *testing.T) {
 	t.Parallel()
 	pool := New()

@@ -14,12 +14,12 @@ const (
 	// CardDigits is the length of the shortest card number.
 	CardDigits = 12
 
-	shortest = 3 // bytes of a secret that is cleared; a shorter one stands everywhere
+	shortest = 3 // bytes of a secret that is cleared; shorter ones occur by chance
 	rounds   = 4 // how deep escapes within escapes are read, such as &amp;nbsp;
 )
 
-// separators are what may stand between the digits of a card number: blanks, dashes, dots, and characters that are not
-// seen, such as control characters.
+// separators are what may stand between the digits of a card number: blanks, dashes, dots, accents, and characters that
+// are not seen, such as control characters.
 const separators = `[\p{Cc}\p{Z}\p{Pd}\x{2212}.\x{B7}\p{Cf}\p{M}\x{115F}\x{1160}\x{3164}\x{FFA0}]*`
 
 var (
@@ -32,8 +32,9 @@ var (
 	tag       = regexp.MustCompile(`<[^<>]*>`)
 )
 
-// Eraser clears texts of some secrets, as they are, and of card numbers. It takes time in proportion to the length of
-// a text, and to the number of secrets.
+// Eraser clears texts of card numbers and of some secrets, as they were sent and without their escapes. It takes time
+// in proportion to the length of a text, and to the number of secrets. If two occurrences of the same secret overlap,
+// it clears the first one only.
 type Eraser struct{ secrets []string }
 
 // New returns an Eraser for some secrets. It ignores secrets of less than three bytes.
@@ -44,32 +45,37 @@ func New(secrets []string) Eraser {
 			continue
 		}
 		e.secrets = append(e.secrets, secret)
-		if plain := plainOf(secret); plain != secret && len(plain) >= shortest {
-			e.secrets = append(e.secrets, plain)
+		if unescaped := unescapeAll(secret); unescaped != secret && len(unescaped) >= shortest {
+			e.secrets = append(e.secrets, unescaped)
 		}
 	}
 	return e
 }
 
-// Clean returns a text with a mark in place of what has to go. The mark stands for the whole text if an escape or a tag
-// hides anything of that, even a part, or if escapes are nested too deep to tell. They hide something if it makes a
-// difference whether they are read before the text is erased or after.
+// Clean returns a text with [REDACTED] in place of each secret and card number. It returns only [REDACTED] if escapes
+// or tags hide a secret or a card number, even a part of one, or if escapes are nested too deep to tell.
+//
+// To find what escapes hide, Clean compares two orders: unescape, then erase; and erase, then unescape. If the texts
+// differ, an escape hides something. It compares after each of four rounds, because a reader may stop at any of them.
+// Tags are found in the same way: take them out, then erase; and erase, then take them out.
 func (e Eraser) Clean(text string) string {
 	cleared := e.erase(text)
-	plain, left := text, cleared
-	for range rounds { // a reader may stop after any round
-		plain, left = unescape(plain), unescape(left)
-		escapesHide := e.erase(plain) != left
-		tagsHide := e.erase(withoutTags(plain)) != withoutTags(left)
+	unescaped, clearedUnescaped := text, cleared
+	for round := 0; ; round++ {
+		escapesHide := e.erase(unescaped) != clearedUnescaped
+		tagsHide := e.erase(withoutTags(unescaped)) != withoutTags(clearedUnescaped)
 		if escapesHide || tagsHide {
 			return Mark
 		}
+		next := unescape(unescaped)
+		if next == unescaped { // it has no escapes left
+			return cleared
+		}
+		if round == rounds {
+			return Mark
+		}
+		unescaped, clearedUnescaped = next, unescape(clearedUnescaped)
 	}
-	isTooDeep := plain != unescape(plain)
-	if isTooDeep {
-		return Mark
-	}
-	return cleared
 }
 
 // CardNumbers clears a text of card numbers that are not escaped.
@@ -78,11 +84,7 @@ func CardNumbers(text string) string { return Eraser{}.erase(text) }
 // erase puts a mark in place of each stretch of a text that has to go.
 func (e Eraser) erase(text string) string {
 	ends := make(map[int]int) // where each stretch ends, by where it begins
-	found := 0
-	mark := func(from, to int) {
-		ends[from] = max(ends[from], to)
-		found++
-	}
+	mark := func(from, to int) { ends[from] = max(ends[from], to) }
 	for _, match := range numbers.FindAllStringSubmatchIndex(text, -1) {
 		if from, to := match[2], match[3]; from >= 0 && mayHoldCard(text[from:to]) {
 			mark(from, to)
@@ -98,7 +100,7 @@ func (e Eraser) erase(text string) string {
 			from += at + len(secret)
 		}
 	}
-	if found == 0 {
+	if len(ends) == 0 {
 		return text
 	}
 	var left strings.Builder
@@ -128,8 +130,8 @@ func mayHoldCard(run string) bool {
 	return digits >= CardDigits
 }
 
-// plainOf reads the escapes of a text, and those within them.
-func plainOf(text string) string {
+// unescapeAll reads the escapes of a text, and the escapes within them, four levels deep.
+func unescapeAll(text string) string {
 	for range rounds {
 		text = unescape(text)
 	}

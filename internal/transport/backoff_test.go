@@ -14,7 +14,7 @@ import (
 	"example.com/payvault/internal/overload"
 )
 
-// waits sends a replayable request that always fails with 503 and gives the time between its attempts.
+// waits sends a replayable request that always fails with 503. It returns the times between its attempts.
 func waits(t *testing.T, policy Policy, header ...string) []time.Duration {
 	t.Helper()
 	s := &script{steps: times(policy.MaxAttempts, answer(http.StatusServiceUnavailable, "", header...))}
@@ -31,6 +31,8 @@ func waits(t *testing.T, policy Policy, header ...string) []time.Duration {
 	return waits
 }
 
+// TestBackoffIsExponentialWithFullJitter checks that each wait is between zero and a ceiling that doubles up to
+// MaxBackoff.
 func TestBackoffIsExponentialWithFullJitter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -52,13 +54,16 @@ func TestBackoffIsExponentialWithFullJitter(t *testing.T) {
 				}
 			}
 		}
-		for n, ceiling := range ceilings { // the whole range is used; 0.9 to the power of 400 is nothing
+		// the waits use the whole range; the chance that 400 of them miss a tenth of it is negligible
+		for n, ceiling := range ceilings {
 			assert.Greater(t, longest[n], ceiling*9/10, "wait %d", n)
 			assert.Less(t, shortest[n], ceiling/10, "wait %d", n)
 		}
 	})
 }
 
+// TestBackoffDoesNotOverflow checks that the wait is never negative and never above MaxBackoff, even for extreme
+// values.
 func TestBackoffDoesNotOverflow(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]Policy{
@@ -83,15 +88,16 @@ func TestBackoffDoesNotOverflow(t *testing.T) {
 	}
 }
 
+// TestRetryAfter checks how each value of the Retry-After header is read, and how long the client waits for it.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	const (
-		none  = -1 // backoff of the policy's own
+		none  = -1 // the backoff of the policy
 		never = -2 // no further attempt
 	)
 	for name, test := range map[string]struct {
 		header string
-		asked  time.Duration // as the result tells it
+		asked  time.Duration // the wait that the result reports
 		wait   time.Duration
 	}{
 		"seconds":        {"7", 7 * time.Second, 7 * time.Second},
@@ -120,7 +126,7 @@ func TestRetryAfter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { // it starts at 2000-01-01 00:00:00 UTC
+			synctest.Test(t, func(t *testing.T) { // the clock of the bubble starts at 2000-01-01 00:00:00 UTC
 				steps := []step{answer(http.StatusTooManyRequests, "", "Retry-After", test.header), answer(http.StatusOK, "")}
 				s := &script{steps: steps}
 				config := testConfig(s)
@@ -156,7 +162,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// The service may ask to wait with any status that is repeated.
+// TestRetryAfterOfUnavailable checks that the client obeys Retry-After with 502, 503 and 504 too.
 func TestRetryAfterOfUnavailable(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
@@ -175,8 +181,8 @@ func TestRetryAfterOfUnavailable(t *testing.T) {
 	}
 }
 
-// TestContextEndsBackoffAtOnce: a wait ends with its context, and one that the service asks for is not begun if the
-// deadline comes first.
+// TestContextEndsBackoffAtOnce checks that a wait ends with its context. If the deadline comes before the end of a
+// Retry-After, the call fails without waiting.
 func TestContextEndsBackoffAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -211,7 +217,7 @@ func TestContextEndsBackoffAtOnce(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := &script{steps: []step{test.first}}
 					config := testConfig(s)
-					// The jitter is at least 3 s but for one time in 300 million years.
+					// a wait shorter than 3 s has a chance of one in 3 billion
 					config.Policy = Policy{
 						MaxAttempts: 5, MinBackoff: math.MaxInt64, MaxBackoff: math.MaxInt64,
 						MaxRetryAfter: time.Hour,

@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestBodyCap checks that a body up to MaxResponseBytes is read to its end, and that little more is read of a longer
+// one.
 func TestBodyCap(t *testing.T) {
 	t.Parallel()
 	const limit = 5000
@@ -24,7 +26,7 @@ func TestBodyCap(t *testing.T) {
 		size      int
 		announced int64
 		want      error
-		read      int // bytes taken from the body at most
+		read      int // the most bytes that may be read from the body
 	}{
 		"empty":                      {0, 0, nil, 0},
 		"one byte":                   {1, 1, nil, 1},
@@ -64,7 +66,7 @@ func TestBodyCap(t *testing.T) {
 	}
 }
 
-// TestBodyBetweenAttempts: little is read of an answer that another attempt may follow, and all of the last.
+// TestBodyBetweenAttempts checks that little is read of an answer that is retried, and all of the last answer.
 func TestBodyBetweenAttempts(t *testing.T) {
 	t.Parallel()
 	const size = 4 << 20
@@ -85,7 +87,7 @@ func TestBodyBetweenAttempts(t *testing.T) {
 		assert.Len(t, result.Body, size, status)
 		s.assertClosed(t)
 	}
-	s := &script{steps: []step{large(503)}} // which is no answer to try again for
+	s := &script{steps: []step{large(503)}} // this request may not be retried after a 503, so its answer is the last one
 	config := testConfig(s)
 	config.MaxResponseBytes = 2 * size
 	result, err := New(config).Do(t.Context(), post(false))
@@ -93,7 +95,7 @@ func TestBodyBetweenAttempts(t *testing.T) {
 	assert.Len(t, result.Body, size)
 }
 
-// A header can announce anything: little of what it says is allocated.
+// TestAnnouncedLengthIsNotAllocated checks that a large Content-Length does not make the client allocate much memory.
 func TestAnnouncedLengthIsNotAllocated(t *testing.T) {
 	t.Parallel()
 	body, err := readBody(response(http.StatusOK, strings.NewReader("x"), 1<<40), 1<<41) //nolint:bodyclose // it does
@@ -102,6 +104,7 @@ func TestAnnouncedLengthIsNotAllocated(t *testing.T) {
 	assert.LessOrEqual(t, cap(body), mostAtOnce+bytes.MinRead)
 }
 
+// TestBodyCapCountsAfterDecompression checks that MaxResponseBytes limits the decompressed body.
 func TestBodyCapCountsAfterDecompression(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -125,7 +128,7 @@ func TestBodyCapCountsAfterDecompression(t *testing.T) {
 	}
 }
 
-// TestHeadersWithoutEnd: the own pool gives up after 1 MiB.
+// TestHeadersWithoutEnd checks that the default pool stops reading headers after 1 MiB.
 func TestHeadersWithoutEnd(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -137,7 +140,7 @@ func TestHeadersWithoutEnd(t *testing.T) {
 			return
 		}
 		defer func() { _ = conn.Close() }()
-		_, err = conn.Read(make([]byte, 1)) // an answer before the request would be one to nothing
+		_, err = conn.Read(make([]byte, 1)) // wait for the request, since net/http discards an answer that comes before it
 		if err == nil {
 			_, err = io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
 		}
@@ -153,7 +156,7 @@ func TestHeadersWithoutEnd(t *testing.T) {
 	serving.Wait()
 }
 
-// countConnections starts a server that counts its connections.
+// countConnections starts a server and counts its connections.
 func countConnections(
 	t *testing.T, handler http.Handler, start func(*httptest.Server),
 ) (*httptest.Server, *atomic.Int64) {
@@ -165,7 +168,7 @@ func countConnections(
 	return server, opened
 }
 
-// TestConnectionIsUsedAgain reads answers of many sizes and kinds over one connection.
+// TestConnectionIsUsedAgain checks that one connection serves answers of many sizes and statuses.
 func TestConnectionIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
@@ -176,7 +179,7 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 		assert.NoError(t, err)
 		status, err := strconv.Atoi(query.Get("status"))
 		assert.NoError(t, err)
-		if status == http.StatusServiceUnavailable && n%2 == 0 { // the repeated attempt
+		if status == http.StatusServiceUnavailable && n%2 == 0 { // the retry succeeds
 			status = http.StatusOK
 		}
 		if query.Get("chunked") == "" {
@@ -203,7 +206,7 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 	assert.EqualValues(t, 1, opened.Load())
 }
 
-// TestRequestBodies looks at what arrives for each kind of body.
+// TestRequestBodies checks the length, the encoding and the content of each kind of body that arrives.
 func TestRequestBodies(t *testing.T) {
 	t.Parallel()
 	type arrived struct {

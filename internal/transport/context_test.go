@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSentTwiceByNetHTTP: a request that net/http itself sends again, since a connection that was used before was lost,
-// may have been performed the first time, whatever the answer to the second is.
+// TestSentTwiceByNetHTTP checks that the result is unsure if net/http sends a request again after it lost a reused
+// connection. The first request may have been performed.
 func TestSentTwiceByNetHTTP(t *testing.T) {
 	t.Parallel()
 	var connections atomic.Int64
@@ -41,13 +41,13 @@ func TestSentTwiceByNetHTTP(t *testing.T) {
 	assert.EqualValues(t, 2, connections.Load())
 }
 
-// forgetful is a RoundTripper that keeps nothing.
+// forgetful is a RoundTripper made from a function. It records nothing.
 type forgetful step
 
 func (f forgetful) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// TestAttemptLeavesNothing: neither its timer nor the caller's context keep what an attempt used, the body and the key
-// among it.
+// TestAttemptLeavesNothing checks that the memory of an attempt, with its body and key, is free after the attempt.
+// Neither its timer nor the caller's context may keep it.
 //
 //nolint:paralleltest // it measures the heap of the process
 func TestAttemptLeavesNothing(t *testing.T) {
@@ -74,7 +74,8 @@ func TestAttemptLeavesNothing(t *testing.T) {
 	assert.ErrorIs(t, last.Err(), context.Canceled, "the attempt is over")
 }
 
-// TestKeySourceHasNoHooks: connections of the key source are not taken for those of the request.
+// TestKeySourceHasNoHooks checks that the key source gets a context without the hooks of the request. Its connections
+// must not be taken for those of the request.
 func TestKeySourceHasNoHooks(t *testing.T) {
 	t.Parallel()
 	config := testConfig(&script{steps: []step{func(*http.Request) (*http.Response, error) { return nil, errRefused }}})
@@ -89,8 +90,8 @@ func TestKeySourceHasNoHooks(t *testing.T) {
 	assert.Equal(t, Unknown, result.Delivery, "a transport that calls no hooks proves nothing")
 }
 
-// TestEndOfAttemptWithAnotherError: a RoundTripper that may speak HTTP/2 may be writing the headers when the time of
-// the attempt is over, whatever error it returns then.
+// TestEndOfAttemptWithAnotherError checks that the outcome is unknown when an attempt times out, whatever error the
+// RoundTripper returns. On HTTP/2 it may still be writing the headers.
 func TestEndOfAttemptWithAnotherError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

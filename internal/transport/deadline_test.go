@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pipes is a transport of net/http whose connections are pipes to serve, so that it works in a bubble.
+// pipes returns a transport of net/http whose connections are pipes to serve. It works in a synctest bubble.
 func pipes(t *testing.T, serve func(net.Conn)) *http.Transport {
 	t.Helper()
 	var servers sync.WaitGroup
@@ -45,7 +45,7 @@ func readRequest(r *bufio.Reader) error {
 	return err
 }
 
-// drip answers with a body of n bytes, one each second, until the connection breaks.
+// drip returns a server that sends one byte of a body of n bytes each second, until the connection breaks.
 func drip(n string) func(net.Conn) {
 	return func(conn net.Conn) {
 		if readRequest(bufio.NewReader(conn)) != nil {
@@ -61,6 +61,7 @@ func drip(n string) func(net.Conn) {
 	}
 }
 
+// TestAttemptDeadlineCoversTheBody checks that the timeout of an attempt includes reading the body.
 func TestAttemptDeadlineCoversTheBody(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -79,7 +80,7 @@ func TestAttemptDeadlineCoversTheBody(t *testing.T) {
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.NoError(t, t.Context().Err())
 				require.Len(t, durations, test.attempts)
-				for _, d := range durations { // the deadline is that of each attempt
+				for _, d := range durations { // each attempt has its own deadline
 					assert.Equal(t, config.AttemptTimeout, d)
 				}
 				assert.Equal(t, Unknown, result.Delivery)
@@ -90,7 +91,7 @@ func TestAttemptDeadlineCoversTheBody(t *testing.T) {
 	}
 }
 
-// TestChangeOfProtocol: the connection has no end that could be waited for, and is not used again.
+// TestChangeOfProtocol checks that the connection of a 101 is closed at once, since its answer has no end.
 func TestChangeOfProtocol(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -111,6 +112,7 @@ func TestChangeOfProtocol(t *testing.T) {
 	})
 }
 
+// TestSlowBodyWithinTheDeadline checks that a slow body is read if it ends before the deadline.
 func TestSlowBodyWithinTheDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -123,6 +125,7 @@ func TestSlowBodyWithinTheDeadline(t *testing.T) {
 	})
 }
 
+// TestCallersContextEndsTheBody checks that reading a body ends with the caller's context, without a retry.
 func TestCallersContextEndsTheBody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -138,12 +141,14 @@ func TestCallersContextEndsTheBody(t *testing.T) {
 	})
 }
 
+// TestAttemptTimeout checks the timeout of an attempt: from the configuration, from the http.Client if shorter, and
+// longer for large uploads.
 func TestAttemptTimeout(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
 	for name, test := range map[string]struct {
-		config, client time.Duration // client is that of the http.Client
-		length         int64         // of the body; 0 for a short one
+		config, client time.Duration // client is the Timeout of the http.Client
+		length         int64         // the length of the body; 0 for a short one
 		want           time.Duration
 	}{
 		"config":          {config: 10 * time.Second, want: 10 * time.Second},

@@ -25,6 +25,7 @@ import (
 	"example.com/payvault/internal/pool"
 )
 
+// TestInspect checks which RoundTrippers count as a *http.Transport, and which of those speak only HTTP/1.1.
 func TestInspect(t *testing.T) {
 	t.Parallel()
 	asked := func(h2, unencrypted bool) *http.Protocols {
@@ -57,14 +58,15 @@ func TestInspect(t *testing.T) {
 		"both":                     {&http.Transport{Protocols: asked(true, true)}, both},
 		"own pool":                 {pool.New(), only1},
 	} {
-		for range 2 { // the second time it is set up
+		for range 2 { // the second time, the Transport is already set up
 			standard, onlyHTTP1 := inspect(test.rt)
 			assert.Equal(t, test.want, result{standard, onlyHTTP1}, name)
 		}
 	}
 }
 
-// TestUpgradeOfTheCallers: it has sent the request, and calls no hooks.
+// TestUpgradeOfTheCallers checks that a request is sent once if the caller's own HTTP/2 transport fails after it has
+// sent the request. That transport calls no hooks.
 func TestUpgradeOfTheCallers(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(nil)
@@ -93,7 +95,7 @@ func TestUpgradeOfTheCallers(t *testing.T) {
 	}
 }
 
-// TestNewBesideARequest: a Transport that others use is looked at while its first request sets it up.
+// TestNewBesideARequest checks that New reads a shared Transport without a race while the first request sets it up.
 func TestNewBesideARequest(t *testing.T) {
 	t.Parallel()
 	shared := http.DefaultTransport.(*http.Transport).Clone()
@@ -106,10 +108,11 @@ func TestNewBesideARequest(t *testing.T) {
 	both.Wait()
 }
 
-// counted is a connection that a caller wraps, to meter it for example.
+// counted is a TLS connection that a caller wraps, for example to count bytes.
 type counted struct{ *tls.Conn }
 
-// TestWrappedTLSConnections: from Go 1.27 on net/http speaks HTTP/2 on them too.
+// TestWrappedTLSConnections checks that a request is performed at most once on wrapped TLS connections. From Go 1.27 on
+// net/http uses HTTP/2 on them.
 func TestWrappedTLSConnections(t *testing.T) {
 	t.Parallel()
 	for _, code := range []uint32{1, 7} {
@@ -127,7 +130,7 @@ func TestWrappedTLSConnections(t *testing.T) {
 		}
 		t.Cleanup(own.CloseIdleConnections)
 		config := testConfig(own)
-		// Which Go 1.26 waits for, since it speaks HTTP/1 to a server of HTTP/2.
+		// Go 1.26 speaks HTTP/1 to this server of HTTP/2 and waits until this timeout.
 		config.AttemptTimeout = 300 * time.Millisecond
 		c := New(config)
 		for _, request := range []*Request{
@@ -144,7 +147,7 @@ func TestWrappedTLSConnections(t *testing.T) {
 	}
 }
 
-// dying is a connection that the other side has left while it was idle: nothing can be written any more.
+// dying is an idle connection that the other side has left: every write fails.
 type dying struct {
 	net.Conn
 
@@ -158,8 +161,8 @@ func (c *dying) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// TestDeadIdleConnection: a call survives it on every Transport and is performed once. Without a body, nothing proves
-// on one that can speak HTTP/2 that it was not sent.
+// TestDeadIdleConnection checks that a call survives a dead idle connection and is performed once. On a Transport that
+// can speak HTTP/2, nothing proves that a request without a body was not sent, so such a write fails.
 func TestDeadIdleConnection(t *testing.T) {
 	t.Parallel()
 	for _, force := range []bool{false, true} {
@@ -210,8 +213,8 @@ func TestDeadIdleConnection(t *testing.T) {
 	}
 }
 
-// TestResentByTheRoundTripper: when one connection after another was taken, the first may have carried the request, and
-// an answer to the last is no permission to send it again.
+// TestResentByTheRoundTripper checks that the result is unsure if a RoundTripper used two connections. The first may
+// have carried the request, so a 429 on the second does not permit a retry.
 func TestResentByTheRoundTripper(t *testing.T) {
 	t.Parallel()
 	for status, attempts := range map[int]map[bool]int{
@@ -235,8 +238,8 @@ func TestResentByTheRoundTripper(t *testing.T) {
 	}
 }
 
-// TestRequestThatIsDumped: a RoundTripper that logs requests by httputil.DumpRequestOut sends them once, so a refusal
-// is the answer to the only request.
+// TestRequestThatIsDumped checks that httputil.DumpRequestOut, which some RoundTrippers use for logging, does not count
+// as sending the request.
 func TestRequestThatIsDumped(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -256,7 +259,7 @@ func TestRequestThatIsDumped(t *testing.T) {
 	assert.Equal(t, []any{http.StatusConflict, Answered, false}, []any{result.Status, result.Delivery, result.Unsure})
 }
 
-// TestRequestTimeoutWithoutHooks: nothing shows that the connection was new.
+// TestRequestTimeoutWithoutHooks checks that a 408 leaves the outcome unknown if no hook shows a new connection.
 func TestRequestTimeoutWithoutHooks(t *testing.T) {
 	t.Parallel()
 	silent := forgetful(func(*http.Request) (*http.Response, error) {
@@ -267,7 +270,8 @@ func TestRequestTimeoutWithoutHooks(t *testing.T) {
 	assert.Equal(t, Unknown, result.Delivery)
 }
 
-// TestRequestTimeoutOnTheLastConnection: only that one counts, if it was found that an idle one is dead.
+// TestRequestTimeoutOnTheLastConnection checks that the last connection decides about a 408. An earlier one may have
+// been idle and dead.
 func TestRequestTimeoutOnTheLastConnection(t *testing.T) {
 	t.Parallel()
 	for _, reused := range [][]bool{{true, false}, {false, true}} {
@@ -283,7 +287,7 @@ func TestRequestTimeoutOnTheLastConnection(t *testing.T) {
 	}
 }
 
-// TestLargestLimits: nothing overflows.
+// TestLargestLimits checks that the largest limits do not overflow.
 func TestLargestLimits(t *testing.T) {
 	t.Parallel()
 	config := testConfig(&script{steps: times(2, answer(http.StatusOK, "body"))})
@@ -309,8 +313,8 @@ func TestLargestLimits(t *testing.T) {
 	}
 }
 
-// TestMeansToResend: net/http can open a body again only where nobody else stands in between and it speaks nothing but
-// HTTP/1. Elsewhere each body is read once, and there is one even if it is empty.
+// TestMeansToResend checks that net/http gets a GetBody only on a Transport that speaks only HTTP/1. Otherwise it gets
+// a body that can be read once, even if it is empty.
 func TestMeansToResend(t *testing.T) {
 	t.Parallel()
 	for _, onlyHTTP1 := range []bool{false, true} {
@@ -338,7 +342,7 @@ func TestMeansToResend(t *testing.T) {
 	}
 }
 
-// TestHost: RoundTrippers that sign or measure requests look at Request.Host, which http.NewRequest sets.
+// TestHost checks that Request.Host is set, as http.NewRequest does. RoundTrippers that sign requests use it.
 func TestHost(t *testing.T) {
 	t.Parallel()
 	c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {

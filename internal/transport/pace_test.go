@@ -13,14 +13,15 @@ import (
 	"example.com/payvault/internal/overload"
 )
 
-// limited is a pace after a refusal.
+// limited returns a pace after a refusal.
 func limited() *overload.Pace {
 	p := overload.NewPace()
 	p.Refused(overload.Place{}, 0)
 	return p
 }
 
-// TestWhatCountsForThePace: only what was answered, and not with a failure of the service, says how much it takes.
+// TestWhatCountsForThePace checks that only answered requests raise the rate limit. Failures of the service and lost
+// requests do not.
 func TestWhatCountsForThePace(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -47,7 +48,8 @@ func TestWhatCountsForThePace(t *testing.T) {
 	}
 }
 
-// TestRefusalBeyondTheCap is the caller's to wait out, and holds nobody else back.
+// TestRefusalBeyondTheCap checks that a Retry-After above MaxRetryAfter does not delay other calls. It is left to the
+// caller.
 func TestRefusalBeyondTheCap(t *testing.T) {
 	t.Parallel()
 	for after, held := range map[string]bool{"1": true, "2": false} {
@@ -59,7 +61,7 @@ func TestRefusalBeyondTheCap(t *testing.T) {
 	}
 }
 
-// TestWaitedIsThatOfTheAttempt: an attempt after the limit has ended does not report the wait of an earlier one.
+// TestWaitedIsThatOfTheAttempt checks that an attempt does not report the wait of an earlier attempt.
 func TestWaitedIsThatOfTheAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -79,7 +81,7 @@ func TestWaitedIsThatOfTheAttempt(t *testing.T) {
 	})
 }
 
-// TestHeldBack: a call that cannot wait until its turn fails at once.
+// TestHeldBack checks that a call fails at once if its stop context ends before the wait that a 429 asks for.
 func TestHeldBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -95,8 +97,8 @@ func TestHeldBack(t *testing.T) {
 	})
 }
 
-// TestPlace: a caller that has waited for its place waits out a refusal by itself, unless an earlier attempt may have
-// performed the operation.
+// TestPlace checks that a 429 is returned to a caller that has waited for its place, since it waits again by itself. If
+// an earlier attempt may have performed the operation, the client retries.
 func TestPlace(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -127,7 +129,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestCauseOfTheContext: net/http returns it as the error of an attempt. It may be the error of another call.
+// TestCauseOfTheContext checks that Do returns the error of the context, not its cause. The cause may be the error of
+// another call.
 func TestCauseOfTheContext(t *testing.T) {
 	t.Parallel()
 	for _, cause := range []error{&overload.HeldError{After: time.Minute}, &KeyError{errNoKey}, ErrTooLarge, ErrStopped} {
@@ -149,9 +152,11 @@ func TestCauseOfTheContext(t *testing.T) {
 	}
 }
 
-// TestBudgetOfACallThatHasEnded: it makes no further attempt, and takes nothing from the others.
+// TestBudgetOfACallThatHasEnded checks that a call takes nothing from the retry budget if it ends before its next
+// attempt.
 func TestBudgetOfACallThatHasEnded(t *testing.T) {
 	t.Parallel()
+	const retriesInBudget = 100
 	synctest.Test(t, func(t *testing.T) {
 		config := testConfig(nil)
 		config.Budget = new(overload.Budget)
@@ -169,7 +174,7 @@ func TestBudgetOfACallThatHasEnded(t *testing.T) {
 				<-time.After(time.Second)
 				return answer(503, "")(req)
 			}, answer(503, ""), answer(503, "", "Retry-After", "5")} {
-				for range 120 {
+				for range retriesInBudget + 20 {
 					config.HTTP = &http.Client{Transport: &script{steps: times(1, lost)}}
 					config.Policy.MinBackoff, config.Policy.MaxBackoff = time.Hour, time.Hour
 					request := post(true)
@@ -180,20 +185,20 @@ func TestBudgetOfACallThatHasEnded(t *testing.T) {
 				}
 			}
 		}
-		for range 100 {
-			require.Positive(t, config.Budget.Take(false))
+		for range retriesInBudget {
+			require.Positive(t, config.Budget.Take(false), "the budget is still full")
 		}
 	})
 }
 
-// TestBudgetOfACall: what it takes, and what gives it back.
+// TestBudgetOfACall checks how much each kind of attempt takes from the retry budget and refunds to it.
 func TestBudgetOfACall(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		spent int // of 500, by others
+		spent int // how much others have taken from the budget of 500
 		step  step
 		calls int
-		want  bool // a repetition is left
+		want  bool // whether the budget permits another retry
 	}{
 		"lost":                 {400, lost(errLost), 19, true},
 		"lost, once more":      {400, lost(errLost), 20, false},

@@ -39,7 +39,7 @@ func trackConnections(server *httptest.Server) *atomic.Int64 {
 	return opened
 }
 
-// pooled is a client with its own pool that trusts the server.
+// pooled returns a client with its own pool that trusts the server.
 func pooled(t *testing.T, server *httptest.Server) *Client {
 	t.Helper()
 	c := New(testConfig(nil))
@@ -52,7 +52,7 @@ func pooled(t *testing.T, server *httptest.Server) *Client {
 	return c
 }
 
-// together lets the first n requests go on when all of them have arrived.
+// together returns a function that blocks until it was called n times.
 func together(n int64) func() {
 	var arrived atomic.Int64
 	all := make(chan struct{})
@@ -69,20 +69,19 @@ func startHTTP2(server *httptest.Server) {
 	server.StartTLS()
 }
 
-// memory is a server whose connections stay within the process, so that it can live in a bubble of package synctest,
-// and a client that counts those it asks for. On a real clock net/http gives up a connection if the goroutine that
-// wrote the request does not say so within 50 ms; in a bubble that time does not pass while a goroutine has work to do,
-// so that no connection is lost by chance.
+// memory is a server with connections inside the process and a client that counts them. It works in a synctest bubble.
+// On a real clock net/http gives up a connection whose writing goroutine does not report within 50 ms. In a bubble this
+// time does not pass while a goroutine works, so no connection is lost by chance.
 type memory struct {
 	client  *Client
 	address string
 	dials   atomic.Int64
 }
 
-// noServer is a host to which no connection can be made.
+// noServer is a host that accepts no connection.
 const noServer = "http://nobody.test:80"
 
-// newMemory starts the server, inside of a bubble; authority, started outside of it, says how it speaks.
+// newMemory starts the server inside a bubble. authority, which is started outside, has its TLS settings.
 func newMemory(t *testing.T, authority *httptest.Server, handler http.HandlerFunc) *memory {
 	t.Helper()
 	m := &memory{client: pooled(t, authority), address: "http://example.com"}
@@ -114,7 +113,7 @@ func newMemory(t *testing.T, authority *httptest.Server, handler http.HandlerFun
 	return m
 }
 
-// memoryListener takes connections within the process, until it is closed.
+// memoryListener accepts connections inside the process until it is closed.
 type memoryListener chan net.Conn
 
 func (l memoryListener) Accept() (net.Conn, error) {
@@ -132,10 +131,10 @@ func (l memoryListener) Close() error {
 
 func (l memoryListener) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "pipe"} }
 
-// hold is the path of requests that are held until all of them are there; others are answered as their path says.
+// hold is a path whose requests wait until all of them have arrived. For other paths the answer follows from the path.
 const hold = "/hold"
 
-// round has n callers make calls each, and waits for them.
+// round makes calls calls in each of n goroutines and waits for them.
 func (m *memory) round(t *testing.T, n, calls int, path string) {
 	t.Helper()
 	var running sync.WaitGroup
@@ -151,9 +150,10 @@ func (m *memory) round(t *testing.T, n, calls int, path string) {
 		})
 	}
 	running.Wait()
-	synctest.Wait() // for connections that are still being made
+	synctest.Wait() // wait for connections that are still being made
 }
 
+// TestManyCallersKeepTheirConnections checks that 64 callers keep 64 connections and that later calls open no more.
 func TestManyCallersKeepTheirConnections(t *testing.T) {
 	t.Parallel()
 	const callers = 64
@@ -196,12 +196,12 @@ type failure struct {
 	attempts int
 	status   int
 	err      error
-	costs    int // connections of its own that it loses
+	costs    int // how many of its own connections it loses
 }
 
 type keylessKey struct{}
 
-// failures are those that the engine answers with CloseIdleConnections, and all others.
+// failures returns all ways in which a call fails, with those after which the client calls CloseIdleConnections.
 func failures() map[string]failure {
 	return map[string]failure{
 		"no key": {
@@ -236,7 +236,7 @@ func failures() map[string]failure {
 	}
 }
 
-// fail makes a call that fails.
+// fail makes a call that fails in this way and checks its result.
 func (m *memory) fail(t *testing.T, name string, f *failure) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -254,8 +254,8 @@ func (m *memory) fail(t *testing.T, name string, f *failure) {
 	assert.Equal(t, f.status, result.Status, name)
 }
 
-// TestFailureOfOneLeavesTheConnectionsOfOthers has one caller fail in every way while 64 others are at work and some
-// connections are idle. In the end as many requests as there have to be connections are in the server at once.
+// TestFailureOfOneLeavesTheConnectionsOfOthers checks that a failing call closes no connection of the 64 other callers.
+// In the end, as many requests as connections must be in the server at the same time.
 func TestFailureOfOneLeavesTheConnectionsOfOthers(t *testing.T) {
 	t.Parallel()
 	const callers = 64
@@ -286,7 +286,7 @@ func TestFailureOfOneLeavesTheConnectionsOfOthers(t *testing.T) {
 			}
 			_, _ = io.WriteString(w, `{"code":0}`)
 		})
-		m.client.config.Policy.MaxBackoff = 0 // a wait would last until the others are done
+		m.client.config.Policy.MaxBackoff = 0 // a longer wait would last until the other callers are done
 		m.client.config.Authorization = func(ctx context.Context) (string, error) {
 			if ctx.Value(keylessKey{}) != nil {
 				return "", errNoKey
@@ -311,6 +311,7 @@ func TestFailureOfOneLeavesTheConnectionsOfOthers(t *testing.T) {
 	})
 }
 
+// TestCloseIdleConnections checks that idle connections are closed. With another RoundTripper it does nothing.
 func TestCloseIdleConnections(t *testing.T) {
 	t.Parallel()
 	server, opened := countConnections(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
@@ -325,6 +326,7 @@ func TestCloseIdleConnections(t *testing.T) {
 	New(testConfig(&script{})).CloseIdleConnections() // does nothing
 }
 
+// TestOldTLSIsRefused checks that TLS 1.0 and 1.1 are refused before a request is sent.
 func TestOldTLSIsRefused(t *testing.T) {
 	t.Parallel()
 	for version, accepted := range map[uint16]bool{
@@ -352,13 +354,15 @@ func TestOldTLSIsRefused(t *testing.T) {
 	}
 }
 
+// TestUnknownCertificateIsRefusedOnce checks that an unknown certificate is refused before a request is sent, without a
+// retry.
 func TestUnknownCertificateIsRefusedOnce(t *testing.T) {
 	t.Parallel()
 	var served atomic.Int64
 	server, opened := countConnections(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		served.Add(1)
 	}), (*httptest.Server).StartTLS)
-	c := New(testConfig(nil)) // does not know the certificate
+	c := New(testConfig(nil)) // does not trust the certificate
 	t.Cleanup(c.CloseIdleConnections)
 	result, err := c.Do(t.Context(), post(true).to(t, server.URL))
 	_, ok := errors.AsType[*tls.CertificateVerificationError](err)
@@ -369,7 +373,8 @@ func TestUnknownCertificateIsRefusedOnce(t *testing.T) {
 	assert.EqualValues(t, 1, opened.Load())
 }
 
-// TestConnectionLostAfterTheRequest holds delivery against what the server has seen.
+// TestConnectionLostAfterTheRequest checks that a request is never sent twice if its connection is lost, unless it may
+// be replayed.
 func TestConnectionLostAfterTheRequest(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(*httptest.Server){
@@ -398,14 +403,14 @@ func TestConnectionLostAfterTheRequest(t *testing.T) {
 							}
 							return r
 						}
-						for range 2 { // on a fresh connection, and on one that was used before
+						for range 2 { // on a new connection, and on a reused one
 							served.Store(0)
 							result, err := c.Do(t.Context(), request("/drop"))
 							require.Error(t, err)
 							assert.Equal(t, Unknown, result.Delivery)
 							if replay {
 								assert.Equal(t, 3, result.Attempts)
-								assert.GreaterOrEqual(t, served.Load(), int64(3)) // net/http may add its own
+								assert.GreaterOrEqual(t, served.Load(), int64(3)) // net/http may repeat it too
 							} else {
 								assert.Equal(t, 1, result.Attempts)
 								assert.EqualValues(t, 1, served.Load(), "never sent twice")
@@ -420,7 +425,8 @@ func TestConnectionLostAfterTheRequest(t *testing.T) {
 	}
 }
 
-// TestIdleConnectionThatEndsBeforeTheWrite: it is closed when the request has it already, but nothing is written yet.
+// TestIdleConnectionThatEndsBeforeTheWrite checks that a request is performed once if its reused connection is closed
+// just before it is written.
 func TestIdleConnectionThatEndsBeforeTheWrite(t *testing.T) {
 	t.Parallel()
 	for _, force := range []bool{false, true} {
@@ -442,11 +448,11 @@ func TestIdleConnectionThatEndsBeforeTheWrite(t *testing.T) {
 				ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 					if info.Reused {
 						_ = last.Close()
-						synctest.Wait() // until net/http has seen it
+						synctest.Wait() // wait until net/http has noticed the close
 					}
 				}})
 				result, err := c.Do(ctx, request)
-				if force && request.Length == 0 { // nothing tells it from one that was sent
+				if force && request.Length == 0 { // without a body nothing proves that the request was not sent
 					require.Error(t, err)
 					assert.Equal(t, Unknown, result.Delivery)
 					return
@@ -460,7 +466,7 @@ func TestIdleConnectionThatEndsBeforeTheWrite(t *testing.T) {
 	}
 }
 
-// A connection whose end was seen while it was idle is not used again.
+// TestIdleConnectionSeenToBeClosed checks that a connection that was closed while idle is not used again.
 func TestIdleConnectionSeenToBeClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -477,18 +483,18 @@ func TestIdleConnectionSeenToBeClosed(t *testing.T) {
 			result, err := c.Do(t.Context(), post(false).to(t, "http://service.test/"))
 			require.NoError(t, err)
 			assert.Equal(t, 1, result.Attempts)
-			synctest.Wait() // the client sees the end
+			synctest.Wait() // wait until the client has noticed the close
 			assert.Equal(t, i+1, served)
 		}
 	})
 }
 
-// deadConn is a connection into which nothing can be written any more after the first request.
+// deadConn is a connection that fails to write after the first request.
 type deadConn struct {
 	net.Conn
 
 	writes  atomic.Int64
-	partial int // bytes that are accepted of the write that fails
+	partial int // the bytes that the failing write accepts
 }
 
 func (c *deadConn) Write(p []byte) (int, error) {
@@ -504,8 +510,8 @@ func (c *deadConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// TestStaleConnection writes into a connection that has died unseen. If nothing could be written, the request goes out
-// over a new one; if a part of it was, only a replayable one is repeated.
+// TestStaleConnection checks a request on a connection that has died unnoticed. If nothing was written, the request is
+// sent on a new connection. If a part was written, it is repeated only if it may be replayed.
 func TestStaleConnection(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{http.MethodPost, http.MethodDelete, http.MethodGet} {
@@ -561,7 +567,8 @@ func TestStaleConnection(t *testing.T) {
 	}
 }
 
-// TestStreamsResetByHTTP2 has a server reset two streams before it answers one, with TLS and without.
+// TestStreamsResetByHTTP2 checks that a request is sent once if HTTP/2 resets its stream, unless it may be replayed.
+// The server resets two streams and then answers.
 func TestStreamsResetByHTTP2(t *testing.T) {
 	t.Parallel()
 	const protocolError, internalError, refusedStream = 1, 2, 7
@@ -603,10 +610,11 @@ func TestStreamsResetByHTTP2(t *testing.T) {
 	}
 }
 
-// everySecond is for resetting.
+// everySecond makes resetting reset every second stream.
 const everySecond = -1
 
-// resetting gives a client of a server that resets its first streams, or every second one, and the number of streams.
+// resetting starts a server that resets its first streams, or every second one. It returns a client, the server's
+// address, and the number of streams.
 func resetting(
 	t *testing.T, scheme string, code uint32, resets int64,
 ) (c *Client, address string, streams *atomic.Int64) {
@@ -692,7 +700,7 @@ func serveHTTP2(conn io.ReadWriter, answer func() (frame, flags byte, payload []
 	}
 }
 
-// TestCredentialsStayWithTheRequest looks at everything that leaves for the key.
+// TestCredentialsStayWithTheRequest checks that the key is sent in the Authorization header and nowhere else.
 func TestCredentialsStayWithTheRequest(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

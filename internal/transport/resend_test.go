@@ -19,7 +19,7 @@ import (
 	"example.com/payvault/internal/overload"
 )
 
-// derived are RoundTrippers that give net/http a context of their own, as http.Client{Timeout} and tracing do.
+// derived returns RoundTrippers that give net/http a new context, as http.Client with a Timeout and tracing do.
 func derived(base http.RoundTripper) map[string]http.RoundTripper {
 	return map[string]http.RoundTripper{
 		"plain": base,
@@ -37,8 +37,8 @@ func derived(base http.RoundTripper) map[string]http.RoundTripper {
 	}
 }
 
-// TestNeverTwiceOnHTTP2: a server answers one request and performs the next, but resets its stream, with every code
-// there is. Where it negotiates nothing, the transport speaks HTTP/2 by itself.
+// TestNeverTwiceOnHTTP2 checks that a request is performed once if the server performs it and then resets its stream,
+// with any error code. "http over TLS" is a server that negotiates no protocol.
 func TestNeverTwiceOnHTTP2(t *testing.T) {
 	t.Parallel()
 	const calls = 5
@@ -49,7 +49,7 @@ func TestNeverTwiceOnHTTP2(t *testing.T) {
 				base, address, streams := resetting(t, scheme, code, everySecond)
 				for name, rt := range derived(base.base) {
 					config := testConfig(rt)
-					config.AttemptTimeout = 10 * time.Second // net/http would send it again until then
+					config.AttemptTimeout = 10 * time.Second // enough time for net/http to send it again
 					c := New(config)
 					for _, request := range []*Request{
 						(&Request{Method: http.MethodPost}).text("{}"),
@@ -76,14 +76,14 @@ func TestNeverTwiceOnHTTP2(t *testing.T) {
 	}
 }
 
-// TestPartialHooksProveNothing: of two paths that a RoundTripper takes the first shows no hooks and the second is
-// refused.
+// TestPartialHooksProveNothing checks that the outcome is unknown if a RoundTripper sends the request on two paths: one
+// without hooks, and one that is refused.
 func TestPartialHooksProveNothing(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"{}", ""} {
 		sent := 0
 		hedging := forgetful(func(req *http.Request) (*http.Response, error) {
-			sent++ // by the path without hooks, which loses the answer, and does not look at an empty body
+			sent++ // by the path without hooks, whose answer is lost
 			if req.ContentLength > 0 {
 				_, err := io.Copy(io.Discard, req.Body)
 				require.NoError(t, err)
@@ -99,8 +99,8 @@ func TestPartialHooksProveNothing(t *testing.T) {
 	}
 }
 
-// TestNoHooksProveNothing: a RoundTripper of the caller's own fails without a call of a hook and without a read of the
-// body. It may have sent something all the same.
+// TestNoHooksProveNothing checks that the outcome is unknown if a RoundTripper fails without calling a hook or reading
+// the body. It may have sent the request.
 func TestNoHooksProveNothing(t *testing.T) {
 	t.Parallel()
 	own := forgetful(func(*http.Request) (*http.Response, error) { return nil, errRefused })
@@ -110,8 +110,8 @@ func TestNoHooksProveNothing(t *testing.T) {
 	assert.Equal(t, 1, result.Attempts)
 }
 
-// TestHeadersWithoutBody: an attempt fails after its headers were written and before its body was read. Only a failed
-// write proves that the headers are not complete. After any other failure they may have arrived.
+// TestHeadersWithoutBody checks failures after the headers and before the body. Only a failed write proves that the
+// headers are incomplete. After any other failure they may have arrived.
 func TestHeadersWithoutBody(t *testing.T) {
 	t.Parallel()
 	for failure, want := range map[error]Delivery{
@@ -134,8 +134,8 @@ func TestHeadersWithoutBody(t *testing.T) {
 	}
 }
 
-// TestContextEndsBeforeTheHeaders: a context ends when the request has its connection. HTTP/2 may still write the
-// headers after RoundTrip has returned. After any other failure it does not.
+// TestContextEndsBeforeTheHeaders checks failures after the connection and before the headers. If the context has
+// ended, HTTP/2 may still write the headers, so the outcome is unknown.
 func TestContextEndsBeforeTheHeaders(t *testing.T) {
 	t.Parallel()
 	for failure, want := range map[error]Delivery{
@@ -157,8 +157,8 @@ func TestContextEndsBeforeTheHeaders(t *testing.T) {
 	}
 }
 
-// TestRequestTimeoutOnIdleConnection: a server that gives up an idle connection says so with status 408, which may
-// cross with a request. On a connection that is new it is an answer.
+// TestRequestTimeoutOnIdleConnection checks that a 408 on a reused connection leaves the outcome unknown. A server may
+// send it to an idle connection while the request is on its way. On a new connection a 408 is an answer.
 func TestRequestTimeoutOnIdleConnection(t *testing.T) {
 	t.Parallel()
 	for _, replay := range []bool{false, true} {
@@ -184,7 +184,8 @@ func TestRequestTimeoutOnIdleConnection(t *testing.T) {
 	}
 }
 
-// TestRetryAfterBeyondTheCap: no wait is shorter than the service asks for.
+// TestRetryAfterBeyondTheCap checks that the client does not retry if the service asks for a longer wait than
+// MaxRetryAfter.
 func TestRetryAfterBeyondTheCap(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
@@ -196,7 +197,7 @@ func TestRetryAfterBeyondTheCap(t *testing.T) {
 	}
 }
 
-// TestPanicOfARoundTripper reaches the caller, whose body is left alone from then on.
+// TestPanicOfARoundTripper checks that a panic reaches the caller, and that the body cannot be read afterwards.
 func TestPanicOfARoundTripper(t *testing.T) {
 	t.Parallel()
 	errOwn := errors.New("broken")

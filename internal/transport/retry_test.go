@@ -20,6 +20,7 @@ import (
 
 var errNoKey = errors.New("the vault is sealed")
 
+// TestKeyErrorIsNotRepeated checks that a call fails without a request if the key source fails.
 func TestKeyErrorIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	for _, replay := range []bool{false, true} {
@@ -41,6 +42,7 @@ func TestKeyErrorIsNotRepeated(t *testing.T) {
 	}
 }
 
+// TestRepeatedUntilItSucceeds checks which failures are retried, and that the result is that of the last attempt.
 func TestRepeatedUntilItSucceeds(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -70,6 +72,7 @@ func TestRepeatedUntilItSucceeds(t *testing.T) {
 	}
 }
 
+// TestMaxAttempts checks that the request's MaxAttempts overrides that of the policy.
 func TestMaxAttempts(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ policy, request, want int }{
@@ -95,8 +98,8 @@ func TestMaxAttempts(t *testing.T) {
 	}
 }
 
-// TestDeliveryOfAllAttempts holds what is said of the last attempt, and of those before it, against what each of them
-// was.
+// TestDeliveryOfAllAttempts checks Delivery, which is about the last attempt, and Unsure, which is about the earlier
+// ones, for many sequences of attempts.
 func TestDeliveryOfAllAttempts(t *testing.T) {
 	t.Parallel()
 	const noKey = -1
@@ -105,7 +108,7 @@ func TestDeliveryOfAllAttempts(t *testing.T) {
 		keys   int // how many attempts get a key; 0 for all
 		want   Delivery
 		status int
-		unsure bool // only a replayable request comes this far
+		unsure bool // whether an earlier attempt may have performed it, so that the request must be replayable
 	}{
 		"lost, refused":     {steps: []step{lost(errLost), refused(errRefused)}, want: NotSent, unsure: true},
 		"timeout, refused":  {steps: []step{hang, refused(errRefused)}, want: NotSent, unsure: true},
@@ -196,13 +199,14 @@ func TestDeliveryOfAllAttempts(t *testing.T) {
 	}
 }
 
+// TestContextThatHasEnded checks that nothing is sent if the context has ended before the call.
 func TestContextThatHasEnded(t *testing.T) {
 	t.Parallel()
 	for _, replay := range []bool{false, true} {
 		s := &script{}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		for _, stopContext := range []context.Context{nil, ctx} { // whose end is not the reason
+		for _, stopContext := range []context.Context{nil, ctx} { // a stop context that has ended must not hide the reason
 			request := post(replay)
 			request.StopContext = stopContext
 			result, err := New(testConfig(s)).Do(ctx, request)
@@ -213,6 +217,7 @@ func TestContextThatHasEnded(t *testing.T) {
 	}
 }
 
+// TestContextEndsAnAttempt checks that the outcome is unknown if the context ends during an attempt.
 func TestContextEndsAnAttempt(t *testing.T) {
 	t.Parallel()
 	for _, replay := range []bool{false, true} {
@@ -228,6 +233,7 @@ func TestContextEndsAnAttempt(t *testing.T) {
 	}
 }
 
+// TestAuthorizationPerAttempt checks that each attempt gets its own key, and that the header maps are not shared.
 func TestAuthorizationPerAttempt(t *testing.T) {
 	t.Parallel()
 	s := &script{steps: []step{answer(429, ""), refused(errRefused), answer(200, "")}}
@@ -242,16 +248,15 @@ func TestAuthorizationPerAttempt(t *testing.T) {
 	result, err := New(config).Do(t.Context(), request)
 	require.NoError(t, err)
 	require.Len(t, s.sent, 3)
-	for i, sent := range s.sent { // read now, after the later attempts have set theirs: the maps are not shared
+	for i, sent := range s.sent { // later attempts have set their keys, so shared maps would show here
 		assert.Equal(t, []string{fmt.Sprintf("Basic key%d", i+1)}, sent.header["Authorization"])
 		assert.Equal(t, []string{"kept"}, sent.header["X-Request"])
 	}
 	assert.Equal(t, []string{"Basic key1", "Basic key2", "Basic key3"}, result.Keys)
 }
 
-// TestHeaderOfAnEarlierAttempt: a transport may still write into the header of an attempt that has ended. That header
-// is of this attempt alone: nothing of it gets into later attempts or into the caller's request. The goroutine goes on
-// writing during the later attempts, for the race detector.
+// TestHeaderOfAnEarlierAttempt checks that a transport that still writes into the header of an ended attempt changes
+// neither later attempts nor the caller's request. The goroutine keeps writing for the race detector.
 func TestHeaderOfAnEarlierAttempt(t *testing.T) {
 	t.Parallel()
 	stop, done := make(chan struct{}), make(chan struct{})
@@ -284,6 +289,7 @@ func TestHeaderOfAnEarlierAttempt(t *testing.T) {
 	}
 }
 
+// TestObserveIsToldTheDuration checks that Observe gets the duration of each attempt.
 func TestObserveIsToldTheDuration(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -299,6 +305,7 @@ func TestObserveIsToldTheDuration(t *testing.T) {
 	})
 }
 
+// TestRedirectsAreNotFollowed checks that a redirect is returned as the answer, whatever its Location is.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	var elsewhere atomic.Int32
@@ -333,6 +340,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	assert.Zero(t, elsewhere.Load())
 }
 
+// TestResponsesThatHandMadeRoundTrippersGive checks that a response without a body or header is read as an empty one.
 func TestResponsesThatHandMadeRoundTrippersGive(t *testing.T) {
 	t.Parallel()
 	for name, resp := range map[string]*http.Response{

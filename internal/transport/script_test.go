@@ -27,10 +27,10 @@ var (
 	errUnscripted = errors.New("a request that the script does not have")
 )
 
-// step is what becomes of one request.
+// step answers one request.
 type step func(req *http.Request) (*http.Response, error)
 
-// script is a RoundTripper that goes through its steps and keeps what it was sent.
+// script is a RoundTripper that answers with its steps and records the requests.
 type script struct {
 	steps []step
 
@@ -77,7 +77,7 @@ func (s *script) assertClosed(t *testing.T) {
 	}
 }
 
-// trackedBody tells how far it was read.
+// trackedBody records how far it was read and whether it was closed.
 type trackedBody struct {
 	io.ReadCloser
 
@@ -98,10 +98,10 @@ func (b *trackedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// times repeats a step.
+// times returns n copies of a step.
 func times(n int, s step) []step { return slices.Repeat([]step{s}, n) }
 
-// answer gives a response; header is a list of keys and values.
+// answer returns a step that answers with this response. header is a list of keys and values.
 func answer(status int, body string, header ...string) step {
 	return func(req *http.Request) (*http.Response, error) {
 		connected(req)
@@ -117,7 +117,7 @@ func response(status int, body io.Reader, length int64, header ...string) *http.
 	return resp
 }
 
-// refused fails as a transport does that gets no connection.
+// refused returns a step that fails like a transport that gets no connection.
 func refused(err error) step {
 	return func(req *http.Request) (*http.Response, error) {
 		httptrace.ContextClientTrace(req.Context()).GetConn("service.test:443")
@@ -125,12 +125,12 @@ func refused(err error) step {
 	}
 }
 
-// refusal leaves the body alone.
+// refusal is an error after which the script does not read the body.
 type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }
 
-// lost fails as a transport does that has had a connection.
+// lost returns a step that fails like a transport that has lost its connection.
 func lost(err error) step {
 	return func(req *http.Request) (*http.Response, error) {
 		connected(req)
@@ -138,19 +138,19 @@ func lost(err error) step {
 	}
 }
 
-// silent fails as a RoundTripper does that does not call the hooks.
+// silent returns a step that fails like a RoundTripper that calls no hooks.
 func silent(err error) step {
 	return func(*http.Request) (*http.Response, error) { return nil, err }
 }
 
-// hang waits for the end of the attempt, with a connection.
+// hang is a step that waits on a connection until the attempt ends.
 func hang(req *http.Request) (*http.Response, error) {
 	connected(req)
 	<-req.Context().Done()
 	return nil, req.Context().Err()
 }
 
-// cut gives a response whose body breaks off.
+// cut returns a step that answers with half of a body.
 func cut(status int) step {
 	return func(req *http.Request) (*http.Response, error) {
 		connected(req)
@@ -170,7 +170,7 @@ func connected(req *http.Request) {
 	trace.WroteHeaders()
 }
 
-// testConfig has short waits.
+// testConfig returns a configuration with short waits.
 func testConfig(rt http.RoundTripper) Config {
 	c := Config{
 		Authorization:    func(context.Context) (string, error) { return "Basic static", nil },
@@ -194,7 +194,7 @@ func post(replay bool) *Request {
 	return r.text(`{"n":1}`)
 }
 
-// to aims a request at a server.
+// to sets the server of a request.
 func (r *Request) to(t *testing.T, address string) *Request {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -203,7 +203,7 @@ func (r *Request) to(t *testing.T, address string) *Request {
 	return r
 }
 
-// text sets a body in memory; "" for none.
+// text sets a body in memory, or none if body is "".
 func (r *Request) text(body string) *Request {
 	r.Body, r.Length = []byte(body), int64(len(body))
 	if body == "" {
@@ -225,5 +225,5 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// repeated is a body of n bytes.
+// repeated returns a body of n bytes.
 func repeated(n int) string { return string(bytes.Repeat([]byte("x"), n)) }

@@ -13,8 +13,8 @@ type reading step
 
 func (f reading) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// TestUploadIsLeftAloneAfterItsAttempt: a transport may go on reading after it has answered, as net/http does on
-// HTTP/2.
+// TestUploadIsLeftAloneAfterItsAttempt checks that an upload cannot be read after its attempt. net/http may go on
+// reading on HTTP/2 after it has answered.
 func TestUploadIsLeftAloneAfterItsAttempt(t *testing.T) {
 	t.Parallel()
 	var body io.Reader
@@ -28,7 +28,8 @@ func TestUploadIsLeftAloneAfterItsAttempt(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrClosedPipe)
 }
 
-// TestNothingIsReadAfterTheAttempt, from however many readers net/http has opened.
+// TestNothingIsReadAfterTheAttempt checks that no reader of the body that net/http has opened can be read after the
+// attempt.
 func TestNothingIsReadAfterTheAttempt(t *testing.T) {
 	t.Parallel()
 	var readers []io.Reader

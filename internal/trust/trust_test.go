@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
+// TestFailure checks that Failure finds each error that means an untrusted certificate, and no other error.
 func TestFailure(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{

@@ -16,11 +16,12 @@ func parse(t *testing.T, text string) *url.URL {
 	return u
 }
 
-// fill puts each segment into a parameter of its own.
+// fill puts each segment into its own parameter.
 func fill(base *url.URL, segments ...string) (*url.URL, error) {
 	return Fill(base, strings.Repeat("/{name}", len(segments)), segments...)
 }
 
+// TestFillTemplate checks that the parameters of a template are replaced, and that an error names the parameter.
 func TestFillTemplate(t *testing.T) {
 	t.Parallel()
 	base := parse(t, "https://service.test/base")
@@ -36,6 +37,7 @@ func TestFillTemplate(t *testing.T) {
 	require.ErrorContains(t, err, "webhook_id")
 }
 
+// TestFill checks the URL for many base paths and segments. Every special character of a segment is escaped.
 func TestFill(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -93,6 +95,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
+// TestSegmentsThatAreRefused checks that empty segments and dot segments are refused, and no others.
 func TestSegmentsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, segment := range []string{"", ".", ".."} {
@@ -108,7 +111,8 @@ func TestSegmentsThatAreRefused(t *testing.T) {
 	}
 }
 
-// assertOneSegment parses the URL as a server would and finds the segment whole, between its neighbours.
+// assertOneSegment checks that a server finds the segment unchanged between its neighbors, and that the rest of the URL
+// is unchanged.
 func assertOneSegment(t *testing.T, base *url.URL, segment string) {
 	t.Helper()
 	u, err := fill(base, "before", segment, "after")
@@ -137,6 +141,8 @@ func assertOneSegment(t *testing.T, base *url.URL, segment string) {
 	assert.Equal(t, text, again.String())
 }
 
+// TestEachByteStaysInItsSegment checks, for every byte alone and beside other characters, that it stays in its segment
+// of the URL.
 func TestEachByteStaysInItsSegment(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{"https://service.test", "https://service.test/a%2Fb/"} {
@@ -154,6 +160,7 @@ func TestEachByteStaysInItsSegment(t *testing.T) {
 	}
 }
 
+// FuzzFill checks assertOneSegment for random segments.
 func FuzzFill(f *testing.F) {
 	for _, segment := range []string{"a", "..", "a/b", "%2e%2e", "x?y=1#z", "\xff\x00", "世", "a;b", "*", ":", "a+b c"} {
 		f.Add(segment, false)

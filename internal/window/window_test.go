@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestResultsInOrder: whichever job ends first, and never more than size of them at a time.
+// TestResultsInOrder checks that results come in the order of the jobs and that at most size jobs run at a time.
 func TestResultsInOrder(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{1, 3, 8, 100, math.MaxInt} {
@@ -52,7 +52,7 @@ func TestResultsInOrder(t *testing.T) {
 	}
 }
 
-// TestRoom: what was started and not popped counts, whether it has ended or not.
+// TestRoom checks that a window is full while size results have not been popped, whether their jobs have ended or not.
 func TestRoom(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{-1, 0, 1, 3} {
@@ -76,7 +76,7 @@ func TestRoom(t *testing.T) {
 	w.Wait()
 }
 
-// TestPopWaitsForAJob: Pop waits for a job that starts late, but not for the job after it.
+// TestPopWaitsForAJob checks that Pop waits for a job that starts late, but not for the job after it.
 func TestPopWaitsForAJob(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -99,7 +99,8 @@ func TestPopWaitsForAJob(t *testing.T) {
 	})
 }
 
-// TestPanics: Pop panics with the value of the job whose turn it is. Wait panics with that of a job nobody has popped.
+// TestPanics checks that Pop panics with the value of the job whose turn it is, and Wait with that of a job that nobody
+// has popped.
 func TestPanics(t *testing.T) {
 	t.Parallel()
 	start := func(size int) *Window[int] {
@@ -124,7 +125,7 @@ func TestPanics(t *testing.T) {
 	assert.PanicsWithValue(t, "broken", start(5).Wait)
 }
 
-// TestStop: a window that is left starts nothing more, and waits for its jobs.
+// TestStop checks that a stopped window starts no more jobs, and that Wait waits for those that run.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 
 const tag = "v1.99.1"
 
-// TestRelease releases the same commit from two directories: every file has the same bytes.
+// TestRelease checks that a release of the same commit from two directories has the same bytes in every file.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	skipOnWindows(t)
@@ -54,7 +54,8 @@ func TestRelease(t *testing.T) {
 	assert.Contains(t, packed, "LICENSE")
 }
 
-// TestProblems wants a release to be refused if the commit of the tag is not ready for it.
+// TestProblems checks that a release is refused if the commit of the tag is not ready for it, and that all reasons are
+// listed.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	skipOnWindows(t)
@@ -94,14 +95,14 @@ a patch version changes the API of v1.99.0: 1 lines of api/payvault.txt are new,
 func skipOnWindows(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
-		t.Skip("the script is for bash") // releases are made on Linux, and so is .ci/run
+		t.Skip("the script is for bash") // releases are made on Linux
 	}
 }
 
-// edit returns the command that edits a file by an expression of Perl.
+// edit returns a command that edits a file with a Perl expression.
 func edit(name, expression string) string { return "perl -pi -e '" + expression + "' " + name }
 
-// TestZipped reads back what is packed for Windows.
+// TestZipped checks that the archive for Windows can be read back.
 func TestZipped(t *testing.T) {
 	t.Parallel()
 	modified := time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC)
@@ -121,7 +122,7 @@ func TestZipped(t *testing.T) {
 
 const tagAll = `for module in "" otelpayvault/ sqlpayvault/ temporalpayvault/; do git tag ${module}v1.99.1; done`
 
-// releasedFiles releases a copy of this repository, for the system of the test, and returns the files to publish.
+// releasedFiles releases a copy of this repository for the current system and returns the files to publish.
 func releasedFiles(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	commitCopy(t, dir)
@@ -138,14 +139,14 @@ func releasedFiles(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// commitCopy copies the files of this repository, committed or not, and prepares and commits a release there.
+// commitCopy copies the files of this repository, committed or not, and commits a release there.
 func commitCopy(t *testing.T, dir string) {
 	t.Helper()
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	for name := range strings.SplitSeq(shell(t, root, "git ls-files -z --cached --others --exclude-standard"), "\x00") {
 		info, err := os.Stat(filepath.Join(root, name))
-		if os.IsNotExist(err) || name == "" { // removed, but not in the index
+		if os.IsNotExist(err) || name == "" { // removed, but still in the index
 			continue
 		}
 		require.NoError(t, err)
@@ -162,7 +163,7 @@ func commitCopy(t *testing.T, dir string) {
 	shell(t, dir, `git add . && git commit -q -m 'Release 1.99.1'`)
 }
 
-// shell runs a command of bash and returns its output. Commits bear the same time.
+// shell runs a Bash script and returns its output. All commits get the same time.
 func shell(t *testing.T, dir, script string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "bash", "-euc", script) //nolint:gosec // of this test's own words
@@ -176,7 +177,7 @@ func shell(t *testing.T, dir, script string) string {
 	return stdout.String()
 }
 
-// untar returns the contents of the files of an archive.
+// untar returns the contents of the files in an archive.
 func untar(t *testing.T, packed string) map[string]string {
 	t.Helper()
 	compressed, err := gzip.NewReader(strings.NewReader(packed))

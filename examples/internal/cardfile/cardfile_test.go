@@ -16,7 +16,7 @@ import (
 
 const header, card = "card_number,exp_date,card_id\n", "4111111111111111,0130,c1\n"
 
-// read returns a text for each row, such as "2 c1" or "3 bad".
+// read returns one text per row, such as "2 c1" or "3 bad".
 func read(t *testing.T, file io.Reader) (rows []string) {
 	t.Helper()
 	for row, err := range cardfile.Rows(file) {
@@ -32,8 +32,8 @@ func read(t *testing.T, file io.Reader) (rows []string) {
 	return rows
 }
 
-// TestRows: a header row, a byte order mark and empty lines are no cards. A row that cannot be sent is named, and its
-// neighbours are read.
+// TestRows checks that header rows, byte order marks and empty lines are skipped. A bad row is reported with its line
+// number, and the rows beside it are read.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -68,7 +68,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestFileThatCannotBeRead ends with the error.
+// TestFileThatCannotBeRead checks that a read error is the last item of the rows.
 func TestFileThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("input/output error")

@@ -13,6 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// TestClient checks which environment variables give a client, no client, or an error.
 func TestClient(t *testing.T) {
 	t.Parallel()
 	const all = "set all of PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID"
@@ -55,6 +56,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
+// TestOffline checks that an offline run announces itself, and that flags are refused offline.
 func TestOffline(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -25,7 +25,7 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// TestMain lets the test binary be the program itself, so that a test can kill it.
+// TestMain runs the program itself if the environment asks for it, so that a test can kill it.
 func TestMain(m *testing.M) {
 	if os.Getenv("ACCOUNTUPDATER_PROGRAM") != "" {
 		main()
@@ -34,11 +34,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// fixture is an emulator that stands for a sandbox, and a file of cards.
+// fixture has an emulator, which takes the place of a sandbox, and a file of cards.
 type fixture struct {
 	srv       *payvaulttest.Server
 	cards     string
-	args      []string // of a command
+	args      []string // the arguments of a command
 	variables map[string]string
 }
 
@@ -57,7 +57,7 @@ func newFixture(t *testing.T, cards int) *fixture {
 
 func (f *fixture) getenv(name string) string { return f.variables[name] }
 
-// run submits what is left, and returns what was printed.
+// run submits the cards that are left and returns the output.
 func (f *fixture) run(ctx context.Context, out io.Writer) (string, error) {
 	var text bytes.Buffer
 	err := run(ctx, f.cards, f.args, f.getenv, io.MultiWriter(&text, out))
@@ -77,6 +77,7 @@ func (f *fixture) arrived(t *testing.T) int {
 	return len(cards)
 }
 
+// TestOffline checks that an offline run submits 100,000 made-up cards.
 func TestOffline(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -86,6 +87,7 @@ func TestOffline(t *testing.T) {
 	assert.Contains(t, out.String(), "100000 of 100000 cards are accepted, 0 are refused, ")
 }
 
+// TestSecondRunSendsNothing checks that a second run of a completed job sends no card.
 func TestSecondRunSendsNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)
@@ -97,13 +99,13 @@ func TestSecondRunSendsNothing(t *testing.T) {
 	}
 }
 
-// TestInterrupted: ctrl-C waits for what is in flight, again and again, and a later run does the rest.
+// TestInterrupted checks that ctrl-C waits for the requests in flight, and that a later run sends the other cards.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 5000)
 	for range 2 {
 		ctx, cancel := context.WithCancel(t.Context())
-		out, err := f.run(ctx, writer(func(text string) { // after the first line of the progress
+		out, err := f.run(ctx, writer(func(text string) { // cancel after the first line that reports progress
 			if strings.Contains(text, " of 5000 cards\n") {
 				cancel()
 			}
@@ -124,7 +126,7 @@ func TestInterrupted(t *testing.T) {
 	assert.Equal(t, 5000, f.arrived(t))
 }
 
-// TestInterruptedWhileRefused: ctrl-C ends what waits for the service to take requests again.
+// TestInterruptedWhileRefused checks that ctrl-C ends the wait that a 429 asks for.
 func TestInterruptedWhileRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 5000)
@@ -147,7 +149,7 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestLink: another name of the file is no other job.
+// TestLink checks that a symbolic link to the file belongs to the same job.
 func TestLink(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)
@@ -161,7 +163,7 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestFailures: a batch that may have arrived is not sent again, and one that has not arrived is.
+// TestFailures checks that a batch that may have arrived is not sent again, and that a batch that has not arrived is.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 1000)
@@ -182,7 +184,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestKilled kills the program, and starts it again.
+// TestKilled checks that a killed program can be started again and that no card arrives twice.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 10_000)
@@ -208,7 +210,7 @@ func TestKilled(t *testing.T) {
 	assert.Greater(t, f.arrived(t), 5000)
 }
 
-// TestFilesThatAreRefused: a wrong file is named with the reason, before anything is sent.
+// TestFilesThatAreRefused checks that a wrong file is refused with the reason, before anything is sent.
 func TestFilesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	const heading = "card_number,exp_date,card_id\n"
@@ -231,8 +233,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestRowsThatCannotBeSent are named with the reasons and left out, be they a whole batch. All others are accepted, and
-// those that are left out do not count among them.
+// TestRowsThatCannotBeSent checks that bad rows are reported and left out, even a whole batch of them, and that all
+// other rows are accepted.
 func TestRowsThatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 0)
@@ -266,7 +268,7 @@ func TestRowsThatCannotBeSent(t *testing.T) {
 	}
 }
 
-// TestRefused: the row that the service names in a batch is named by its line.
+// TestRefused checks that the line number is printed for the card that the service refuses.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 0)
@@ -282,7 +284,8 @@ func TestRefused(t *testing.T) {
 	assert.Contains(t, out, "; data[7] is line 10\n")
 }
 
-// TestCommands list what somebody has to look at, and record what was found out. Nobody needs SQL.
+// TestCommands checks that the commands list the batches of unknown outcome and the refused ones, and record their
+// results.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 350)
@@ -323,7 +326,7 @@ func TestCommands(t *testing.T) {
 	assert.Contains(t, out, "350 of 350 cards are accepted")
 }
 
-// TestWrongCommands change nothing, and make no journal.
+// TestWrongCommands checks that wrong commands are refused and create no journal.
 func TestWrongCommands(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)
@@ -358,7 +361,7 @@ func TestWrongCommands(t *testing.T) {
 	require.ErrorContains(t, err, "put new cards into another file")
 }
 
-// TestFileThatHasChanged: a file with other cards is refused, even if it has as many cards as before.
+// TestFileThatHasChanged checks that a file with other cards is refused, even with the same number of cards.
 func TestFileThatHasChanged(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(text string) string{
@@ -394,7 +397,7 @@ func TestFileThatHasChanged(t *testing.T) {
 	}
 }
 
-// TestOneJob: of runs that begin with different cards at the same time, one has the journal.
+// TestOneJob checks that only one of several first runs at the same time gets the journal.
 func TestOneJob(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "cards?")
@@ -418,7 +421,7 @@ func TestOneJob(t *testing.T) {
 	require.Error(t, onlyJob(t.Context(), file, "merchant 1 at x@8"), "it is in that very file")
 }
 
-// TestSum: the name of the job is that of JobName.
+// TestSum checks that the program names a job as payvault.JobName does.
 func TestSum(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)
@@ -431,6 +434,7 @@ func TestSum(t *testing.T) {
 	assert.Equal(t, want, cards.sum)
 }
 
+// TestOfflineTakesNoCards checks that a file of cards is refused offline.
 func TestOfflineTakesNoCards(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)
@@ -440,8 +444,8 @@ func TestOfflineTakesNoCards(t *testing.T) {
 	assert.Empty(t, out.String())
 }
 
-// TestFileThatBreaksOff while it is submitted, in a card or between two, is not taken for a shorter one: a run with the
-// mended file does the rest.
+// TestFileThatBreaksOff checks that a file that is cut while it is submitted is not taken for complete. A run with the
+// repaired file sends the other cards.
 func TestFileThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]func(whole string) int{
@@ -468,7 +472,7 @@ func TestFileThatBreaksOff(t *testing.T) {
 	}
 }
 
-// TestBaseURLs: a base URL with a slash at its end names the same service.
+// TestBaseURLs checks that slashes at the end of the base URL do not make another job.
 func TestBaseURLs(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)
@@ -480,7 +484,7 @@ func TestBaseURLs(t *testing.T) {
 	assert.Equal(t, 250, f.arrived(t))
 }
 
-// TestJournalOfAnotherService, which may be another name of the same one, is refused.
+// TestJournalOfAnotherService checks that a journal is refused if the base URL or the merchant differs.
 func TestJournalOfAnotherService(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)
@@ -498,7 +502,7 @@ func TestJournalOfAnotherService(t *testing.T) {
 	assert.Equal(t, 250, f.arrived(t))
 }
 
-// TestBlankLines: the cards of a batch are told by their place among the cards, wherever their lines are.
+// TestBlankLines checks that the lines of a refused batch are right in a file with blank lines.
 func TestBlankLines(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 0)
@@ -511,6 +515,7 @@ func TestBlankLines(t *testing.T) {
 	assert.Contains(t, out, "batch 2, lines 403 to 501: payvault: ")
 }
 
+// TestSandboxGetsNoMadeUpCards checks that a sandbox needs a file of cards.
 func TestSandboxGetsNoMadeUpCards(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 0)
@@ -519,7 +524,7 @@ func TestSandboxGetsNoMadeUpCards(t *testing.T) {
 	require.ErrorContains(t, run(t.Context(), "", nil, f.getenv, io.Discard), "or none of them")
 }
 
-// inject makes requests fail as the fault says and returns what ends that.
+// inject makes requests fail in the way that fault describes. It returns a function that removes the fault.
 func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
 	t.Helper()
 	remove, err := srv.Inject(fault)

@@ -23,7 +23,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestMain lets the test binary be the program itself, so that a test can end it.
+// TestMain runs the program itself if the environment asks for it, so that a test can end it.
 func TestMain(m *testing.M) {
 	if os.Getenv("EXPORT_PROGRAM") != "" {
 		main()
@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 
 func nothing(string) string { return "" }
 
+// TestOfflineRun checks the rows and the progress of an offline export of 1,000 customers.
 func TestOfflineRun(t *testing.T) {
 	t.Parallel()
 	var out, progress bytes.Buffer
@@ -49,7 +50,7 @@ func TestOfflineRun(t *testing.T) {
 	assert.True(t, bytes.HasPrefix(progress.Bytes(), []byte("Offline: ")))
 }
 
-// TestOfflineWritesNoFile: one of real customers is not replaced by made-up ones.
+// TestOfflineWritesNoFile checks that an offline run does not replace a file, since that may have real customers.
 func TestOfflineWritesNoFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "customers.csv")
@@ -61,7 +62,7 @@ func TestOfflineWritesNoFile(t *testing.T) {
 	assert.Equal(t, "old", string(text))
 }
 
-// sandboxed is the environment of an emulator that stands for a sandbox.
+// sandboxed returns the environment variables of a sandbox, with an emulator as the sandbox.
 func sandboxed(srv *payvaulttest.Server) func(string) string {
 	return func(name string) string {
 		return map[string]string{
@@ -72,6 +73,7 @@ func sandboxed(srv *payvaulttest.Server) func(string) string {
 	}
 }
 
+// TestSandboxRunWritesAFile checks that -o writes the export to a file.
 func TestSandboxRunWritesAFile(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -96,6 +98,7 @@ func assertOnly(t *testing.T, path string) {
 	assert.Equal(t, filepath.Base(path), entries[0].Name())
 }
 
+// TestFailedExportLeavesTheOldFile checks that an interrupted or refused export does not change the old file.
 func TestFailedExportLeavesTheOldFile(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -118,7 +121,7 @@ func TestFailedExportLeavesTheOldFile(t *testing.T) {
 	assertOnly(t, path)
 }
 
-// TestLinkStaysALink: the file that it leads to is the one to replace.
+// TestLinkStaysALink checks that the export replaces the file that a symbolic link points to, and keeps the link.
 func TestLinkStaysALink(t *testing.T) {
 	t.Parallel()
 	path, link := filepath.Join(t.TempDir(), "customers.csv"), filepath.Join(t.TempDir(), "link.csv")
@@ -139,6 +142,7 @@ func TestLinkStaysALink(t *testing.T) {
 	require.ErrorContains(t, replaceFile(filepath.Dir(path), write), "is not a regular file")
 }
 
+// TestCellsAreNoFormulas checks that a cell that a spreadsheet would read as a formula gets an apostrophe.
 func TestCellsAreNoFormulas(t *testing.T) {
 	t.Parallel()
 	customer := &payvault.Customer{
@@ -147,7 +151,7 @@ func TestCellsAreNoFormulas(t *testing.T) {
 	assert.Equal(t, []string{"'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\tx", "'\rx", "1=1", ""}, row(customer))
 }
 
-// TestTerminatedExport leaves nothing of the customers behind.
+// TestTerminatedExport checks that a terminated export leaves no temporary file behind.
 func TestTerminatedExport(t *testing.T) {
 	t.Parallel()
 	asked, answer := make(chan struct{}), make(chan struct{})
@@ -173,6 +177,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
+// TestFullDisk checks that write errors are returned.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -183,12 +188,13 @@ func TestFullDisk(t *testing.T) {
 	require.ErrorIs(t, run(t.Context(), []string{"-o", nowhere}, sandboxed(srv), io.Discard, io.Discard), os.ErrNotExist)
 }
 
+// TestFlags checks that -h asks for help.
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	require.ErrorIs(t, run(t.Context(), []string{"-h"}, nothing, io.Discard, io.Discard), flag.ErrHelp)
 }
 
-// inject makes requests fail as the fault says and returns what ends that.
+// inject makes requests fail in the way that fault describes. It returns a function that removes the fault.
 func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
 	t.Helper()
 	remove, err := srv.Inject(fault)

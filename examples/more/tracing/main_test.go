@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// names are those of the spans that were printed, in the order of their ends.
+// names returns the names of the printed spans, in the order in which they ended.
 func names(t *testing.T, out *bytes.Buffer) []string {
 	t.Helper()
 	var list []string
@@ -35,6 +35,7 @@ func names(t *testing.T, out *bytes.Buffer) []string {
 	return list
 }
 
+// TestOfflineRun checks the spans that an offline run prints.
 func TestOfflineRun(t *testing.T) {
 	t.Parallel()
 	var out, show bytes.Buffer
@@ -48,6 +49,7 @@ func TestOfflineRun(t *testing.T) {
 	assert.Contains(t, text, `"payvault.delivery"`)
 }
 
+// TestSandboxRun checks the variables of a sandbox and the spans that are printed, also of a failure.
 func TestSandboxRun(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()

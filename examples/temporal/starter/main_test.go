@@ -13,13 +13,15 @@ import (
 	"example.com/payvault/temporalpayvault"
 )
 
-// Each start of a file is of the same workflow. A file that has changed is another one.
+// TestWorkflowID checks that the ID consists of the file's name and checksum, so that a changed file is another
+// workflow.
 func TestWorkflowID(t *testing.T) {
 	t.Parallel()
 	id := workflowID("/cards/november.csv", temporalpayvault.Snapshot{Checksum: "0123456789abcdef"})
 	assert.Equal(t, "cards-november-0123456789ab", id)
 }
 
+// TestReport checks that the starter writes a report only if some batch was not accepted.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "cards.csv")

@@ -14,7 +14,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// Whatever is sent and seeded, neither texts nor numbers are anywhere in the page, nor in what it fetches.
+// TestCanary checks that the page and everything that it fetches have no text and no number of the requests and
+// records.
 func TestCanary(t *testing.T) {
 	t.Parallel()
 	const canary, number, key = "c4nary", "4929123456781234", "a-key"
@@ -59,7 +60,7 @@ func TestCanary(t *testing.T) {
 				document.cookie
 			+ JSON.stringify(localStorage);
 	})()`)
-	p.waitFor(`document.querySelector('#table-deliveries td')`) // the page asks for the state now and then
+	p.waitFor(`document.querySelector('#table-deliveries td')`) // the page polls the state
 	assert.Regexp(t, `^\d\d:\d\d:\d\d\.\d{3}$`, p.text("#table-deliveries td"))
 	assert.Contains(t, page, "4929xxxxxx781234", "what is masked is there")
 	assert.Contains(t, page, "customer_firm_name")
@@ -68,7 +69,7 @@ func TestCanary(t *testing.T) {
 	}
 }
 
-// sendTo sends a request as it stands.
+// sendTo sends a request with this key and body.
 func (p *tab) sendTo(method, path, key, body string) {
 	p.Helper()
 	r, err := http.NewRequestWithContext(p.Context(), method, p.srv.URL+path, strings.NewReader(body))

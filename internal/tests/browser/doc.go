@@ -1,2 +1,2 @@
-// Package browser has the tests of the emulator's page in Chromium, which .ci/run installs.
+// Package browser tests the emulator's page in Chromium, which .ci/run installs.
 package browser

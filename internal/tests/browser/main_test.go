@@ -19,7 +19,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-const patience = 30 * time.Second // the gate shares its machine
+const patience = 30 * time.Second // long enough for a machine that also runs the other tests
 
 //nolint:gochecknoglobals // one browser for all tests
 var chromium context.Context
@@ -34,7 +34,8 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox) // it is root in a container
+	// Chromium needs NoSandbox as root in a container
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox)
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), opts...)
 	defer stop()
 	var end context.CancelFunc
@@ -47,7 +48,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// A tab is the page of a server of its own in a tab of its own.
+// tab is a browser tab with the page of its own server.
 type tab struct {
 	*testing.T
 
@@ -56,7 +57,7 @@ type tab struct {
 	url string
 }
 
-// open opens the page. Whatever the browser complains about fails the test.
+// open starts a server and opens its page. Every message in the browser's console fails the test.
 func open(t *testing.T, opts ...payvaulttest.Option) *tab {
 	t.Helper()
 	srv := payvaulttest.NewServer(opts...)
@@ -68,7 +69,7 @@ func openPage(t *testing.T, srv *payvaulttest.Server, inspect http.Handler) *tab
 	page := httptest.NewServer(inspect)
 	ctx, end := chromedp.NewContext(chromium)
 	p := &tab{T: t, ctx: ctx, srv: srv, url: page.URL}
-	require.NoError(t, chromedp.Do(ctx)) // opens the tab, which lives as long as this context
+	require.NoError(t, chromedp.Do(ctx)) // creates the tab, which lives as long as this context
 	messages := chromedp.Console(ctx)
 	var console sync.WaitGroup
 	console.Go(func() {
@@ -84,7 +85,7 @@ func openPage(t *testing.T, srv *payvaulttest.Server, inspect http.Handler) *tab
 		srv.Close()
 		page.Close()
 	})
-	focus := emulation.SetFocusEmulationEnabledParams{Enabled: true} // or it could not copy
+	focus := emulation.SetFocusEmulationEnabledParams{Enabled: true} // the page can copy only with the focus
 	_, err := chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, focus)
 	require.NoError(t, err)
 	p.do(chromedp.Navigate(page.URL))
@@ -114,20 +115,20 @@ func (p *tab) choose(selector, value string) {
 	))
 }
 
-// waitFor waits until an expression of JavaScript is true.
+// waitFor waits until a JavaScript expression is true.
 func (p *tab) waitFor(expression string) {
 	p.Helper()
 	require.Eventually(p, func() bool { return eval[bool](p, "!!("+expression+")") }, patience, patience/1000, "%s",
 		expression)
 }
 
-// text is what can be read in the first element that matches.
+// text returns the visible text of the first element that matches.
 func (p *tab) text(selector string) string {
 	p.Helper()
 	return eval[string](p, fmt.Sprintf(`document.querySelector(%q).innerText`, selector))
 }
 
-// eval evaluates JavaScript.
+// eval evaluates JavaScript and returns its value.
 func eval[T any](p *tab, expression string) T {
 	p.Helper()
 	value, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))

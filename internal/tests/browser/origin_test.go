@@ -16,14 +16,14 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// Pages of other origins, of this machine and of this very name too, read nothing, change nothing and show nothing of
-// the page.
+// TestOtherOrigins checks that a page of another origin can neither read, change nor frame the emulator's page, even on
+// the same machine.
 func TestOtherOrigins(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
 	inspect, styled := payvaulttest.Inspect(srv), new(atomic.Int64)
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/style.css" { // a page that is shown asks for it before it is loaded
+		if r.URL.Path == "/style.css" { // a browser requests the style sheet of each page that it displays
 			styled.Add(1)
 		}
 		inspect.ServeHTTP(w, r)
@@ -83,7 +83,7 @@ func TestOtherOrigins(t *testing.T) {
 	require.NoError(t, resp.Body.Close())
 }
 
-// Whatever can have the focus has a name that a screen reader reads.
+// TestNames checks that every element that can have the focus has a name for screen readers.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	p := open(t)

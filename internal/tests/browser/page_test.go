@@ -25,7 +25,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// A request appears as it arrives, and by keyboard alone its shape can be seen.
+// TestRequestAppears checks that a request appears when it arrives, and that its details can be opened with the
+// keyboard.
 func TestRequestAppears(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -64,7 +65,8 @@ func TestRequestAppears(t *testing.T) {
 	assert.Regexp(t, `outcome\s+not performed: the invoice is outstanding already`, p.text("#detail"))
 }
 
-// Armed faults are told of at the top of the page, and listed beside those to arm. What was done is not told for ever.
+// TestArmedIsSeen checks that armed faults are shown at the top and in the list of faults. The notice of an action
+// disappears again.
 func TestArmedIsSeen(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -91,7 +93,8 @@ func TestArmedIsSeen(t *testing.T) {
 	p.waitFor(`document.querySelector('#said').innerText === ''`)
 }
 
-// Who closes the page before the server, as defer does in the order in which they are made, does not wait for ever.
+// TestPageIsClosedFirst checks that the page can be closed before the emulator, as deferred calls may do, without
+// waiting for ever.
 func TestPageIsClosedFirst(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -121,7 +124,7 @@ func (p *tab) send() error {
 	return p.srv.Client().Invoices.Send(p.ctx, "INV-1", request) //nolint:wrapcheck // as it is
 }
 
-// A fault that is armed by a click strikes, and what is left of it goes down.
+// TestFaultAtAClick checks that a fault that is armed by a click strikes, and that its remaining count goes down.
 func TestFaultAtAClick(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -135,7 +138,7 @@ func TestFaultAtAClick(t *testing.T) {
 	p.waitFor(`document.querySelector('#armed')?.textContent.includes('invoices.send: struck 0, 2 left')`)
 	require.ErrorIs(t, p.send(), payvault.ErrOutcomeUnknown)
 	p.waitFor(`document.querySelector('#armed').textContent.includes('struck 1, 1 left')`)
-	p.waitFor(`document.querySelector('#live tbody tr.bad')`) // another way than that of the faults
+	p.waitFor(`document.querySelector('#live tbody tr.bad')`) // the list arrives in another stream than the faults
 	assert.Contains(t, p.text("#live tbody tr.bad"), "✗ invoices.send", "it is said without color, too")
 	assert.Contains(t, p.text("#live tbody tr.bad"), "drop after commit")
 	require.ErrorIs(t, p.send(), payvault.ErrOutcomeUnknown)
@@ -155,7 +158,8 @@ func TestFaultAtAClick(t *testing.T) {
 	p.waitFor(`document.activeElement.tagName === 'HEADER'`)
 }
 
-// What arrives while a pointer is down waits, or the row would be gone when it is lifted.
+// TestRowsStayUnderThePointer checks that new rows wait while a pointer is down. Otherwise the row would move away from
+// under it.
 func TestRowsStayUnderThePointer(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -186,20 +190,21 @@ func TestRowsStayUnderThePointer(t *testing.T) {
 	assert.Zero(t, eval[int](p, `document.querySelectorAll('#live tbody tr').length`), "those before the filter are gone")
 
 	eval[any](p, `document.querySelector('#live').dispatchEvent(new PointerEvent('pointerdown'))`)
-	p.waitFor(`held === undefined`) // nothing else ended it
+	p.waitFor(`held === undefined`) // only the end of the timer ends it
 	p.click("#pause")
 	p.press(0)
 	assert.True(t, eval[bool](p, `held === undefined`), "there is nothing to hold")
 }
 
-// press presses a button on the list until something but time ends it.
+// press presses a button on the list and stops the timer that would end the press.
 func (p *tab) press(button int) {
 	p.Helper()
 	eval[any](p, fmt.Sprintf(`{at('live').dispatchEvent(new PointerEvent('pointerdown', {button: %d}));
 		clearTimeout(holding)}`, button))
 }
 
-// The filters are those of the stream, so that a rare failure is not lost among many requests.
+// TestFilters checks that filters apply before the list is shortened, so that a rare failure is found among many
+// requests.
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -219,7 +224,7 @@ func TestFilters(t *testing.T) {
 	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 20`)
 }
 
-// Pause stops the list of requests, and neither the faults nor the records.
+// TestPause checks that Pause stops the list of requests, but not the faults and the records.
 func TestPause(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -231,7 +236,8 @@ func TestPause(t *testing.T) {
 	require.NoError(t, err)
 	p.srv.Payees.Seed(payvaulttest.Payee{ID: 4, Name: "Acme"})
 	p.sendTo(http.MethodGet, "/platform/vault/customer", "", "")
-	p.waitFor(`document.querySelector('#armed').textContent.includes('struck 1, 4 left')`) // the page has heard of it
+	// the page has received the state
+	p.waitFor(`document.querySelector('#armed').textContent.includes('struck 1, 4 left')`)
 	assert.Equal(t, "payees: 1", p.text("#table-payees summary"))
 	assert.Equal(t, 1, eval[int](p, `document.querySelectorAll('#live tbody tr').length`))
 	p.see(false)
@@ -241,19 +247,20 @@ func TestPause(t *testing.T) {
 	p.click("#pause")
 	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 2`)
 	p.click("#pause")
-	p.click("#failed") // a filter is for the requests of now
+	p.click("#failed") // a filter shows current requests, so it ends the pause
 	p.waitFor(`document.querySelector('#connection').innerText === 'live'`)
 	assert.Equal(t, "false", eval[string](p, `document.querySelector('#pause').ariaPressed`))
 }
 
-// see brings the page to sight, or out of it: in a headless browser all are in sight.
+// see makes the page visible or hidden. In a headless browser all pages are visible.
 func (p *tab) see(inSight bool) {
 	p.Helper()
 	eval[any](p, fmt.Sprintf(`{Object.defineProperty(document, 'hidden', {configurable: true, value: %t});
 		document.dispatchEvent(new Event('visibilitychange'));}`, !inSight))
 }
 
-// Many tabs of one page work, as long as few of them are in sight: a browser has six connections to a host.
+// TestManyTabs checks that many tabs of one page work if few of them are visible. A browser opens only six connections
+// to a host.
 func TestManyTabs(t *testing.T) {
 	t.Parallel()
 	first := open(t)
@@ -274,7 +281,7 @@ func TestManyTabs(t *testing.T) {
 	first.waitFor(`document.querySelectorAll('#live tbody tr').length === 1`)
 }
 
-// Tabs that are all in sight leave the page room to act.
+// TestManyTabsInSight checks that several visible tabs leave connections for actions.
 func TestManyTabsInSight(t *testing.T) {
 	t.Parallel()
 	first := open(t)
@@ -297,12 +304,12 @@ func (p *tab) another() *tab {
 	ctx, end := chromedp.NewContext(chromium)
 	p.Cleanup(end)
 	next := &tab{T: p.T, ctx: ctx, srv: p.srv, url: p.url}
-	require.NoError(p, chromedp.Do(ctx)) // opens the tab, which lives as long as this context
+	require.NoError(p, chromedp.Do(ctx)) // creates the tab, which lives as long as this context
 	next.do(chromedp.Navigate(p.url))
 	return next
 }
 
-// openTwo opens the page of an emulator, in whose place another one can be put.
+// openTwo opens the page of an emulator that can be replaced by another one.
 func openTwo(t *testing.T) (p *tab, before, after *payvaulttest.Server, page *atomic.Pointer[http.Handler]) {
 	t.Helper()
 	before, after, page = payvaulttest.NewServer(), payvaulttest.NewServer(), new(atomic.Pointer[http.Handler])
@@ -313,7 +320,7 @@ func openTwo(t *testing.T) (p *tab, before, after *payvaulttest.Server, page *at
 	return openPage(t, before, http.HandlerFunc(current)), before, after, page
 }
 
-// When the emulator is started again, nothing of the one before stays: its numbers are given again.
+// TestRestart checks that nothing of the old emulator is shown after a restart. The new emulator reuses its numbers.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	p, before, after, page := openTwo(t)
@@ -333,7 +340,7 @@ func TestRestart(t *testing.T) {
 	for range 3 {
 		now.sendTo(http.MethodGet, "/platform/vault/customer", "", "")
 	}
-	before.Close() // ends the stream; the browser connects again
+	before.Close() // ends the stream; then the browser connects again
 	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 3`)
 	p.waitFor(`document.querySelector('#armed').textContent.includes('rate limit')`)
 	assert.NotContains(t, p.text("#armed"), "503")
@@ -341,7 +348,7 @@ func TestRestart(t *testing.T) {
 	assert.True(t, eval[bool](p, `document.querySelector('#detail').hidden`))
 }
 
-// A page that is paused keeps what it shows when the emulator is started again, and says so.
+// TestRestartWhilePaused checks that a paused page keeps the old requests after a restart, and says so.
 func TestRestartWhilePaused(t *testing.T) {
 	t.Parallel()
 	p, before, after, page := openTwo(t)
@@ -351,10 +358,10 @@ func TestRestartWhilePaused(t *testing.T) {
 	p.click(`[aria-label="Arm: 503"]`)
 	p.waitFor(`document.querySelector('#armed li')`)
 	p.click("#pause")
-	p.waitFor(`waiting === 0`) // it asks for nothing now
+	p.waitFor(`waiting === 0`) // the page has no request under way
 
 	page.Store(new(payvaulttest.Inspect(after)))
-	before.Close() // ends the stream; the browser connects again
+	before.Close() // ends the stream; then the browser connects again
 	p.waitFor(`document.querySelector('#connection').innerText.startsWith('paused; these are the requests of before')`)
 	p.waitFor(`!document.querySelector('#armed li')`)
 	assert.Contains(t, p.text("#live tbody"), "invoices.send")
@@ -364,7 +371,7 @@ func TestRestartWhilePaused(t *testing.T) {
 	assert.True(t, eval[bool](p, `document.querySelector('#detail').hidden`))
 }
 
-// A request that hangs is seen while it hangs.
+// TestPending checks that a request without an answer is shown while it hangs.
 func TestPending(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -381,7 +388,7 @@ func TestPending(t *testing.T) {
 	assert.Contains(t, p.text("#live tbody tr.bad"), "hang")
 }
 
-// The times of a fault and the requests that it lets pass are whole numbers, or there is nothing to arm.
+// TestTimesAndSkip checks that nothing can be armed while times or skip is not a whole number.
 func TestTimesAndSkip(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -399,7 +406,7 @@ func TestTimesAndSkip(t *testing.T) {
 	p.waitFor(`document.querySelector('#armed')?.textContent.includes('503 after 3 others, every request: struck 0,')`)
 }
 
-// An answer that was overtaken by another changes nothing.
+// TestOvertaken checks that an answer that arrives after a newer one changes nothing.
 func TestOvertaken(t *testing.T) {
 	t.Parallel()
 	srv, late := payvaulttest.NewServer(), make(chan struct{})
@@ -408,7 +415,7 @@ func TestOvertaken(t *testing.T) {
 		switch {
 		case r.URL.Path == "/late":
 			close(late)
-			return // the browser complains of anything but success
+			return // the browser reports every answer that is no success
 		case r.URL.Path == "/presets" && r.FormValue("times") == "7":
 			<-late
 		}
@@ -427,7 +434,7 @@ func TestOvertaken(t *testing.T) {
 	assert.NotContains(t, shown, "Times: 7,")
 }
 
-// What is copied is Go that compiles in a test.
+// TestCopiedLineCompiles checks that the copied Go code compiles.
 func TestCopiedLineCompiles(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -459,17 +466,18 @@ func TestCopiedLineCompiles(t *testing.T) {
 	require.NoError(t, err, "%s\n%s", out, source)
 }
 
-// Names are text, whatever they look like.
+// TestMarkupIsText checks that names are shown as text, even if they contain HTML.
 func TestMarkupIsText(t *testing.T) {
 	t.Parallel()
 	p := open(t)
 	p.srv.Invoices.Seed(payvaulttest.Invoice{ID: `<img src=x onerror=document.title='struck'>`})
-	require.Error(t, p.send()) // the page hears of the seed with the next request
+	require.Error(t, p.send()) // the next request makes the page load the records
 	p.waitFor(`document.querySelector('#table-invoices tbody').textContent.includes('<img src=x')`)
 	assert.Zero(t, eval[int](p, `document.images.length`))
 }
 
-// If the row or the detail that has the focus goes away, the focus moves to the part of the page that held it.
+// TestFocusStays checks that the focus moves to the surrounding part of the page if the row or the detail that has it
+// disappears.
 func TestFocusStays(t *testing.T) {
 	t.Parallel()
 	p := open(t, payvaulttest.WithRequestHistory(0))
@@ -490,7 +498,7 @@ func TestFocusStays(t *testing.T) {
 	assert.Equal(t, "link", eval[string](p, `document.activeElement.className`), "and from there to the newest row")
 }
 
-// Many requests leave the page short and the count right.
+// TestManyRequests checks that the page shows a limited number of requests and counts all of them.
 func TestManyRequests(t *testing.T) {
 	t.Parallel()
 	p := open(t, payvaulttest.WithRequestHistory(0))
@@ -520,13 +528,14 @@ func TestManyRequests(t *testing.T) {
 	p.click("#live tbody button")
 	assert.Regexp(t, `^no operation\n(.*\n)+route\s+none\n`, p.text("#detail"))
 	p.waitFor(`document.querySelector('#table-disputes summary').textContent === 'disputes: 101, the newest 100 shown'`)
-	p.choose("#only", "invoices.send") // the first request of all
+	p.choose("#only", "invoices.send") // choose the oldest request
 	p.waitFor(`document.querySelector('#live tbody').textContent.includes('invoices.send')`)
 	assert.Equal(t, "5,002 in all, 1 fit", p.text("#count"))
 	assert.Equal(t, 1, eval[int](p, `document.querySelectorAll('#live tbody tr').length`))
 }
 
-// The page fits a phone, a window zoomed to 200 %, and both schemes of colors. "go test -artifacts" keeps the pictures.
+// TestLayout checks that the page fits a phone and a window zoomed to 200 %, in light and dark colors. "go test
+// -artifacts" keeps the screenshots.
 func TestLayout(t *testing.T) {
 	t.Parallel()
 	for name, screen := range map[string]struct {
@@ -552,7 +561,8 @@ func TestLayout(t *testing.T) {
 			require.NoError(t, err)
 			p.do(chromedp.EmulateViewport(screen.width, screen.height, chromedp.EmulateScale(screen.scale)))
 			p.click("#live tbody button")
-			reached := map[bool]string{true: "BUTTON", false: "H3"}[screen.width > 1000] // or the detail is out of sight
+			// on a narrow screen the detail is below the list, so it gets the focus
+			reached := map[bool]string{true: "BUTTON", false: "H3"}[screen.width > 1000]
 			assert.Equal(t, reached, eval[string](p, `document.activeElement.tagName`))
 			p.click(`[aria-label^="Arm: Lose"]`)
 			p.click("#table-subscriptions summary")
@@ -586,7 +596,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// wrapped returns the Go that has more lines on the page than it was written with.
+// wrapped returns the Go code that has more lines on the page than in its text.
 func (p *tab) wrapped(selector string) []string {
 	p.Helper()
 	return eval[[]string](p, fmt.Sprintf(`[...document.querySelectorAll(%q)].map((code) => {
@@ -597,14 +607,15 @@ func (p *tab) wrapped(selector string) []string {
 	}).filter(Boolean)`, selector))
 }
 
-// cut returns the Go that one has to scroll to see all of it.
+// cut returns the Go code that does not fit without scrolling.
 func (p *tab) cut(selector string) []string {
 	p.Helper()
 	return eval[[]string](p, fmt.Sprintf(`[...document.querySelectorAll(%q)]
 		.filter((code) => code.scrollWidth > code.clientWidth).map((code) => code.textContent)`, selector))
 }
 
-// An operation of Server.Handle is listed, can be broken and fits a phone like any other. Its long Go does not wrap.
+// TestTaughtOperation checks that an operation of Server.Handle is listed and can be broken like any other. Its long Go
+// code scrolls instead of wrapping.
 func TestTaughtOperation(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -631,7 +642,7 @@ func TestTaughtOperation(t *testing.T) {
 	assert.LessOrEqual(t, eval[int](p, `document.documentElement.scrollWidth - innerWidth`), 0, "it scrolls sideways")
 }
 
-// fill makes requests of several kinds.
+// fill sends requests of several kinds and seeds records.
 func (p *tab) fill() {
 	ctx, client := p.Context(), p.srv.Client()
 	p.srv.Invoices.Seed(payvaulttest.Invoice{ID: "INV-1"})
@@ -664,7 +675,8 @@ func (p *tab) fill() {
 	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 8`)
 }
 
-// An empty page shows a first request. It does not say that there was none before it knows.
+// TestFirstRequest checks that an empty page shows a request to copy, and that it says "No request yet." only after it
+// has connected.
 func TestFirstRequest(t *testing.T) {
 	t.Parallel()
 	srv, connect := payvaulttest.NewServer(), make(chan struct{})
@@ -700,7 +712,7 @@ func TestFirstRequest(t *testing.T) {
 	assert.Contains(t, p.text("#live tbody"), "200")
 }
 
-// copied clicks a button that copies, and returns what is on the clipboard.
+// copied clicks a copy button and returns the text on the clipboard.
 func (p *tab) copied(selector string) string {
 	p.Helper()
 	_, err := chromedp.CallBrowser(p.ctx, browser.SetPermission, browser.SetPermissionParams{
@@ -714,7 +726,7 @@ func (p *tab) copied(selector string) string {
 	return eval[string](p, `navigator.clipboard.readText()`)
 }
 
-// The base URL and each key can be copied.
+// TestConnect checks that the base URL and each key can be copied.
 func TestConnect(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -723,7 +735,7 @@ func TestConnect(t *testing.T) {
 		p.copied(`[aria-label="Copy: partner 900001, vendor 7001, acts for 100001, 100002"]`))
 }
 
-// The list can be cleared and searched, and the emulator reset.
+// TestClearSearchReset checks that the list can be searched and cleared, and that the emulator can be reset.
 func TestClearSearchReset(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -752,7 +764,8 @@ func TestClearSearchReset(t *testing.T) {
 	assert.Empty(t, p.srv.Faults())
 }
 
-// Bodies are shown on demand and no longer, and the page says so. Either way a request can be copied as curl.
+// TestBodies checks that bodies are shown only while this is switched on, and that a request can be copied as curl in
+// both cases.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	p := open(t)

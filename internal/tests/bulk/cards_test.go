@@ -15,7 +15,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// invalid is a card that cannot be sent, and the problem that Check finds.
+// invalid is a card that cannot be sent, with the problem that Check must find.
 type invalid struct {
 	card
 
@@ -44,7 +44,7 @@ func invalidCards() []invalid {
 	return cards
 }
 
-// TestCheck: it finds what Submit refuses, before anything is sent, and nothing else.
+// TestCheck checks that Check finds exactly the problems for which Submit refuses a card.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	const op = payvault.OpAccountUpdaterSubmit
@@ -66,8 +66,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestSubmitAllOfInvalidCards: a card that cannot be sent is named, and its neighbours are sent. Batches are cut by
-// position, so that the journal knows them when the check has changed, and a batch without any card is not begun.
+// TestSubmitAllOfInvalidCards checks that invalid cards are reported and that the cards beside them are sent. Batches
+// are cut by position, so that a journal still fits when the check changes. A batch without a valid card is not begun.
 func TestSubmitAllOfInvalidCards(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -112,7 +112,8 @@ func TestSubmitAllOfInvalidCards(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfNothingButInvalidCards goes through all of them, even when the walk has stopped.
+// TestSubmitAllOfNothingButInvalidCards checks that a stream of invalid cards is read to its end, even after the walk
+// has stopped.
 func TestSubmitAllOfNothingButInvalidCards(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -133,7 +134,8 @@ func TestSubmitAllOfNothingButInvalidCards(t *testing.T) {
 	})
 }
 
-// TestPosition: an error of the service names cards by their place in the request.
+// TestPosition checks that Position translates an index in the request, which skips invalid cards, into a position in
+// the stream.
 func TestPosition(t *testing.T) {
 	t.Parallel()
 	cards := slices.Collect(stream(200, nil))
@@ -141,7 +143,7 @@ func TestPosition(t *testing.T) {
 		cards[i] = card{}
 	}
 	body := `{"code":2,"message":"Invalid","data":{"data[0].exp_date":["is past"],"data[3].exp_date":["is past"]}}`
-	for b := range (&fake{answer: gives(http.StatusOK, body, 1)}).submitAll(t, slices.Values(cards), nil) {
+	for b := range (&fake{answer: answerAt(http.StatusOK, body, 1)}).submitAll(t, slices.Values(cards), nil) {
 		if b.Index == 1 {
 			assert.Len(t, service.AsError(t, b.Err).Fields, 2)
 			assert.Equal(t, []int{102, 103, 104, 106, 107},
@@ -153,7 +155,8 @@ func TestPosition(t *testing.T) {
 	}
 }
 
-// TestJobName is the SHA-256 of what the file has.
+// TestJobName checks that equal files have the same name and other files another one. A file that cannot be read is an
+// error.
 func TestJobName(t *testing.T) {
 	t.Parallel()
 	name, err := payvault.JobName(strings.NewReader("4111111111111111,1229\n"))

@@ -17,19 +17,19 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// live is a service whose list of customers changes while it is walked over.
+// live is a service whose list of customers can change during a walk.
 type live struct {
 	fake
 
 	perPage int
-	totals  func(records, perPage int) (totalPages, totalRecords int) // as the service claims them
+	totals  func(records, perPage int) (totalPages, totalRecords int) // the totals that the service reports
 	before  func(r asked)                                             // called before each answer; may be nil
 
 	mu  sync.Mutex
 	ids []string
 }
 
-// newLive returns a service with a number of records, C0 and so on.
+// newLive returns a service with this number of records: C0, C1 and so on.
 func newLive(records, perPage int) *live {
 	l := &live{perPage: perPage, totals: roundedUp}
 	for i := range records {
@@ -52,7 +52,7 @@ func (l *live) page(n int) string {
 	return pageBody(totalPages, totalRecords, l.ids[from:min(from+l.perPage, len(l.ids))]...)
 }
 
-// add puts a new record before all others.
+// add inserts a new record before all others.
 func (l *live) add() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,14 +76,15 @@ func onlyRecords(records, _ int) (int, int) { return 0, records }
 
 func noTotals(int, int) (int, int) { return 0, 0 }
 
-// TestWalkOverAnyTotals gets all records, whatever of its totals the service claims, and however it rounds.
+// TestWalkOverAnyTotals checks that a walk returns all records, whichever totals the service reports and however it
+// rounds them.
 func TestWalkOverAnyTotals(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		totals func(records, perPage int) (int, int)
-		beyond int // pages that are asked for besides those that there are
+		beyond int // how many pages beyond the existing ones may be requested
 	}{
-		"rounded up":   {roundedUp, 1}, // of a walk that begins on the last page
+		"rounded up":   {roundedUp, 1}, // a walk that begins on the last page requests one page too many
 		"rounded down": {roundedDown, 1},
 		"only pages":   {onlyPages, 0},
 		"only records": {onlyRecords, 1},
@@ -111,8 +112,8 @@ func TestWalkOverAnyTotals(t *testing.T) {
 	}
 }
 
-// TestWalkWhileRecordsAreRemoved: others may be missed, as each move takes them to a page that was there before, but
-// the walk ends without an error.
+// TestWalkWhileRecordsAreRemoved checks that a walk ends without an error when records are removed. It may miss records
+// that move to an earlier page.
 func TestWalkWhileRecordsAreRemoved(t *testing.T) {
 	t.Parallel()
 	for _, removed := range []int{1, 2, 5, 100} {
@@ -139,7 +140,8 @@ func TestWalkWhileRecordsAreRemoved(t *testing.T) {
 	}
 }
 
-// TestWalkWhileRecordsAreAdded misses none that was there when the walk began: others may come twice.
+// TestWalkWhileRecordsAreAdded checks that a walk returns every record that existed when it began. It may return some
+// twice.
 func TestWalkWhileRecordsAreAdded(t *testing.T) {
 	t.Parallel()
 	for name, totals := range map[string]func(int, int) (int, int){
@@ -175,14 +177,14 @@ func TestWalkWhileRecordsAreAdded(t *testing.T) {
 	}
 }
 
-// TestWalkOfAChangingListGoesOnPageByPage: the first page whose totals differ is asked for again, and then one page at
-// a time.
+// TestWalkOfAChangingListGoesOnPageByPage checks that a page with other totals is requested again, and that later pages
+// are requested one at a time.
 func TestWalkOfAChangingListGoesOnPageByPage(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{2, 8}, func(t *testing.T, prefetch int) {
 		l := newLive(60, 3)
 		l.before = func(r asked) {
-			if r.nth == 2 { // page 1: all pages ahead are answered, and then a record is added
+			if r.nth == 2 { // page 1: all pages ahead of it are answered before a record is added
 				_ = r.sleep(time.Second)
 				l.add()
 			}

@@ -1,4 +1,4 @@
-// Package bulk holds lists and walks over them, SubmitAll and its journal, and the pace and budget of what is sent.
+// Package bulk tests lists, walks over them, SubmitAll with its journal, and the rate limit and the retry budget.
 package bulk
 
 import (
@@ -24,17 +24,17 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// asked is a request.
+// asked is a request that the fake received.
 type asked struct {
-	*http.Request // nil in what is kept, since it holds the answer
+	*http.Request // nil in fake.seen, since it would keep the answer in memory
 
-	nth   int // of all requests; 1 for the first
-	n     int // the page, or the batch
+	nth   int // number among all requests; 1 for the first
+	n     int // the number of the page or batch
 	query string
-	at    time.Duration // since the first one
+	at    time.Duration // time since the first request
 }
 
-// sleep ends with the request.
+// sleep waits for d, or returns the error of the request's context.
 func (r asked) sleep(d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -44,20 +44,20 @@ func (r asked) sleep(d time.Duration) error {
 	}
 }
 
-// answer gives neither for a success.
+// answer answers a request. If it returns neither an answer nor an error, the fake answers with success.
 type answer func(r asked) (*http.Response, error)
 
-// fake is a RoundTripper that stands for the service. It keeps what it was asked.
+// fake is a RoundTripper that takes the place of the service. It records the requests.
 type fake struct {
 	answer answer
-	pages  int             // as it claims
-	gates  []chan struct{} // if set, a request waits for that of its page or batch
+	pages  int             // the number of pages that it reports
+	gates  []chan struct{} // if set, the request for page or batch n waits for gates[n]
 
-	flying atomic.Int64 // requests
+	flying atomic.Int64 // requests in flight
 	mu     sync.Mutex
 	start  time.Time
 	seen   []asked
-	cards  []int // by their position in the stream
+	cards  []int // the positions in the stream of the cards that arrived
 }
 
 func (s *fake) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -86,7 +86,7 @@ func (s *fake) RoundTrip(req *http.Request) (*http.Response, error) {
 	return service.Reply(http.StatusOK, body), nil
 }
 
-// take reads the request.
+// take reads the request and records it.
 func (s *fake) take(req *http.Request) (asked, error) {
 	var body struct {
 		Data []struct {
@@ -119,7 +119,7 @@ func (s *fake) asked() []asked {
 	return slices.Clone(s.seen)
 }
 
-// numbers are the pages or batches that were asked for, sorted, since those in flight overtake each other.
+// numbers returns the pages or batches that were requested, sorted, since requests in flight overtake each other.
 func (s *fake) numbers() []int {
 	var numbers []int
 	for _, r := range s.asked() {
@@ -128,7 +128,7 @@ func (s *fake) numbers() []int {
 	return slices.Sorted(slices.Values(numbers))
 }
 
-// client does not wait where no pace makes it.
+// client returns a client of the fake. It waits between attempts only if a rate limit makes it wait.
 func (s *fake) client(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	t.Helper()
 	quick := payvault.WithRetryPolicy(payvault.RetryPolicy{MinBackoff: 1, MaxBackoff: 1})
@@ -138,8 +138,8 @@ func (s *fake) client(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	return c
 }
 
-// gives is an answer to a request for one of these pages or batches.
-func gives(status int, body string, at ...int) answer {
+// answerAt returns an answer that the fake sends to the requests for these pages or batches only.
+func answerAt(status int, body string, at ...int) answer {
 	return func(r asked) (*http.Response, error) {
 		if !slices.Contains(at, r.n) {
 			return nil, nil
@@ -148,14 +148,14 @@ func gives(status int, body string, at ...int) answer {
 	}
 }
 
-// refusal is an answer with status 429.
+// refusal returns an answer with status 429.
 func refusal(retryAfter string) (*http.Response, error) {
 	resp := service.Reply(http.StatusTooManyRequests, ``)
 	resp.Header.Set("Retry-After", retryAfter)
 	return resp, nil
 }
 
-// newGates are a hundred gates; the first ones are open.
+// newGates returns a hundred gates. The first ones are open.
 func newGates(open int) []chan struct{} {
 	gates := make([]chan struct{}, 100)
 	for i := range gates {
@@ -166,7 +166,7 @@ func newGates(open int) []chan struct{} {
 	return gates
 }
 
-// forEach runs a test in a bubble of testing/synctest for each case.
+// forEach runs a test for each case, each in a bubble of testing/synctest.
 func forEach[C any](t *testing.T, cases []C, test func(t *testing.T, c C)) {
 	t.Helper()
 	for _, c := range cases {

@@ -21,18 +21,18 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// refuses is a refusal that takes some time.
+// refuses is a refusal that comes after some time.
 type refuses struct {
 	took       time.Duration
-	retryAfter string // or that it succeeds
+	retryAfter string // or succeeds, for a success
 }
 
 const succeeds = "success"
 
-// times are n refusals at once.
+// times returns n immediate refusals.
 func times(n int, retryAfter string) []refuses { return slices.Repeat([]refuses{{0, retryAfter}}, n) }
 
-// refusing is a service that begins with refusals.
+// refusing returns a service that begins with these refusals.
 func refusing(first ...refuses) *fake {
 	return &fake{answer: func(r asked) (*http.Response, error) {
 		if r.nth > len(first) {
@@ -46,7 +46,7 @@ func refusing(first ...refuses) *fake {
 	}}
 }
 
-// limited is a service that permits a rate, after a burst, and takes 50 ms for an answer.
+// limited returns a service that permits rate requests a second after a burst, and answers each after 50 ms.
 func limited(rate, burst float64, retryAfter string) (s *fake, refused *int) {
 	var mu sync.Mutex
 	tokens, at, refused := burst, time.Duration(0), new(int)
@@ -67,19 +67,19 @@ func limited(rate, burst float64, retryAfter string) (s *fake, refused *int) {
 	}}, refused
 }
 
-// send makes a call that is not repeated when it may have been performed.
+// send makes a call that is not repeated if it may have been performed.
 func send(ctx context.Context, c *payvault.Client) error {
 	_, err := c.Webhooks.AddEvent(ctx, "W1", "E1")
 	return err
 }
 
-// sendAll makes n calls at a time.
+// sendAll makes n calls at the same time.
 func sendAll(t *testing.T, c *payvault.Client, n int) {
 	t.Helper()
 	service.Together(n, func() { assert.NoError(t, send(t.Context(), c)) })
 }
 
-// TestPaceOfBulkWork is close to a rate that it does not know, and no part of the work fails.
+// TestPaceOfBulkWork checks that bulk work comes close to a rate limit that it does not know, and that no batch fails.
 func TestPaceOfBulkWork(t *testing.T) {
 	t.Parallel()
 	type test struct {
@@ -113,7 +113,7 @@ func TestPaceOfBulkWork(t *testing.T) {
 	})
 }
 
-// TestPaceOfAWalk waits out what is refused, however often.
+// TestPaceOfAWalk checks that a walk waits and repeats refused requests, however often they are refused.
 func TestPaceOfAWalk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -123,12 +123,13 @@ func TestPaceOfAWalk(t *testing.T) {
 		assert.Equal(t, allIDs(0, 200), ids)
 		assert.LessOrEqual(t, *refused, 30)
 
-		_, err = walk(refusing(times(10, "")...).all(t, nil)) // a page, with more refusals than a call has attempts
+		_, err = walk(refusing(times(10, "")...).all(t, nil)) // one page, with more refusals than a call has attempts
 		require.NoError(t, err)
 	})
 }
 
-// TestPaceIsWaitedForByAWalk as long as its turn may come before the end of its context. Meanwhile no call is made.
+// TestPaceIsWaitedForByAWalk checks that a batch waits for its turn only if that can come before the context ends. No
+// call is made while it waits.
 func TestPaceIsWaitedForByAWalk(t *testing.T) {
 	t.Parallel()
 	forEach(t, []bool{false, true}, func(t *testing.T, journal bool) {
@@ -154,7 +155,8 @@ func TestPaceIsWaitedForByAWalk(t *testing.T) {
 	})
 }
 
-// TestPaceHoldsTheOperation, all its calls and no others. Who is told to wait for less does not shorten it.
+// TestPaceHoldsTheOperation checks that a refusal with Retry-After delays all calls of its operation and no other
+// calls. A shorter Retry-After does not shorten the delay.
 func TestPaceHoldsTheOperation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -185,7 +187,7 @@ func TestPaceHoldsTheOperation(t *testing.T) {
 	})
 }
 
-// TestPaceBeyondTheCap: a walk that is turned away for longer than it waits sends nothing more.
+// TestPaceBeyondTheCap checks that a walk stops sending if the service asks for a longer wait than the client accepts.
 func TestPaceBeyondTheCap(t *testing.T) {
 	t.Parallel()
 	forEach(t, []payvault.RetryPolicy{{}, {IgnoreOverload: true}}, func(t *testing.T, policy payvault.RetryPolicy) {
@@ -202,11 +204,11 @@ func TestPaceBeyondTheCap(t *testing.T) {
 		assert.Len(t, s.seen, 4)
 		_, err := c.AccountUpdater.Submit(t.Context(), []card{newCard(0)})
 		require.ErrorIs(t, err, payvault.ErrRateLimited)
-		assert.Len(t, s.seen, 5, "the pace is not that of the hour")
+		assert.Len(t, s.seen, 5, "the hour does not delay the next call")
 	})
 }
 
-// TestPaceEndsInShort: a batch that was not sent names the refusal that has ended the walk, in short.
+// TestPaceEndsInShort checks that a batch that was not sent briefly names the refusal that ended the walk.
 func TestPaceEndsInShort(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -222,7 +224,8 @@ func TestPaceEndsInShort(t *testing.T) {
 	})
 }
 
-// TestPaceOfABurst: after one refusal no call is turned away that will have its turn, at the rate that rises meanwhile.
+// TestPaceOfABurst checks that one refusal does not make calls fail that can be sent in time, since the rate rises
+// while they wait.
 func TestPaceOfABurst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -234,7 +237,8 @@ func TestPaceOfABurst(t *testing.T) {
 	})
 }
 
-// TestPaceOfOneAttempt: who allows one attempt gets no other, in a walk either, which ends.
+// TestPaceOfOneAttempt checks that a caller who permits one attempt gets no other. A walk then ends with the first
+// refusal.
 func TestPaceOfOneAttempt(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 1}, func(t *testing.T, attempts int) {
@@ -249,7 +253,8 @@ func TestPaceOfOneAttempt(t *testing.T) {
 	})
 }
 
-// TestPaceBeyondTheDeadline: neither the call that was refused nor the next one waits for what comes too late.
+// TestPaceBeyondTheDeadline checks that no call waits for a turn that comes after its deadline: neither the refused
+// call nor the next one.
 func TestPaceBeyondTheDeadline(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"", "20"}, func(t *testing.T, retryAfter string) {
@@ -267,7 +272,8 @@ func TestPaceBeyondTheDeadline(t *testing.T) {
 	})
 }
 
-// TestPaceBeyondTheDeadlineOfAWalk: nor does a walk, whose requests outlive its context when there is a journal.
+// TestPaceBeyondTheDeadlineOfAWalk checks that no batch waits for a turn that comes after the deadline, in a walk with
+// a journal. There requests may outlive the context.
 func TestPaceBeyondTheDeadlineOfAWalk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -278,7 +284,7 @@ func TestPaceBeyondTheDeadlineOfAWalk(t *testing.T) {
 		require.Len(t, got, 10)
 		accepted := 0
 		for _, b := range got {
-			if b.Err == nil { // of the two that were sent at first, either may be refused
+			if b.Err == nil { // either of the first two batches may be refused
 				accepted++
 				continue
 			}
@@ -290,7 +296,8 @@ func TestPaceBeyondTheDeadlineOfAWalk(t *testing.T) {
 	})
 }
 
-// TestPaceOfAStoppedWalk: when the journal fails, what waits for its turn is not sent, and says why.
+// TestPaceOfAStoppedWalk checks that batches that wait for their turn or their key are not sent after the journal has
+// failed. Their errors say why.
 func TestPaceOfAStoppedWalk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -311,14 +318,14 @@ func TestPaceOfAStoppedWalk(t *testing.T) {
 		assert.NotContains(t, err.Error(), "connection failed")
 		assert.LessOrEqual(t, len(s.seen), 8)
 	})
-	synctest.Test(t, func(t *testing.T) { // and what waits for its key
+	synctest.Test(t, func(t *testing.T) { // The journal also fails while batches wait for their key.
 		s, j, asked := &fake{}, newJournal(t, nil), atomic.Int32{}
 		j.fail = func(step string, _ int) error { return map[string]error{"end": errDisk}[step] }
 		slow := payvault.WithKeySource(func(context.Context) (string, error) {
 			<-time.After(time.Duration(asked.Add(1)) * time.Second)
 			return service.APIKey, nil
 		})
-		sent := 0 // whichever had its key first
+		sent := 0 // the walk sends one batch, the first one that gets its key
 		for b := range s.client(t, slow).AccountUpdater.SubmitAll(t.Context(), stream(800, nil), j.options(4)) {
 			if b.Err == nil {
 				sent++
@@ -328,8 +335,8 @@ func TestPaceOfAStoppedWalk(t *testing.T) {
 	})
 }
 
-// TestBudget of retries is shared by all calls: when it is spent, they fail after their first attempt, and its record
-// says why.
+// TestBudget checks that all calls share one retry budget. When it is spent, calls fail after their first attempt, and
+// the log says why.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -355,7 +362,7 @@ func debug(log *strings.Builder) payvault.Option {
 	return payvault.WithLogger(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 }
 
-// TestPaceInTheRecord: the record of an attempt has how long it was held back.
+// TestPaceInTheRecord checks that the log and the observer get the time that an attempt waited for the rate limit.
 func TestPaceInTheRecord(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -372,12 +379,12 @@ func TestPaceInTheRecord(t *testing.T) {
 	})
 }
 
-// TestPaceAfterAnOutage: work goes on within seconds, as fast as before, as fast as it can, or as slowly.
+// TestPaceAfterAnOutage checks that work continues within seconds after an outage, at slow services and at fast ones.
 func TestPaceAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	type test struct {
 		rate     float64
-		from, to time.Duration // of the outage
+		from, to time.Duration // the begin and the end of the outage
 		batches  int
 		atATime  int
 		most     time.Duration
@@ -405,8 +412,8 @@ func TestPaceAfterAnOutage(t *testing.T) {
 	})
 }
 
-// TestPaceBeyondWhatIsPermitted: of more calls than there is time for, as many succeed as are permitted. The others end
-// with their context and are safe to repeat, except for those that are in flight at that moment.
+// TestPaceBeyondWhatIsPermitted checks that, of too many calls, as many succeed as the rate permits. The others end
+// with their context and may be repeated safely, except for those in flight at that moment.
 func TestPaceBeyondWhatIsPermitted(t *testing.T) {
 	t.Parallel()
 	forEach(t, []float64{0.5, 2, 10}, func(t *testing.T, rate float64) {
@@ -433,28 +440,33 @@ func TestPaceBeyondWhatIsPermitted(t *testing.T) {
 	})
 }
 
-// TestPaceAtItsLowest: however often a service refuses, it is asked every ten seconds, and no budget is spent.
+// TestPaceAtItsLowest checks that a service that always refuses is asked every ten seconds, and that this spends no
+// retry budget.
 func TestPaceAtItsLowest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := refusing(times(150, "")...)
+		const refusals = 150
+		s := refusing(times(refusals, "")...)
 		assert.Equal(t, batchesOf(1), collect(s.submitAll(t, stream(1, nil), nil)))
-		assert.Len(t, s.seen, 151)
-		assert.InDelta(t, 1.05*1445, time.Since(s.start).Seconds(), 75)
+		assert.Len(t, s.seen, refusals+1)
+		average := time.Since(s.start).Seconds() / refusals
+		assert.InDelta(t, 10.1, average, 0.48, "ten seconds with a jitter, after a few shorter waits")
 	})
 }
 
-// TestPaceIgnored: each call goes by its own attempts, and a walk goes on after a batch that was refused.
+// TestPaceIgnored checks that with IgnoreOverload each call uses its own attempts, and that a walk continues after a
+// refused batch.
 func TestPaceIgnored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
+		const batches, attempts = 3, 4
 		s := refusing(times(100, "20")...)
 		c := s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{IgnoreOverload: true}))
-		for b := range c.AccountUpdater.SubmitAll(t.Context(), stream(300, nil), nil) {
+		for b := range c.AccountUpdater.SubmitAll(t.Context(), stream(batches*100, nil), nil) {
 			assert.ErrorIs(t, b.Err, payvault.ErrRateLimited)
-			assert.Equal(t, 4, service.AsError(t, b.Err).Attempts)
+			assert.Equal(t, attempts, service.AsError(t, b.Err).Attempts)
 		}
-		assert.Len(t, s.seen, 12)
-		assert.Equal(t, time.Minute, time.Since(s.start))
+		assert.Len(t, s.seen, batches*attempts)
+		assert.Equal(t, (attempts-1)*20*time.Second, time.Since(s.start), "the batches wait at the same time")
 	})
 }

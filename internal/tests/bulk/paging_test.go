@@ -19,10 +19,10 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// perPage is how many records a page has; the last one has one less.
+// perPage is the number of records on a page. The last page has one less.
 const perPage = 3
 
-// pageBody is a page with the given totals, written as the service does.
+// pageBody returns a page with these totals, in the form of the service.
 func pageBody(totalPages, totalRecords int, ids ...string) string {
 	records := make([]string, len(ids))
 	for i, id := range ids {
@@ -32,7 +32,7 @@ func pageBody(totalPages, totalRecords int, ids ...string) string {
 		totalPages, totalRecords, strings.Join(records, ","))
 }
 
-// recordIDs are the IDs on one of n pages.
+// recordIDs returns the IDs on one of n pages.
 func recordIDs(page, n int) (ids []string) {
 	for i := range perPage {
 		if page < n && (page < n-1 || i < perPage-1) {
@@ -50,10 +50,10 @@ func allIDs(first, n int) (ids []string) {
 	return ids
 }
 
-// correct is a page of n.
+// correct returns one of n pages, with correct totals.
 func correct(page, n int) string { return pageBody(n, n*perPage-1, recordIDs(page, n)...) }
 
-// lying is a service with a body for each page; an empty one is of a page that is not found.
+// lying returns a service that answers with body(page). An empty body is a 404.
 func lying(body func(page int) string) *fake {
 	return &fake{answer: func(r asked) (*http.Response, error) {
 		if body(r.n) == "" {
@@ -70,19 +70,19 @@ func (s *fake) all(t *testing.T, o *payvault.ListOptions, opts ...payvault.CallO
 	return s.client(t).Customers.All(t.Context(), o, opts...)
 }
 
-// walk gives the IDs of all records, and the error that ends the walk.
+// walk returns the IDs of all records and the error that ends the walk.
 func walk(seq customers) (ids []string, err error) {
 	for customer, e := range seq {
 		if e != nil {
 			err = errors.Join(err, e)
-			continue // the walk ends by itself
+			continue // the walk must end by itself
 		}
 		ids = append(ids, customer.ID)
 	}
 	return ids, err
 }
 
-// eachPrefetch runs a test in a bubble for each window.
+// eachPrefetch runs a test for several values of Prefetch.
 func eachPrefetch(t *testing.T, test func(t *testing.T, ahead *payvault.ListOptions)) {
 	t.Helper()
 	forEach(t, []int{0, 1, 3, 32}, func(t *testing.T, prefetch int) {
@@ -90,7 +90,8 @@ func eachPrefetch(t *testing.T, test func(t *testing.T, ahead *payvault.ListOpti
 	})
 }
 
-// TestWalkInOrderAndOnce: it starts anew each time, whatever becomes of the options after the call.
+// TestWalkInOrderAndOnce checks that each range over a walk starts anew and requests each page once. Later changes of
+// the options have no effect.
 func TestWalkInOrderAndOnce(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
@@ -112,7 +113,7 @@ func TestWalkInOrderAndOnce(t *testing.T) {
 			want := []string{"filter=a%2CIN%2CP%2CQ&page=" + strconv.Itoa(first)}
 			last := n
 			if first == n-1 {
-				last++ // the last page alone does not tell how many records there are before it
+				last++ // the last page alone does not show how many records are before it, so one more page is requested
 			}
 			for page := first + 1; page < last; page++ {
 				want = append(want, "filter=a%2CIN%2CP%2CQ&page="+strconv.Itoa(page))
@@ -123,8 +124,8 @@ func TestWalkInOrderAndOnce(t *testing.T) {
 	})
 }
 
-// TestWalkFromTheLastPage: with a Count the walk knows how many records are on the pages before it, so it asks for no
-// page beyond the last one. There are services that answer such a page with 404.
+// TestWalkFromTheLastPage checks that a walk with a Count requests no page beyond the last one. Some services answer
+// such a page with 404.
 func TestWalkFromTheLastPage(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
@@ -142,7 +143,8 @@ func TestWalkFromTheLastPage(t *testing.T) {
 	})
 }
 
-// TestWalkOverPages: a walk over pages is the walk over their records. An error comes without a page.
+// TestWalkOverPages checks that a walk over pages has the records of a walk over records. An error comes without a
+// page.
 func TestWalkOverPages(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
@@ -161,7 +163,7 @@ func TestWalkOverPages(t *testing.T) {
 			if err != nil {
 				assert.Nil(t, page)
 				assert.ErrorContains(t, err, "page 5")
-				continue // the walk ends by itself
+				continue // the walk must end by itself
 			}
 			assert.Equal(t, next, page.Number)
 			next++
@@ -174,14 +176,14 @@ func TestWalkOverPages(t *testing.T) {
 	})
 }
 
-// TestWalkThatIsLeft ends what is in flight.
+// TestWalkThatIsLeft checks that leaving the loop ends the requests in flight.
 func TestWalkThatIsLeft(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
 		s := &fake{pages: 100, gates: newGates(1)}
 		for _, err := range s.all(t, ahead) {
 			require.NoError(t, err)
-			synctest.Wait() // pages ahead are in flight
+			synctest.Wait() // the pages ahead are in flight
 			break
 		}
 		assert.Zero(t, s.flying.Load())
@@ -189,7 +191,7 @@ func TestWalkThatIsLeft(t *testing.T) {
 	})
 }
 
-// TestWalkOfBrokenCode: a panic of the caller's own code in a goroutine comes to the loop, when the page is due.
+// TestWalkOfBrokenCode checks that a panic of the caller's code in a goroutine reaches the loop when its page is due.
 func TestWalkOfBrokenCode(t *testing.T) {
 	t.Parallel()
 	for _, page := range []int{0, 2} {
@@ -213,7 +215,7 @@ func TestWalkOfBrokenCode(t *testing.T) {
 	}
 }
 
-// TestWalkKeepsPrefetchPagesInFlight lets nothing through before as many requests wait as may.
+// TestWalkKeepsPrefetchPagesInFlight checks that exactly Prefetch pages are requested at a time.
 func TestWalkKeepsPrefetchPagesInFlight(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
@@ -228,7 +230,7 @@ func TestWalkKeepsPrefetchPagesInFlight(t *testing.T) {
 			synctest.Wait()
 			want := min(max(ahead.Prefetch, 1), 50-page)
 			if page == 0 {
-				want = 1 // it tells how many there are
+				want = 1 // the first page tells how many there are
 			}
 			assert.EqualValues(t, want, s.flying.Load())
 			close(s.gates[page])
@@ -237,17 +239,18 @@ func TestWalkKeepsPrefetchPagesInFlight(t *testing.T) {
 	})
 }
 
-// TestWalkWithAnError ends with it. The response is that of the page in use, however many more have come.
+// TestWalkWithAnError checks that a walk ends with its first error. WithResponse has the page that is in use, even if
+// later pages have arrived.
 func TestWalkWithAnError(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
 		const broken = 3
-		s, n := &fake{pages: 7, answer: gives(http.StatusNotFound, "<html>", broken)}, 0
+		s, n := &fake{pages: 7, answer: answerAt(http.StatusNotFound, "<html>", broken)}, 0
 		var raw payvault.Response
 		var last error
 		for customer, err := range s.all(t, ahead, payvault.WithResponse(&raw)) {
 			require.NoError(t, last, "it goes on after the error")
-			synctest.Wait() // later pages, and the error, are there long before they are due
+			synctest.Wait() // later pages and the error arrive before they are due
 			if last = err; err == nil {
 				assert.Equal(t, allIDs(0, 7)[n], customer.ID)
 				assert.Equal(t, correct(n/perPage, 7), string(raw.Body))
@@ -263,10 +266,11 @@ func TestWalkWithAnError(t *testing.T) {
 	})
 }
 
-// TestWalkOverServicesThatLie ends each walk with the records that there are, or with an error.
+// TestWalkOverServicesThatLie checks that a walk ends, with the existing records or with an error, whatever the service
+// reports.
 func TestWalkOverServicesThatLie(t *testing.T) {
 	t.Parallel()
-	// claims has records on n pages, and says of their number what is in totals; the last one goes for all others.
+	// claims returns a service with n pages. It reports totals[i] pages on page i, and the last of totals on later pages.
 	claims := func(n int, totals ...int) *fake {
 		return lying(func(page int) string {
 			return pageBody(totals[min(page, len(totals)-1)], 0, recordIDs(page, n)...)
@@ -278,7 +282,7 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 		s    *fake
 		want []string
 		err  error
-		most int // requests, besides those that are prefetched
+		most int // requests without the prefetched ones
 	}{
 		"ignores the page, without totals": {always(`{"code":0,"data":[{"customer_id":"A"}]}`), []string{"A"}, malformed, 2},
 		"claims 2^31-1 pages, has none":    {always(pageBody(math.MaxInt32, 0)), nil, nil, 1},
@@ -335,7 +339,8 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 	}
 }
 
-// TestWalkFarFromTheFirstPage: a service that always claims another page is left at a bound.
+// TestWalkFarFromTheFirstPage checks that a walk ends with an error after 1,048,576 pages, since a service may always
+// report another page.
 func TestWalkFarFromTheFirstPage(t *testing.T) {
 	t.Parallel()
 	const bound = 1 << 20
@@ -353,7 +358,7 @@ func TestWalkFarFromTheFirstPage(t *testing.T) {
 	})
 }
 
-// The records belong to the loop: changing them does not hide that a page repeats.
+// TestWalkWhoseRecordsAreChanged checks that a repeated page is detected even if the loop changes the records.
 func TestWalkWhoseRecordsAreChanged(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
@@ -380,12 +385,12 @@ func (s *fake) queries() []string {
 	return queries
 }
 
-// TestWalkOfSmallerPages: a service that gives fewer records a page than Count, and rounds the number of pages down,
-// loses no record to a walk that begins later than page 0.
+// TestWalkOfSmallerPages checks that a walk that begins on a later page gets all records, even if the pages are smaller
+// than Count and the service rounds their number down.
 func TestWalkOfSmallerPages(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
-		const n = 10 // pages that the service claims; there is one more, with fewer records
+		const n = 10 // the pages that the service reports; there is one more
 		s := lying(func(page int) string {
 			if page > n {
 				return ""

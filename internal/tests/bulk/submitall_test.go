@@ -32,7 +32,7 @@ type (
 	batch = payvault.AccountUpdaterBatch
 )
 
-// stream gives n cards. It calls before, if there is one, with the position of each, and with n before it ends.
+// stream returns n cards. If before is set, it is called with the position of each card, and with n at the end.
 func stream(n int, before func(i int)) iter.Seq[card] {
 	return func(yield func(card) bool) {
 		for i := range n + 1 {
@@ -58,7 +58,7 @@ func (s *fake) submitAll(t *testing.T, cards iter.Seq[card], o *payvault.SubmitA
 	return s.client(t).AccountUpdater.SubmitAll(t.Context(), cards, o, opts...)
 }
 
-// assertSent wants the cards from one position up to another, or several such ranges, to have come once.
+// assertSent checks that exactly the cards in these ranges of positions arrived, each once.
 func (s *fake) assertSent(t *testing.T, bounds ...int) {
 	t.Helper()
 	var want []int
@@ -73,7 +73,7 @@ func (s *fake) assertSent(t *testing.T, bounds ...int) {
 	assert.True(t, slices.Equal(want, s.cards), "sent %v", s.cards)
 }
 
-// batchesOf are the batches of n cards, all of them accepted.
+// batchesOf returns the accepted batches of n cards.
 func batchesOf(n int) []batch {
 	batches := []batch{}
 	for i := 0; i*100 < n; i++ {
@@ -92,7 +92,8 @@ func collect(seq iter.Seq[*batch]) []batch {
 	return batches
 }
 
-// TestSubmitAll: each walk starts from the beginning, whatever becomes of the options after the call.
+// TestSubmitAll checks that each range over a walk starts anew and sends each card once. Later changes of the options
+// have no effect.
 func TestSubmitAll(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{-1, 0, 1, 3, 50, math.MaxInt}, func(t *testing.T, concurrency int) {
@@ -115,7 +116,8 @@ func TestSubmitAll(t *testing.T) {
 	})
 }
 
-// TestSubmitAllWithASlowBatch: it begins, sends and reads on, up to a bound each.
+// TestSubmitAllWithASlowBatch checks how far the walk gets beyond a slow batch: how many cards it reads, and how many
+// batches it begins and sends.
 func TestSubmitAllWithASlowBatch(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 1, 2, 4, 8}, func(t *testing.T, concurrency int) {
@@ -143,13 +145,13 @@ func TestSubmitAllWithASlowBatch(t *testing.T) {
 	})
 }
 
-// TestSubmitAllThatIsLeft cuts off what is in flight.
+// TestSubmitAllThatIsLeft checks that leaving the loop ends the requests in flight.
 func TestSubmitAllThatIsLeft(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{3, 8}, func(t *testing.T, concurrency int) {
 		s, taken := fake{gates: newGates(1)}, 0
 		for range s.submitAll(t, stream(2000, func(i int) { taken = i }), atATime(concurrency)) {
-			synctest.Wait() // those behind it are in flight
+			synctest.Wait() // the next batches are in flight
 			break
 		}
 		assert.Zero(t, s.flying.Load())
@@ -159,7 +161,8 @@ func TestSubmitAllThatIsLeft(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfASlowStream: it holds up no batch that was read, and the walk is over when it ends with its context.
+// TestSubmitAllOfASlowStream checks that batches are sent and yielded while the stream waits for its next card. The
+// walk ends when the stream ends with its context.
 func TestSubmitAllOfASlowStream(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"stays", "is left"}, func(t *testing.T, how string) {
@@ -171,7 +174,7 @@ func TestSubmitAllOfASlowStream(t *testing.T) {
 					return
 				}
 			}
-			<-ctx.Done() // as a queue without further cards
+			<-ctx.Done() // like a queue without further cards
 		}
 		s, start, got := &fake{}, time.Now(), []batch{}
 		for b := range s.client(t).AccountUpdater.SubmitAll(ctx, cards, atATime(1)) {
@@ -196,7 +199,8 @@ func TestSubmitAllOfASlowStream(t *testing.T) {
 	})
 }
 
-// TestSubmitAllWhoseStreamFails: it ends the context, so that what it has given is not taken for all there is.
+// TestSubmitAllWhoseStreamFails checks that a stream can report its failure by canceling the context. Its cards are
+// then not taken for all cards.
 func TestSubmitAllWhoseStreamFails(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 200, 250}, func(t *testing.T, n int) {
@@ -219,11 +223,12 @@ func TestSubmitAllWhoseStreamFails(t *testing.T) {
 	})
 }
 
-// TestSubmitAllWithBatchesThatFail goes on with the others. The response is that of the batch in use.
+// TestSubmitAllWithBatchesThatFail checks that the walk continues after failed batches. WithResponse has the answer to
+// the batch that is in use.
 func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := fake{answer: gives(http.StatusConflict, `{"code":7}`, 1)}
+		s := fake{answer: answerAt(http.StatusConflict, `{"code":7}`, 1)}
 		cards, want := slices.Collect(stream(850, nil)), batchesOf(850)
 		for i := range cards[200:300] {
 			cards[200+i].ExpDate = "1329"
@@ -257,7 +262,7 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 	})
 }
 
-// TestSubmitAllWhoseContextEnds still yields every batch, however long the loop takes for each.
+// TestSubmitAllWhoseContextEnds checks that every batch is yielded after the context ended, even if the loop is slow.
 func TestSubmitAllWhoseContextEnds(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{1, 5}, func(t *testing.T, after int) {
@@ -266,7 +271,7 @@ func TestSubmitAllWhoseContextEnds(t *testing.T) {
 		s, sent, want := fake{gates: newGates(after)}, 0, batchesOf(1950)
 		for b := range s.client(t).AccountUpdater.SubmitAll(ctx, stream(1950, nil), nil) {
 			if b.Index+1 == after {
-				synctest.Wait() // the next ones are in flight
+				synctest.Wait() // the next batches are in flight
 				sent = len(s.asked())
 				cancel()
 			}
@@ -286,13 +291,13 @@ func TestSubmitAllWhoseContextEnds(t *testing.T) {
 	})
 }
 
-// TestSubmitAllMemory: neither what has been yielded is kept, nor the answers of what has not.
+// TestSubmitAllMemory checks that yielded batches are not kept in memory, nor the answers to waiting ones.
 //
 //nolint:paralleltest // it measures the memory of the process
 func TestSubmitAllMemory(t *testing.T) {
 	heap := func() uint64 {
 		var m runtime.MemStats
-		for range 3 { // pools keep theirs for two
+		for range 3 { // sync.Pool keeps its content for two collections
 			runtime.GC()
 		}
 		runtime.ReadMemStats(&m)
@@ -307,7 +312,7 @@ func TestSubmitAllMemory(t *testing.T) {
 			return service.Reply(http.StatusOK, `{"code":0,"data":{"request_id":"REQ"}}`+padding), nil
 		}}
 		before, seq := heap(), s.submitAll(t, stream(100_000, nil), atATime(16))
-		time.AfterFunc(time.Hour, func() { // until then timers that were stopped may keep their calls
+		time.AfterFunc(time.Hour, func() { // until then, stopped timers may keep their calls in memory
 			assert.Len(t, s.asked(), 31)
 			assert.Less(t, heap(), before+8<<20, "31 MB of answers have come")
 		})
@@ -319,7 +324,7 @@ func TestSubmitAllMemory(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfALostService: when nothing but unknown outcomes comes, the walk ends before all batches have one.
+// TestSubmitAllOfALostService checks that the walk ends early if the last batches all have an unknown outcome.
 func TestSubmitAllOfALostService(t *testing.T) {
 	t.Parallel()
 	type test struct{ concurrency, most int }
@@ -348,11 +353,12 @@ func TestSubmitAllOfALostService(t *testing.T) {
 		}
 		back, s.cards = true, nil
 		collect(seq)
-		s.assertSent(t, 0, 4000) // an answer now and then is enough
+		s.assertSent(t, 0, 4000) // one answer in four is enough to continue
 	})
 }
 
-// TestSubmitAllOfInvalidArguments: they are refused once, and nothing is read. No stream is not one without cards.
+// TestSubmitAllOfInvalidArguments checks that invalid arguments are reported once, before the stream is read. A nil
+// stream is invalid too.
 func TestSubmitAllOfInvalidArguments(t *testing.T) {
 	t.Parallel()
 	known := newJournal(t, nil)
@@ -360,7 +366,7 @@ func TestSubmitAllOfInvalidArguments(t *testing.T) {
 	for name, test := range map[string]struct {
 		ctx  context.Context //nolint:containedctx // an argument
 		o    payvault.SubmitAllOptions
-		n    int // attempts
+		n    int // MaxAttempts
 		want string
 	}{
 		"context":         {nil, payvault.SubmitAllOptions{}, 1, "is nil"},
@@ -386,15 +392,15 @@ func TestSubmitAllOfInvalidArguments(t *testing.T) {
 	service.AssertMatches(t, got[0].Err, payvault.ErrMerchantNotSupported)
 }
 
-// TestSubmitAllOfAnswersToAllBatches: a key that the service does not take, or a wrong base URL, is not tried on a
-// million cards. A refusal with a code is about its batch.
+// TestSubmitAllOfAnswersToAllBatches checks that the walk ends after an answer that would be the same for every batch,
+// such as a refused key or a wrong URL. A refusal with a result code concerns only its batch.
 func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 	t.Parallel()
 	type test struct {
 		status int
 		body   string
-		match  error  // of the batches that were not sent; nil for none
-		text   string // of these; "" if all batches are sent
+		match  error  // the sentinel that the errors of the unsent batches match; nil for none
+		text   string // a part of these errors; "" if all batches are sent
 	}
 	const none = "another request was refused with status 400 and no code of the service"
 	forEach(t, []test{
@@ -402,7 +408,9 @@ func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 		{401, `{"code":1}`, payvault.ErrUnauthorized, "unauthorized: another request was refused"},
 		{403, ``, payvault.ErrForbidden, "forbidden: another request was refused"},
 		{404, `<h1>Not Found</h1>`, nil, "another request was refused with status 404 and no code of the service"},
-		{400, ``, nil, none}, // which may have been lost, with its code
+		{400, `{"error":"Invalid","error":"host"}`, nil, none}, // the answer is whole, though it has a name twice
+		{400, "{\"error\":\"ung\xfcltig\"}", nil, none},        // the answer is whole, in Latin-1
+		{400, ``, nil, none}, // these batches are not sent again, since a body with a code may have been lost
 		{400, ` `, nil, none},
 		{404, `{"code":7}`, nil, ""},
 		{400, `{"code":2,"message":"Invalid"}`, nil, ""},
@@ -436,7 +444,8 @@ func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfACutAnswer: the service may have given a code in what was lost. So the batch is not sent again.
+// TestSubmitAllOfACutAnswer checks that a batch is not sent again if its answer was cut off, since the answer may have
+// had a result code.
 func TestSubmitAllOfACutAnswer(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]io.Reader{
@@ -459,8 +468,8 @@ func TestSubmitAllOfACutAnswer(t *testing.T) {
 	}
 }
 
-// TestSubmitAllOfATimeoutOfTheService: with status 408 a service may give up what it was at work on. That is no proof
-// that the batch was not performed.
+// TestSubmitAllOfATimeoutOfTheService checks that a batch is not sent again after status 408. The service may have
+// performed it.
 func TestSubmitAllOfATimeoutOfTheService(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -480,8 +489,8 @@ func TestSubmitAllOfATimeoutOfTheService(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfBrokenCode: a panic of the caller's own code in a goroutine comes to the loop, after the batches
-// before it. Nothing more is sent, and what was begun is not forgotten.
+// TestSubmitAllOfBrokenCode checks that a panic of the caller's code in a goroutine reaches the loop, after the earlier
+// batches. No later batch is sent, and batches that were begun stay recorded.
 func TestSubmitAllOfBrokenCode(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"stream", "transport", "begin", "end"}, func(t *testing.T, place string) {
@@ -515,7 +524,7 @@ func TestSubmitAllOfBrokenCode(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfBrokenCodeThatIsLeft: a panic is not lost when nobody waits for its batch any more.
+// TestSubmitAllOfBrokenCodeThatIsLeft checks that a panic reaches the caller even after the loop was left.
 func TestSubmitAllOfBrokenCodeThatIsLeft(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"stream", "transport"}, func(t *testing.T, place string) {
@@ -544,14 +553,14 @@ const job = "cards of November"
 
 var errDisk = errors.New("disk full")
 
-// state is what a journal knows.
+// state is the content of a journal.
 type state = map[int]payvault.BatchState
 
-// journal keeps what it is told in memory.
+// journal keeps its batches in memory.
 type journal struct {
 	t    *testing.T
 	fail func(step string, i int) error
-	hang bool // with all batches but the first
+	hang bool // makes Begin hang for all batches but the first
 
 	mu    sync.Mutex
 	known state
@@ -599,7 +608,7 @@ func (j *journal) options(concurrency int) *payvault.SubmitAllOptions {
 	return &payvault.SubmitAllOptions{Concurrency: concurrency, Journal: j, Job: job}
 }
 
-// outcome returns what the journal knows of a batch that has ended.
+// outcome returns the recorded outcome of a batch.
 func (j *journal) outcome(i int) payvault.BatchOutcome {
 	j.t.Helper()
 	j.mu.Lock()
@@ -608,12 +617,12 @@ func (j *journal) outcome(i int) payvault.BatchOutcome {
 	return *j.known[i].Outcome
 }
 
-// run does the job over n cards.
+// run submits n cards with this journal.
 func (j *journal) run(s *fake, n int) []batch {
 	return collect(s.submitAll(j.t, stream(n, nil), j.options(3)))
 }
 
-// earlier are the batches of n cards, as a later run yields them.
+// earlier returns the batches of n cards as a later run yields them.
 func earlier(n int) []batch {
 	batches := batchesOf(n)
 	for i := range batches {
@@ -622,7 +631,8 @@ func earlier(n int) []batch {
 	return batches
 }
 
-// TestJournal: each batch is recorded when it is sent, decided when it is yielded, and never sent again.
+// TestJournal checks that each batch is recorded as begun before it is sent and as ended before it is yielded, and that
+// no batch is sent twice.
 func TestJournal(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 1, 100, 1950}, func(t *testing.T, n int) {
@@ -649,10 +659,11 @@ func TestJournal(t *testing.T) {
 	})
 }
 
-// TestJournalOfWhatFailed runs a job twice: what may be sent again is, and the rest is told again.
+// TestJournalOfWhatFailed checks, for each kind of failure, whether a second run sends the batch again or reports the
+// recorded failure.
 func TestJournalOfWhatFailed(t *testing.T) {
 	t.Parallel()
-	for status, test := range map[int]struct { // 0 for a connection that is lost
+	for status, test := range map[int]struct { // keyed by status; 0 is a lost connection
 		body       string
 		want       payvault.BatchStatus
 		code, text string
@@ -673,7 +684,7 @@ func TestJournalOfWhatFailed(t *testing.T) {
 		429: {``, payvault.BatchNotSent, "", ""},
 		502: {`{"message":"upstream"}`, payvault.BatchUnknown, "", "upstream"},
 	} {
-		s, j := fake{answer: gives(status, test.body, 0)}, newJournal(t, nil)
+		s, j := fake{answer: answerAt(status, test.body, 0)}, newJournal(t, nil)
 		want := payvault.BatchOutcome{
 			Status: test.want, Cards: 37, StatusCode: status, Code: test.code, Message: test.text,
 		}
@@ -703,7 +714,8 @@ func TestJournalOfWhatFailed(t *testing.T) {
 	}
 }
 
-// TestJournalOfANumber: what may be a card number is yielded as it came, and not recorded. A UUID is.
+// TestJournalOfANumber checks that a request ID that may be a card number is yielded, but redacted in the journal. A
+// UUID is recorded.
 func TestJournalOfANumber(t *testing.T) {
 	t.Parallel()
 	const uuid = "550e8400-e29b-41d4-a716-446655440a00"
@@ -712,22 +724,23 @@ func TestJournalOfANumber(t *testing.T) {
 		"id-4111-1111-1111-1111": "id-[REDACTED]", "R-3782 822463 10005": "R-[REDACTED]",
 		"id-1234-5678-901": "id-1234-5678-901",
 	} {
-		s, j := fake{answer: gives(200, `{"code":0,"data":{"request_id":"`+id+`"}}`, 0)}, newJournal(t, nil)
+		s, j := fake{answer: answerAt(200, `{"code":0,"data":{"request_id":"`+id+`"}}`, 0)}, newJournal(t, nil)
 		assert.Equal(t, id, j.run(&s, 1)[0].RequestID)
 		assert.Equal(t, want, j.outcome(0).RequestID)
 	}
 }
 
-// TestJournalThatFails ends the walk, with its error, and cuts nothing off that is in flight.
+// TestJournalThatFails checks that a failing journal ends the walk with its error, and that requests in flight are
+// completed.
 func TestJournalThatFails(t *testing.T) {
 	t.Parallel()
 	type test struct {
 		step string
-		at   int // there are 12 batches
+		at   int // the batch, of 12, at which the journal fails
 	}
 	forEach(t, []test{{"begin", 0}, {"begin", 4}, {"end", 4}, {"end", 11}}, func(t *testing.T, test test) {
 		j, s := newJournal(t, nil), &fake{answer: func(asked) (*http.Response, error) {
-			<-time.After(time.Millisecond) // the journal may fail meanwhile
+			<-time.After(time.Millisecond) // so that the journal can fail while the batch is in flight
 			return nil, nil
 		}}
 		j.fail = func(step string, i int) error {
@@ -755,7 +768,8 @@ func TestJournalThatFails(t *testing.T) {
 	})
 }
 
-// TestJournalOfOtherCards: another number of cards in a batch is refused, and the walk ends.
+// TestJournalOfOtherCards checks that a batch with another number of cards than in an earlier run is refused, and that
+// the walk ends.
 func TestJournalOfOtherCards(t *testing.T) {
 	t.Parallel()
 	type test struct{ was, is int }
@@ -777,7 +791,8 @@ func TestJournalOfOtherCards(t *testing.T) {
 	})
 }
 
-// TestJournalOutlivesTheContext: what is in flight then is recorded, and what waits for its turn is not sent.
+// TestJournalOutlivesTheContext checks that batches in flight are recorded after the context ended or the loop was
+// left. Waiting batches are not sent.
 func TestJournalOutlivesTheContext(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"end", "leave", "end while refused"}, func(t *testing.T, how string) {
@@ -811,7 +826,7 @@ func TestJournalOutlivesTheContext(t *testing.T) {
 	})
 }
 
-// open are the batches that were begun and have not ended.
+// open returns how many batches were begun and have not ended.
 func (j *journal) open() (n int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -823,8 +838,8 @@ func (j *journal) open() (n int) {
 	return n
 }
 
-// TestJournalWhileThePaceHolds: nothing is recorded as begun while it waits, so that a process that is killed leaves
-// nothing of unknown outcome but what is in flight.
+// TestJournalWhileThePaceHolds checks that a batch that waits for the rate limit is not recorded as begun. If the
+// process is killed, only the batches in flight have an unknown outcome.
 func TestJournalWhileThePaceHolds(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"", "1", "20"}, func(t *testing.T, retryAfter string) {
@@ -837,7 +852,7 @@ func TestJournalWhileThePaceHolds(t *testing.T) {
 			for range 1000 {
 				select {
 				case <-time.After(33 * time.Millisecond):
-				case <-ctx.Done(): // the loop was left
+				case <-ctx.Done(): // the walk has ended, or the loop was left
 					return
 				}
 				synctest.Wait()
@@ -860,7 +875,8 @@ func TestJournalWhileThePaceHolds(t *testing.T) {
 	})
 }
 
-// TestJournalOfABatchThatAnotherRunHasSent while it waited, as the workers of a queue may.
+// TestJournalOfABatchThatAnotherRunHasSent checks that a waiting batch is not sent if another run has sent it, as
+// workers of a queue may do.
 func TestJournalOfABatchThatAnotherRunHasSent(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"sent", "fails"}, func(t *testing.T, how string) {
@@ -868,7 +884,7 @@ func TestJournalOfABatchThatAnotherRunHasSent(t *testing.T) {
 		time.AfterFunc(10*time.Second, func() {
 			j.mu.Lock()
 			defer j.mu.Unlock()
-			if how == "fails" { // once: nothing is recorded over what the other run has
+			if how == "fails" { // it fails once; the outcome of the other run must not be overwritten
 				j.fail = func(step string, _ int) error { return map[string]error{"begin": errDisk}[step] }
 			}
 			j.known[0] = payvault.BatchState{
@@ -887,7 +903,7 @@ func TestJournalOfABatchThatAnotherRunHasSent(t *testing.T) {
 	})
 }
 
-// TestStoppedWalkDoesNotWait for an attempt that will not come.
+// TestStoppedWalkDoesNotWait checks that a stopped walk does not wait for the next attempt of a batch.
 func TestStoppedWalkDoesNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -913,7 +929,8 @@ func TestStoppedWalkDoesNotWait(t *testing.T) {
 	})
 }
 
-// TestJournalOfAContextThatEndsLate: what is in flight then are the last batches, and the job is at its end.
+// TestJournalOfAContextThatEndsLate checks that a job counts as complete if its context ends while its last batches are
+// in flight.
 func TestJournalOfAContextThatEndsLate(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{300, 400}, func(t *testing.T, n int) {
@@ -934,7 +951,8 @@ func TestJournalOfAContextThatEndsLate(t *testing.T) {
 	})
 }
 
-// TestJournalThatHangs is left behind when the context ends, since nothing is begun.
+// TestJournalThatHangs checks that a walk does not wait for a hanging journal after its context has ended. Its batches
+// are reported as not sent.
 func TestJournalThatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package calls is the one table of calls: how each operation of payvault.Operations is made with the least request,
-// with all fields, and with one that is refused before it is sent. The suites over all operations read it.
+// Package calls is the table of calls. For each operation it has the smallest request, a request with all fields, and a
+// request that is refused before it is sent. The tests that cover all operations read it.
 package calls
 
 import (
@@ -17,38 +17,41 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// An Operation is made with requests, and gives results.
+// An Operation is an operation with its requests and results.
 type Operation struct {
 	payvault.OperationInfo
 
-	// GoName is that of the method, such as "Customers.Create".
+	// GoName is the name of the method, such as "Customers.Create".
 	GoName string
-	// Stated is what the interface and the design say of the operation: method and path, whether it is repeated after a
-	// lost answer, and where it puts a merchant_id.
+	// Stated describes the operation as the interface and the design define it: method, path, whether the client repeats
+	// it after a lost answer, and where it has a merchant_id. It is written by hand and not read from the SDK.
 	Stated string
-	// The requests; nil where there is none to pass. Their wire forms are testdata/<Op>.request.json, .request.min.json,
-	// or of list options testdata/list.query. Refused goes with no ID.
+	// These are the requests; they are nil if the method has no request parameter. The wire forms of Full and Minimal are
+	// testdata/<Op>.request.json and .request.min.json; those of list options are in testdata/list.query. Refused is sent
+	// without IDs.
 	Full, Minimal, Refused any
-	// Problems of Refused, by wire path.
+	// Problems are the problems of Refused, keyed by wire path.
 	Problems map[string][]string
-	// The result of testdata/<Op>.response.json. A page has no number there.
+	// Want returns the result of testdata/<Op>.response.json. The Number of a page is zero, since the answer does not have
+	// it.
 	Want func() any
-	// Once reports whether it can be performed once per record: the service refuses to do it again.
+	// Once reports whether the service refuses to perform the operation a second time on the same record.
 	Once bool
 
-	ways   []Call                         // besides the method with the request as it is
-	change func(ids IDs, request any) any // what a way makes of the request
+	ways   []Call                         // the other ways to make the operation
+	change func(ids IDs, request any) any // adapts a request to this way
 }
 
-// A Call is one way to make an operation: there is another where a request, or an iterator, makes a difference.
+// A Call is one way to make an operation. An operation has several if a field of the request, or an iterator, makes a
+// difference.
 type Call struct {
 	Operation
 
 	Name    string // "customers.list", or "customers.list by Customers.All"
-	Repeats bool   // the client repeats it by itself after an attempt that may have performed it
+	Repeats bool   // the client repeats the call by itself after an attempt that may have performed the operation
 }
 
-// IDs are the records that calls are about, by what the parameters of paths that name them begin with.
+// IDs are the records that calls use. The tag path is the beginning of the path parameter.
 type IDs struct {
 	Card         string
 	Payee        payvault.PayeeID        `path:"payee"`
@@ -60,7 +63,7 @@ type IDs struct {
 	Event        payvault.Event          `path:"event"`
 }
 
-// Documented returns the IDs that stand in testdata.
+// Documented returns the IDs of testdata.
 func Documented() IDs {
 	return IDs{
 		Card: "CARDID1004", Payee: 3001, Application: 4004, Dispute: 5002, Subscription: 6006,
@@ -68,7 +71,7 @@ func Documented() IDs {
 	}
 }
 
-// Seeded returns the IDs of new records of an emulator.
+// Seeded stores new records in an emulator and returns their IDs.
 func Seeded(srv *payvaulttest.Server) IDs {
 	return IDs{
 		Card:         srv.Cards.Seed(payvaulttest.Card{}).ID,
@@ -82,7 +85,7 @@ func Seeded(srv *payvaulttest.Server) IDs {
 	}
 }
 
-// In puts the IDs into a template of payvault.Operations. It panics if one of them is missing.
+// In replaces the parameters of a path template with the IDs. It panics if one of them is missing.
 func (ids IDs) In(template string) string {
 	return regexp.MustCompile(`\{\w+\}`).ReplaceAllStringFunc(template, func(param string) string {
 		for start, id := range ids.all() {
@@ -95,7 +98,7 @@ func (ids IDs) In(template string) string {
 	})
 }
 
-// all gives the IDs by the starts of their parameters.
+// all yields the IDs with the beginnings of their path parameters.
 func (ids IDs) all() iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		for field, id := range reflect.ValueOf(ids).Fields() {
@@ -106,12 +109,12 @@ func (ids IDs) all() iter.Seq2[string, any] {
 	}
 }
 
-// done is the result of an operation that has none.
+// done is the result of an operation whose method returns only an error.
 type done struct{}
 
 func none() any { return done{} }
 
-// Do calls the method, whose parameters are told apart by their types. It takes the first item of a list or of a job.
+// Do calls the method. It passes the arguments by their types, and takes the first item of an iterator.
 func (o *Operation) Do(
 	ctx context.Context, c *payvault.Client, ids IDs, request any, opts ...payvault.CallOption,
 ) (any, error) {
@@ -138,7 +141,7 @@ func (o *Operation) Do(
 	return result(method.CallSlice(append(in, reflect.ValueOf(opts))))
 }
 
-// result is what a method has returned.
+// result returns the result and the error of a method call.
 func result(out []reflect.Value) (any, error) {
 	switch v := out[0].Interface().(type) {
 	case nil:
@@ -180,15 +183,17 @@ func first[T any](items iter.Seq2[*T, error]) (any, error) {
 	return nil, nil //nolint:nilnil // an empty list
 }
 
-// Fixture names a file of testdata that belongs to the operation, such as "customers/create.request.json".
+// Fixture returns the name of a file in testdata that belongs to the operation, such as
+// "customers/create.request.json".
 func (o *Operation) Fixture(kind string) string {
 	return strings.Replace(string(o.Op), ".", "/", 1) + "." + kind
 }
 
-// Answer is the documented answer of a success.
+// Answer returns the documented answer of a success.
 func (o *Operation) Answer() string { return Fixture(o.Fixture("response.json")) }
 
-// TolerantAnswer is one in other forms that services send; Answer if there is no such file.
+// TolerantAnswer returns an answer that has the same values as Answer in other JSON forms, such as numbers as texts.
+// Without a file of such an answer it returns Answer.
 func (o *Operation) TolerantAnswer() string {
 	if _, err := os.Stat(file(o.Fixture("response.tolerant.json"))); err != nil {
 		return o.Answer()
@@ -196,13 +201,13 @@ func (o *Operation) TolerantAnswer() string {
 	return Fixture(o.Fixture("response.tolerant.json"))
 }
 
-// Lists reports whether the request is one for a page of a list.
+// Lists reports whether the operation returns a page of a list.
 func (o *Operation) Lists() bool {
 	_, lists := o.Full.(*payvault.ListOptions)
 	return lists
 }
 
-// Fixture reads a file of testdata, without the line break at its end.
+// Fixture reads a file of testdata, without its last line break.
 func Fixture(name string) string {
 	text, err := os.ReadFile(file(name))
 	if err != nil {
@@ -211,13 +216,13 @@ func Fixture(name string) string {
 	return strings.TrimSuffix(string(text), "\n")
 }
 
-// file is the path of a file of testdata.
+// file returns the path of a file in testdata.
 func file(name string) string { return filepath.Join(Root(), "testdata", filepath.FromSlash(name)) }
 
-// Root is the directory of the repository, as seen from a package in it.
+// Root returns the path from the package under test to the root of the repository.
 func Root() string {
 	dir := "."
-	for range 5 { // as deep as a package can lie
+	for range 5 { // no package lies deeper
 		if _, err := os.Stat(filepath.Join(dir, "testdata", "README.md")); err == nil {
 			return dir
 		}
@@ -257,7 +262,7 @@ func All() []Call {
 	return all
 }
 
-// info finds an operation in the table of the SDK.
+// info returns an operation of payvault.Operations.
 func info(name payvault.Operation) payvault.OperationInfo {
 	for _, o := range payvault.Operations() {
 		if o.Op == name {

@@ -8,18 +8,18 @@ import (
 	"example.com/payvault"
 )
 
-// The requests and results are read from testdata, which is written by hand. Package operations holds that nothing is
-// lost on the way, and that fields are named like their members. Each function returns new values.
+// The requests and results are read from testdata, which is written by hand. The tests of package operations check that
+// no field is lost and that the names of fields fit. Each function returns new values.
 
-// request is the full request of an operation.
+// request returns the full request of an operation.
 func request[T any](name string) T { return read[T](name + ".request.json") }
 
-// answered gives the result in the documented answer to an operation, below the given members.
+// answered returns a function that returns the result in the documented answer. members is the path to it in the JSON.
 func answered[T any](name string, members ...string) func() any {
 	return func() any { return new(read[T](name+".response.json", members...)) }
 }
 
-// read reads what is in a file below the given members.
+// read decodes a value in a file. members is the path to it in the JSON.
 func read[T any](name string, members ...string) T {
 	text := []byte(Fixture(name))
 	for _, member := range members {
@@ -44,13 +44,13 @@ func day(year int, month time.Month, d int) payvault.Date {
 	return payvault.Date{Year: year, Month: month, Day: d}
 }
 
-// withEvidence adds the file, which is a part of its own.
+// withEvidence adds the file, which is not in the JSON.
 func withEvidence(r payvault.DisputeRespondRequest) *payvault.DisputeRespondRequest {
 	r.Evidence = payvault.FileFromBytes("evidence.pdf", []byte(Fixture("disputes/evidence.pdf")))
 	return &r
 }
 
-// fullListOptions is list.query.
+// fullListOptions returns the options that testdata/list.query has.
 func fullListOptions() *payvault.ListOptions {
 	return &payvault.ListOptions{
 		OrderOn: "tran_time", OrderBy: payvault.Descending, Count: 25, Page: 2, MerchantID: ActingFor,
@@ -62,7 +62,7 @@ func fullListOptions() *payvault.ListOptions {
 	}
 }
 
-// badListOptions have every problem that list options can have.
+// badListOptions returns options with every problem that list options can have, and these problems.
 func badListOptions() (*payvault.ListOptions, fields) {
 	where, dates := payvault.Where, payvault.ConditionBetweenDates
 	options := &payvault.ListOptions{

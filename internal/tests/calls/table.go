@@ -8,7 +8,7 @@ import (
 	"example.com/payvault"
 )
 
-// What local checks say.
+// These are messages of local checks.
 const (
 	Required   = "is required"
 	ThirdNamed = "names another merchant than ForMerchant"
@@ -20,7 +20,7 @@ const (
 	assigned   = "is assigned by the service and cannot be sent"
 )
 
-// ActingFor is the merchant_id of the requests in testdata; ThirdParty is another one.
+// ActingFor is the merchant_id of the requests in testdata. ThirdParty is another merchant.
 const (
 	ActingFor  payvault.MerchantID = 212346
 	ThirdParty payvault.MerchantID = 999999
@@ -28,7 +28,7 @@ const (
 
 type fields = map[string][]string
 
-// Table returns every operation that the calls are known of, in the order of the table of the SDK, all values new.
+// Table returns all operations in the order of payvault.Operations. All values are new.
 func Table() []Operation {
 	badCustomers, ofCustomers := badListOptions()
 	badTransactions, ofTransactions := badListOptions()
@@ -200,7 +200,7 @@ func Table() []Operation {
 	}
 }
 
-// tokenizeWith sets the CardID of the request.
+// tokenizeWith returns a function that sets the CardID of a request.
 func tokenizeWith(card func(IDs) string) func(IDs, any) any {
 	return func(ids IDs, request any) any {
 		r, ok := request.(*payvault.TokenizeRequest)

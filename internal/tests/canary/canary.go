@@ -1,4 +1,4 @@
-// Package canary fills values of all exported types with texts that must not be seen, and finds these in other texts.
+// Package canary fills values of all exported types with secret texts and searches other texts for them.
 package canary
 
 import (
@@ -19,14 +19,13 @@ import (
 	"example.com/payvault"
 )
 
-// The texts to look for.
+// These are the texts that the tests search for.
 const (
-	Secret = "5ecretCanary" // of every Secret, and the API key of the client
-	Raw    = "7awCanary"    // of every body, header, file, path, query and filter
+	Secret = "5ecretCanary" // the content of every Secret, and the API key of the client
+	Raw    = "7awCanary"    // the content of every body, header, file, path, query and filter
 )
 
-// Types returns, by name, the exported struct types that can be reached from the methods, fields and options of a
-// client.
+// Types returns the exported struct types that are reachable from the methods, fields and options of a client, by name.
 func Types() map[string]reflect.Type {
 	found := map[reflect.Type]bool{}
 	for _, t := range []reflect.Type{
@@ -47,14 +46,15 @@ func Types() map[string]reflect.Type {
 	return types
 }
 
-// Holds reports whether a value of t can hold, at any depth, one of the type what.
+// Holds reports whether a value of type t can contain a value of the type what, at any depth.
 func Holds(t, what reflect.Type) bool {
 	found := map[reflect.Type]bool{}
 	reach(t, found, false)
 	return found[what]
 }
 
-// reach adds what a value of a type can hold and, if wanted, what its methods and functions take and return.
+// reach adds t and the types of its elements and exported fields to found. If calls is true, it also adds the types in
+// its methods and functions.
 func reach(t reflect.Type, found map[reflect.Type]bool, calls bool) {
 	if found[t] {
 		return
@@ -87,7 +87,8 @@ func reach(t reflect.Type, found map[reflect.Type]bool, calls bool) {
 	}
 }
 
-// EachFilled calls check with a filled value of every type, for each content of its fields of type any (one in short).
+// EachFilled calls check with a filled value of every type, once for each content of its fields of type any. With
+// -short it uses only one content.
 func EachFilled(t *testing.T, check func(t *testing.T, typ string, pointer any)) {
 	t.Helper()
 	secret := payvault.NewSecret(Secret)
@@ -114,7 +115,7 @@ func EachFilled(t *testing.T, check func(t *testing.T, typ string, pointer any))
 	}
 }
 
-// Filled returns a pointer to a value that is filled deeply: with the canaries, fields of type any with open.
+// Filled returns a pointer to a deeply filled value of type t. Fields of type any get the value open.
 func Filled(t reflect.Type, open any) any {
 	client, err := payvault.NewClient("https://sandbox.example.com", Secret)
 	if err != nil {
@@ -137,7 +138,7 @@ func fill(v reflect.Value, open any) {
 		payvault.NewSecret(Secret), payvault.AmountOf(decimal.MustParse("12.50")),
 		payvault.Timestamp{Time: time.Unix(1e9, 0).UTC()},
 		payvault.Date{Year: 2026, Month: time.March, Day: 14},
-		json.RawMessage(`{"plain":1}`), // of which nothing is documented; not a secret
+		json.RawMessage(`{"plain":1}`), // not documented, so not a secret
 		[]byte(Raw),
 		http.Header{"X-Raw": {Raw}},
 		url.Values{"raw": {Raw}},
@@ -177,12 +178,12 @@ func fill(v reflect.Value, open any) {
 		switch value := v.Addr().Interface().(type) {
 		case *payvault.Request:
 			value.Path = []string{Raw}
-		case *payvault.SavedField: // whose secret is JSON
+		case *payvault.SavedField: // the value of a saved field is JSON
 			value.Value = payvault.NewSecret(`"` + Secret + `"`)
 		}
 	case reflect.Interface:
 		fillInterface(v, open)
-	case reflect.Func: // nothing to see
+	case reflect.Func: // has no content to hide
 	default:
 		panic("canary: fill does not know " + t.String())
 	}
@@ -199,7 +200,8 @@ func fillInterface(v reflect.Value, open any) {
 	}
 }
 
-// Shapes are the ways to hold a value: where methods are called, and in unexported fields, where they are not.
+// Shapes returns values that contain the given one: in open through exported fields, and in hidden through unexported
+// fields, whose methods fmt does not call.
 func Shapes(pointer any) (open, hidden map[string]any) {
 	open, hidden = map[string]any{}, map[string]any{}
 	p := reflect.ValueOf(pointer)
@@ -214,14 +216,14 @@ func Shapes(pointer any) (open, hidden map[string]any) {
 			open[shape+v.Type().String()] = value
 			hidden["unexported "+shape+v.Type().String()] = struct{ hidden any }{value}
 		}
-		if p.Type() == reflect.TypeFor[*payvault.Client]() { // which is not to be copied
+		if p.Type() == reflect.TypeFor[*payvault.Client]() { // a Client must not be copied
 			break
 		}
 	}
 	return open, hidden
 }
 
-// Find returns the first of the forms that stands in a text, or "".
+// Find returns the first of the forms that text contains, or "".
 func Find(text string, forms []string) string {
 	for _, form := range forms {
 		if strings.Contains(text, form) {
@@ -231,13 +233,13 @@ func Find(text string, forms []string) string {
 	return ""
 }
 
-// Forms returns the forms in which texts can appear: as they are, in base64, as the Authorization header has them, and
-// as bytes under the verbs of fmt.
+// Forms returns the forms in which texts can appear: unchanged, in base64, as in the Authorization header, and as bytes
+// in the verbs of fmt.
 func Forms(texts ...string) []string {
 	var forms []string
 	for _, text := range texts {
 		forms = append(forms, text)
-		for _, encoded := range []string{text, ":" + text} { // the latter in the header Authorization
+		for _, encoded := range []string{text, ":" + text} { // the second text is that of the Authorization header
 			forms = append(forms, base64.StdEncoding.EncodeToString([]byte(encoded)))
 		}
 		for _, format := range []string{"%x", "%X", "% x", "% X", "%d", "%o", "%b", "%U"} {

@@ -18,7 +18,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// sizeLimit is WithMaxResponseBytes of all clients.
+// sizeLimit is the WithMaxResponseBytes of all clients.
 const sizeLimit = 16 << 10
 
 const success = `{"code":0,"rcode":"000","card_id":"C1","data":{"customer_id":"C1","payee_id":1}}`
@@ -30,7 +30,7 @@ func faults() []*fault {
 	return slices.Concat(connectionFaults(), lostFaults(), statusFaults(), waits(), notSuccess())
 }
 
-// connectionFaults strike before there is a connection, or when the request is written to it.
+// connectionFaults returns the faults that strike before there is a connection, or when the request is written.
 func connectionFaults() []*fault {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	unresolved := &net.DNSError{Err: "no such host", Name: "gateway.invalid", IsNotFound: true}
@@ -51,8 +51,8 @@ func connectionFaults() []*fault {
 		{name: "certificate of no CA", is: distrusted, network: dialing(x509.UnknownAuthorityError{})},
 		{name: "certificate that has expired", is: distrusted, network: dialing(x509.CertificateInvalidError{})},
 		{name: "certificate of the proxy", is: distrusted, cause: errOwn, network: dialing(proxy)},
-		// From here on there is a connection. net/http does not say how much it wrote, so the outcome counts as unknown. But
-		// it reads nothing of an upload before it has written the headers.
+		// From here on there is a connection. net/http does not tell how much it wrote, so the outcome is unknown. But it
+		// writes the headers before it reads an upload.
 		{name: "reset before the request is written", is: lost, toUpload: unsent, network: writing(0)},
 		{name: "reset half way through the headers", is: lost, toUpload: unsent, network: writing(2)},
 		{name: "idle connection closed, nothing written", is: healed, warm: true, network: writing(0)},
@@ -61,7 +61,7 @@ func connectionFaults() []*fault {
 
 type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// dialing is a network in which no connection can be made when the fault strikes.
+// dialing returns a network in which dialing fails with err when the fault strikes.
 func dialing(err error) func(*cell, dialer) dialer {
 	return func(c *cell, dial dialer) dialer {
 		return func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -73,7 +73,8 @@ func dialing(err error) func(*cell, dialer) dialer {
 	}
 }
 
-// writing is a network in which a write fails when the fault strikes, after a part of what was to be written, if any.
+// writing returns a network in which a write fails when the fault strikes. If part is 2, half of the bytes are written;
+// if it is 0, none.
 func writing(part int) func(*cell, dialer) dialer {
 	return func(c *cell, dial dialer) dialer {
 		return func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -100,7 +101,7 @@ func (c *struckConn) Write(p []byte) (n int, err error) {
 	return n, &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}
 }
 
-// answer is one that comes as a complete response, with a code as the error has it.
+// answer returns a fault that is a complete answer. The error has this status and code.
 func answer(name string, status int, code, text string, is effect) *fault {
 	return &fault{
 		name: name, is: is, status: status, code: code, performs: ruleFor(is).delivery == payvault.DeliveryUnknown,
@@ -108,7 +109,7 @@ func answer(name string, status int, code, text string, is effect) *fault {
 	}
 }
 
-// wire is an answer that is written to the connection as it stands, after which the connection is closed.
+// wire returns a fault that writes text to the connection and closes it.
 func wire(name, text string, status int, is effect) *fault {
 	f := answer(name, status, "", "", is)
 	f.serve = func(w http.ResponseWriter, _ *http.Request) {
@@ -122,7 +123,7 @@ func wire(name, text string, status int, is effect) *fault {
 	return f
 }
 
-// lostFaults leave a request without an answer, or with the beginning of one.
+// lostFaults returns the faults that leave a request without an answer, or with the beginning of one.
 func lostFaults() []*fault {
 	const cutOff = " Status\r\nContent-Length: 99\r\n\r\n{"
 	cut := wire("connection lost in the body", "HTTP/1.1 200"+cutOff, 200, lost)
@@ -138,7 +139,7 @@ func lostFaults() []*fault {
 	}
 }
 
-// statusFaults are answers whose status says it all, whatever their bodies do.
+// statusFaults returns answers whose status decides, whatever their bodies are.
 func statusFaults() []*fault {
 	var all []*fault
 	for _, status := range []int{
@@ -164,9 +165,9 @@ func statusFaults() []*fault {
 	return all
 }
 
-// waits are answers with a Retry-After. The clients wait for a second at most.
+// waits returns answers with a Retry-After. The clients wait for one second at most.
 func waits() []*fault {
-	const longest = 24 * time.Hour // that an Error tells
+	const longest = 24 * time.Hour // the longest RetryAfter of an Error
 	var all []*fault
 	for retryAfter, wait := range map[string][2]time.Duration{
 		"2": {2 * time.Second, 2 * time.Second}, "99999999999999999999": {longest, longest}, "-1 fortnight": {0, 0},
@@ -186,7 +187,7 @@ func waits() []*fault {
 	return all
 }
 
-// notSuccess are redirects, and answers with status 2xx that hold more or less than one object with a code of success.
+// notSuccess returns redirects, and answers with status 2xx that are not exactly one object with a success code.
 func notSuccess() []*fault {
 	all := []*fault{
 		answer("302", 302, "", "", redirected), answer("304", 304, "", "", redirected),
@@ -197,7 +198,7 @@ func notSuccess() []*fault {
 	}
 	for _, text := range []string{
 		"", "\x00\x00", strings.Repeat("[", 4000), `[{"code":0,"rcode":"000"}]`, `null`, `{}`, success + `}`, success[:24],
-		strings.Repeat(" ", sizeLimit), // of just the limit
+		strings.Repeat(" ", sizeLimit), // exactly the limit
 		`{"message":"Success","rmsg":"Success","data":{}}`, `{"code":null,"rcode":null}`, `{"code":false,"rcode":false}`,
 		`{"code":[0],"rcode":["000"]}`, `{"code":"","rcode":""}`, `{"data":{"code":0,"rcode":"000"}}`,
 	} {
@@ -206,11 +207,11 @@ func notSuccess() []*fault {
 	for _, text := range []string{
 		`{"code":7,"rcode":"7","data":{"customer_id":"C1","app":{"app_id":1},"request_id":"R1"},"card_id":"C1"}`,
 		`{"code":7,"code":0,"rcode":"7","rcode":"000"}`, `{"code":7,"CODE":0,"rcode":"7","RCODE":"000"}`,
-		`{"code":7,"message":"No"}`, `{"rcode":"7","rmsg":"No"}`, // in the shape of the other operations
+		`{"code":7,"message":"No"}`, `{"rcode":"7","rmsg":"No"}`, // another operation sends codes in this form
 	} {
 		all = append(all, answer("200 with another code "+text, 200, "7", text, rejected))
 	}
-	for code, is := range map[string]effect{ // one that looks like zero is no refusal
+	for code, is := range map[string]effect{ // a code that looks like zero is no refusal
 		"0.0": malformed, "-0": malformed, "00": malformed, " 0": malformed, "0e5": malformed,
 		"-1": rejected, "1": rejected, "10": rejected, "0x0": rejected,
 	} {

@@ -1,6 +1,6 @@
-// Package faults holds every operation against every fault, {once, for good} × {called as it is, WithReplay} × {before
-// the operation is performed, after it}. What has to come of a cell follows from what the operation is (package calls),
-// what the fault does (answers_test.go), and what the client makes of it (ruleFor).
+// Package faults tests every call under every fault: {once, every time} × {as it is, WithReplay} × {before the
+// operation is performed, after it}. The expected result follows from the operation (package calls), the fault
+// (answers_test.go), and the rules of the client (ruleFor).
 package faults
 
 import (
@@ -25,35 +25,36 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// What the service says if it is to perform something twice that goes once per record.
+// The service answers with these if it must perform an operation a second time that is possible only once per record.
 const (
 	statusAgain = http.StatusConflict
 	codeAgain   = "409"
 )
 
-// zero is the code of a success, be it 0 or 000.
+// zero is the code of a success: 0 or 000.
 const zero = "zero"
 
-// fault is what goes wrong on the way of a request: on the network, or in what the service answers.
+// fault is a failure on the way of a request: on the network, or in the answer of the service.
 type fault struct {
 	name     string
 	is       effect
-	toUpload effect // what it is to an upload, if that is something else
+	toUpload effect // the effect on an upload, if it differs
 
-	// One of the three makes it: the service instead of the documented answer, the network, or the key source.
+	// One of these three causes the fault: an answer of the service, the network, or the key source.
 	serve   http.HandlerFunc
 	network func(c *cell, dial dialer) dialer
 	key     func(context.Context) (string, error)
 
-	status int              // of the error
-	code   string           // of the error
-	cause  error            // that the error matches
+	status int              // the status of the error
+	code   string           // the code of the error
+	cause  error            // an error that the call's error matches
 	wait   [2]time.Duration // the range of Error.RetryAfter
 
-	performs bool // the operation may have been performed: the fault strikes before that, and after it
-	warm     bool // it strikes an idle connection, so that it cannot stay
+	performs bool // whether the operation may have been performed, so that the fault is tested before and after that
+	warm     bool // whether the fault strikes an idle connection, so that it cannot strike every time
 }
 
+// TestFaults checks every call under every fault.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for i, f := range faults() {
@@ -61,7 +62,7 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			for n, call := range calls.All() {
 				for m, c := range f.cells(&call) {
-					if !testing.Short() || (i+n+m)%8 == 0 { // each call and each kind of cell in its turn
+					if !testing.Short() || (i+n+m)%8 == 0 { // with -short, each call meets only some kinds of cells
 						synctest.Test(t, c.run)
 					}
 				}
@@ -70,7 +71,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// cells are those of a fault with a call.
+// cells returns the cells in which this call is made under this fault.
 func (f *fault) cells(call *calls.Call) []*cell {
 	var all []*cell
 	for n := range 8 {
@@ -89,20 +90,20 @@ type cell struct {
 	call                        *calls.Call
 	withReplay, stays, performs bool
 
-	last, end payvault.CallResult // of the last attempt, and of the call, as observers are told
+	last, end payvault.CallResult // results of the last attempt and of the call, as observers receive them
 
-	left   atomic.Int64 // how often the fault still strikes
+	left   atomic.Int64 // how often the fault will strike
 	struck atomic.Int64
 	done   atomic.Int64 // how often the operation was performed
 }
 
-// String says which cell it is, for those who have to look after it.
+// String names the cell in messages.
 func (c *cell) String() string {
 	return fmt.Sprintf("%s × %s, WithReplay: %t, stays: %t, performs: %t", c.call.Name, c.fault.name, c.withReplay,
 		c.stays, c.performs)
 }
 
-// run makes the call of a cell and holds what comes of it against the rules.
+// run makes the call of a cell and compares its result with the rules.
 func (c *cell) run(t *testing.T) {
 	client := c.client(t)
 	if c.fault.warm {
@@ -120,7 +121,7 @@ func (c *cell) run(t *testing.T) {
 	result, err := c.call.Do(t.Context(), client, calls.Documented(), c.call.Full, opts...)
 	got, want := c.outcome(err), c.expected()
 	got.attempts = response.Attempts
-	if err != nil && strings.Contains(err.Error(), "cannot be read") { // nor could it be the next time
+	if err != nil && strings.Contains(err.Error(), "cannot be read") { // a repetition would be unreadable too
 		want.safe = false
 	}
 	assert.Equal(t, want, got, "%s: %v", c, err)
@@ -138,7 +139,7 @@ func (c *cell) run(t *testing.T) {
 	assert.Equal(t, map[bool]string{true: "000", false: "0"}[rcode], c.end.Code, "%s", c)
 }
 
-// client returns one of the service, whose network and keys fail as the fault says.
+// client returns a client whose network and key source fail as the fault describes.
 func (c *cell) client(t *testing.T) *payvault.Client {
 	t.Helper()
 	hc := service.Pipe(t, c.ServeHTTP)
@@ -189,7 +190,7 @@ func (c *cell) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// strikes reports whether the fault strikes now.
+// strikes reports whether the fault strikes now, and counts it.
 func (c *cell) strikes() bool {
 	if c.left.Add(-1) < 0 {
 		return false
@@ -198,16 +199,16 @@ func (c *cell) strikes() bool {
 	return true
 }
 
-// checkError checks what is special about the error of a fault.
+// checkError checks the parts of the error that depend on the fault.
 func (c *cell) checkError(t *testing.T, e *payvault.Error, attempts int) {
 	t.Helper()
 	assert.Equal(t, []any{c.call.Op, attempts}, []any{e.Op, e.Attempts}, "%s", c)
 	assert.Equal(t, []any{e.StatusCode, e.Code, e.Delivery}, []any{c.end.StatusCode, c.end.Code, c.end.Delivery}, "%s", c)
-	if c.stays && e.StatusCode/100 != 2 { // whose body says what it is, and is not read by then
+	if c.stays && e.StatusCode/100 != 2 { // the body decides about a success, and it is not read when Attempt is called
 		assert.Equal(t, e.Delivery, c.last.Delivery, "%s: of the attempt", c)
 	}
 	if e.StatusCode != c.fault.status || c.struck.Load() < int64(e.Attempts) {
-		return // of another attempt
+		return // the error is that of another attempt
 	}
 	if c.fault.cause != nil {
 		assert.ErrorIs(t, e, c.fault.cause, "%s", c)
@@ -216,7 +217,7 @@ func (c *cell) checkError(t *testing.T, e *payvault.Error, attempts int) {
 	assert.LessOrEqual(t, e.RetryAfter, c.fault.wait[1], "%s", c)
 }
 
-// outcome reads what came of a call.
+// outcome returns the result of a call in the form of expected.
 func (c *cell) outcome(err error) outcome {
 	got := outcome{performed: int(c.done.Load())}
 	if e, ok := errors.AsType[*payvault.Error](err); ok {

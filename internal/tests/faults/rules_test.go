@@ -16,44 +16,46 @@ import (
 // attemptsAtMost is the MaxAttempts of all clients.
 const attemptsAtMost = 3
 
-// effect is what a fault is to the request that it strikes.
+// effect is what a fault does to the request that it strikes.
 type effect string
 
 const (
-	healed      effect = "net/http gets over it" // within one attempt of the client
-	unsent      effect = "no connection"
-	distrusted  effect = "no trust" // no connection, and a second attempt would have none either
-	noKey       effect = "no key"   // nothing was sent, and the source is not asked again
-	lost        effect = "no answer"
-	turnedAway  effect = "429"                      // not performed
-	heldOff     effect = "429 for long"             // not performed, and to wait for longer than the cap
-	gatewayDown effect = "502, 503 or 504"          // the service behind it may have performed the operation
-	failed      effect = "another 5xx"              // or one that asks to wait for longer than the cap
-	refused     effect = "4xx"                      // the service decided
-	rejected    effect = "2xx with another code"    // the service decided
-	malformed   effect = "2xx that is none"         // performed or not
-	tooLarge    effect = "2xx above the size limit" // performed or not
-	redirected  effect = "3xx"                      // not followed
-	cutRedirect effect = "3xx that is cut off"      // lost, but as a redirect it would be the same again
+	healed     effect = "net/http gets over it" // net/http repeats the request within one attempt of the client
+	unsent     effect = "no connection"
+	distrusted effect = "no trust" // the client gets no connection, and a retry would not get one either
+	noKey      effect = "no key"   // nothing was sent, and the key source is not asked again
+	lost       effect = "no answer"
+	turnedAway effect = "429" // the operation was not performed
+	// The operation was not performed, and Retry-After is longer than the client waits.
+	heldOff     effect = "429 for long"
+	gatewayDown effect = "502, 503 or 504"          // the service behind the gateway may have performed the operation
+	failed      effect = "another 5xx"              // also a 503 whose Retry-After is longer than the client waits
+	refused     effect = "4xx"                      // the service has refused it
+	rejected    effect = "2xx with another code"    // the service has refused it
+	malformed   effect = "2xx that is none"         // the operation may have been performed
+	tooLarge    effect = "2xx above the size limit" // the operation may have been performed
+	redirected  effect = "3xx"                      // the client does not follow the redirect
+	// As with a lost answer, the outcome is unknown, but a retry would be redirected too.
+	cutRedirect effect = "3xx that is cut off"
 )
 
-// when says for which operations something holds.
+// when says for which calls a rule holds.
 type when int
 
 const (
 	never      when = iota
-	ifRepeated      // for what the client repeats by itself, or for a call with WithReplay
+	ifRepeated      // for calls that the client repeats by itself, and for calls with WithReplay
 	always
 )
 
 func (w when) holds(repeats bool) bool { return w == always || w == ifRepeated && repeats }
 
-// rule is what the client has to make of an effect.
+// rule describes what the client must do after an effect.
 type rule struct {
-	repeats  when              // by itself
-	delivery payvault.Delivery // of the error
-	safe     when              // SafeToRetry of the error
-	is       error             // a sentinel besides those that follow from status, code and delivery
+	repeats  when              // whether the client retries
+	delivery payvault.Delivery // the Delivery of the error
+	safe     when              // whether SafeToRetry returns true for the error
+	is       error             // a sentinel that the error matches, in addition to those of its status, code and delivery
 }
 
 func ruleFor(e effect) rule {
@@ -75,7 +77,7 @@ func ruleFor(e effect) rule {
 	}[e]
 }
 
-// outcome is what came, or has to come, of a call; the details are those of an error.
+// outcome is the actual or the expected result of a call. The details are those of its error.
 type outcome struct {
 	performed int
 	attempts  int
@@ -86,7 +88,7 @@ type outcome struct {
 	is        []string
 }
 
-// expected computes what has to come of a cell.
+// expected computes the expected result of a cell.
 func (c *cell) expected() (o outcome) {
 	rule := ruleFor(c.fault.is)
 	if c.fault.toUpload != "" && c.call.Op == payvault.OpDisputesRespond {
@@ -116,7 +118,7 @@ func (c *cell) performing(performed int) (n int, again bool) {
 	return performed + 1, false
 }
 
-// fails is the outcome of the last attempt that is made.
+// fails returns the result of a call that ends with the fault.
 func (c *cell) fails(o outcome, r rule) outcome {
 	o.status, o.code, o.delivery = c.fault.status, c.fault.code, r.delivery.String()
 	o.safe = r.safe.holds(c.call.Repeats)
@@ -124,19 +126,19 @@ func (c *cell) fails(o outcome, r rule) outcome {
 	return o
 }
 
-// succeeds is the outcome of an attempt that no fault strikes.
+// succeeds returns the result of a call that ends with an attempt that no fault strikes.
 func (c *cell) succeeds(o outcome) outcome {
 	var again bool
 	if o.performed, again = c.performing(o.performed); !again {
 		return o
 	}
-	// An earlier attempt performed it, and the refusal of this one must not hide that.
+	// An earlier attempt performed the operation, and the refusal of this attempt must not hide that.
 	o.status, o.code, o.delivery = statusAgain, codeAgain, payvault.DeliveryUnknown.String()
 	o.is = c.sentinels(statusAgain, true, rule{delivery: payvault.DeliveryUnknown})
 	return o
 }
 
-// sentinels names those that an error has to match; it matches no other.
+// sentinels returns the names of the sentinels that the error must match.
 func (c *cell) sentinels(status int, rejection bool, r rule) []string {
 	byStatus := map[int]error{
 		401: payvault.ErrUnauthorized, 403: payvault.ErrForbidden, 404: payvault.ErrNotFound, 409: payvault.ErrConflict,
@@ -149,13 +151,13 @@ func (c *cell) sentinels(status int, rejection bool, r rule) []string {
 	case rejection:
 		want = append(want, payvault.ErrRejected)
 	}
-	if r.delivery == payvault.DeliveryUnknown && c.call.Replay != payvault.ReplayRead { // a read has no outcome
+	if r.delivery == payvault.DeliveryUnknown && c.call.Replay != payvault.ReplayRead { // a read has no unknown outcome
 		want = append(want, payvault.ErrOutcomeUnknown)
 	}
 	return names(func(sentinel error) bool { return slices.Contains(want, sentinel) })
 }
 
-// names returns the sorted names of the sentinels for which holds is true.
+// names returns the sorted names of the sentinels for which holds returns true.
 func names(holds func(sentinel error) bool) []string {
 	all := service.Sentinels()
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return !holds(all[name]) })
@@ -164,7 +166,7 @@ func names(holds func(sentinel error) bool) []string {
 //nolint:gochecknoglobals // a flag of the test binary
 var update = flag.Bool("update", false, "write anew what a test compares with")
 
-// TestDocs computes the table of docs/failures.md from the rules that TestFaults holds the client against.
+// TestDocs checks that the table in docs/failures.md follows from the rules of TestFaults.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	told, struck := map[effect]bool{}, map[effect]bool{}
@@ -204,7 +206,7 @@ func TestDocs(t *testing.T) {
 	service.CompareDoc(t, "docs/failures.md", "matrix", table.String(), *update)
 }
 
-// word is what comes of a call in a word or two. A call repeats, or does not, what may have been performed.
+// word says in one or two words what the client does after an effect. repeats says whether it may repeat the call.
 func (e effect) word(repeats bool) string {
 	if rule := ruleFor(e); e != healed && !rule.repeats.holds(repeats) {
 		return "error: " + rule.delivery.String()

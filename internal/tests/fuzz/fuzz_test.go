@@ -1,4 +1,4 @@
-// Package fuzz looks for inputs that no one has thought of: answers, values and keys.
+// Package fuzz tests answers, values and keys with random inputs.
 package fuzz
 
 import (
@@ -25,7 +25,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// FuzzReply: whatever the service answers, none is a success without its code, and each error is an *Error of one line.
+// FuzzReply checks that no answer without a success code is a success, and that every failure is an *Error whose text
+// is one line.
 func FuzzReply(f *testing.F) {
 	names, err := filepath.Glob(filepath.Join(calls.Root(), "testdata", "*", "*.json"))
 	require.NoError(f, err)
@@ -65,17 +66,18 @@ func FuzzReply(f *testing.F) {
 			}
 			got := codes(body, member)
 			if validated, ok := result.(*payvault.Validation); ok && !validated.OK() && slices.Equal(got, []string{"2"}) {
-				continue // is an answer, whatever the status
+				continue // such an answer is a result, whatever the status is
 			}
 			assert.Equal(t, 2, status/100, c.Name)
-			if !strings.Contains(c.Name, " by ") { // a list may have no page
+			if !strings.Contains(c.Name, " by ") { // the page of a list may be empty
 				assert.Equal(t, []string{want}, got, "%s: %q", c.Name, body)
 			}
 		}
 	})
 }
 
-// assertPlain wants a short line, and what it says of the outcome to fit the operation.
+// assertPlain checks that the error text is one short line, and that an unknown outcome is reported for every operation
+// but reads.
 func assertPlain(t *testing.T, c *calls.Call, err error) {
 	t.Helper()
 	e := service.AsError(t, err)
@@ -86,7 +88,8 @@ func assertPlain(t *testing.T, c *calls.Call, err error) {
 	assert.Equal(t, unsure, errors.Is(err, payvault.ErrOutcomeUnknown))
 }
 
-// codes are the values of a member of valid JSON, read in another way than the package does; the same ones count once.
+// codes returns the values of a member of a JSON object. It uses another parser than the package, and removes repeated
+// values.
 func codes(body []byte, member string) (texts []string) {
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	dec := json.NewDecoder(bytes.NewReader(body))
@@ -97,7 +100,7 @@ func codes(body []byte, member string) (texts []string) {
 	for dec.More() {
 		var value any
 		name, _ := dec.Token()
-		_ = dec.Decode(&value) // it is valid
+		_ = dec.Decode(&value) // it is valid JSON
 		isNone := value == nil || value == "" && texts == nil
 		if strings.EqualFold(name.(string), member) && !isNone {
 			texts = append(texts, fmt.Sprint(value))
@@ -106,7 +109,8 @@ func codes(body []byte, member string) (texts []string) {
 	return slices.Compact(texts)
 }
 
-// FuzzValues: what a value type has read it writes, and reads again as the same; it repeats nothing of what it cannot.
+// FuzzValues checks that a value that was read is written in a form that reads back as the same value. Errors do not
+// repeat the input.
 func FuzzValues(f *testing.F) {
 	for _, text := range []string{
 		`12.50`, `"12.50"`, `1e3`, `-0.0`, `null`, `""`, `"2026-01-15"`, `"2026-01-15T14:30:42+0700"`,
@@ -135,7 +139,7 @@ func FuzzValues(f *testing.F) {
 			payvault.Transaction{},
 		} {
 			roundTrip(t, reflect.TypeOf(value), text)
-			// The method is called as encoding/json never would, with what is no JSON.
+			// UnmarshalJSON is called with invalid JSON, which encoding/json never does.
 			if into, ok := reflect.TypeAssert[json.Unmarshaler](reflect.New(reflect.TypeOf(value))); ok {
 				if err := into.UnmarshalJSON(text); err != nil && len(text) > 12 {
 					assert.NotContains(t, err.Error(), string(text), "%T", into)
@@ -153,7 +157,7 @@ func roundTrip(t *testing.T, typ reflect.Type, text []byte) {
 	}
 	written, err := payvault.MarshalWire(value)
 	if err != nil && (!jsontext.Value(text).IsValid() || bytes.Contains(text, []byte("[REDACTED]"))) {
-		return // raw JSON within it that is not to be sent
+		return // invalid JSON and [REDACTED] in raw fields cannot be written
 	}
 	require.NoError(t, err, "%T of %q", value, text)
 	require.NoError(t, json.Unmarshal(written, back), "%T: %q from %q", value, written, text)
@@ -162,7 +166,7 @@ func roundTrip(t *testing.T, typ reflect.Type, text []byte) {
 	assert.Equal(t, string(written), string(again), "%T of %q", value, text)
 }
 
-// FuzzKey: a key that is taken reaches the Authorization header as it is, and is never shown.
+// FuzzKey checks that an accepted key is sent unchanged in the Authorization header and is redacted everywhere else.
 func FuzzKey(f *testing.F) {
 	for _, key := range []string{
 		" 00000000", "test-api-key", "", " ", "a:b", "a b", "a\nb", "\x00", "é", "\xff", "Basic abc",

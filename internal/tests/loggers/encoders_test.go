@@ -12,7 +12,8 @@ import (
 	"example.com/payvault/internal/tests/canary"
 )
 
-// TestBinaryEncoders: an amount comes back as it was, or is refused, and a secret is not stored as if it were empty.
+// TestBinaryEncoders checks that CBOR keeps amounts and stores secrets as [REDACTED], which cannot be read back. BSON
+// refuses both.
 func TestBinaryEncoders(t *testing.T) {
 	t.Parallel()
 	type invoice struct{ Amount payvault.Amount }

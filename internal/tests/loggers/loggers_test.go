@@ -1,4 +1,4 @@
-// Package loggers holds the secrets of package payvault against the loggers and encoders that Go programs use besides
+// Package loggers tests the secrets of package payvault with the loggers and encoders that Go programs use besides
 // those of the standard library.
 package loggers
 
@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// writers are the ways in which a program shows a value. They may panic, as yaml does for functions.
+// writers returns the ways in which a program prints a value. They may panic, as yaml does for functions.
 func writers() map[string]func(w io.Writer, v any) {
 	writeZap := func(w io.Writer, newEncoder func(zapcore.EncoderConfig) zapcore.Encoder, v any) {
 		encoder := newEncoder(zap.NewDevelopmentEncoderConfig())
@@ -67,12 +67,12 @@ func writers() map[string]func(w io.Writer, v any) {
 	}
 }
 
-// reporter keeps what a failed assertion prints.
+// reporter keeps the text of a failed assertion.
 type reporter struct{ io.Writer }
 
 func (r reporter) Errorf(format string, args ...any) { _, _ = fmt.Fprintf(r, format, args...) }
 
-// shown returns what a writer makes of a value, or with what it panics.
+// shown returns the text that a writer prints, or the value with which it panics.
 func shown(write func(w io.Writer, v any), v any) (text string) {
 	var b bytes.Buffer
 	defer func() { text = fmt.Sprint(b.String(), recover()) }()
@@ -80,8 +80,8 @@ func shown(write func(w io.Writer, v any), v any) (text string) {
 	return ""
 }
 
-// TestRedaction logs, encodes and dumps a filled value of every exported type, by itself and within other values. What
-// may hold anything, such as a body or a query, is seen by reflection only.
+// TestRedaction checks that no logger, encoder or dumper shows a secret of any exported type, by itself or within other
+// values. Only dumpers that use reflection may show bodies and queries.
 func TestRedaction(t *testing.T) {
 	t.Parallel()
 	secret, both := canary.Forms(canary.Secret), canary.Forms(canary.Secret, canary.Raw)
@@ -90,12 +90,12 @@ func TestRedaction(t *testing.T) {
 		isClient := typ == "Client" || strings.HasSuffix(typ, "Service")
 		open, hidden := canary.Shapes(pointer)
 		for how, write := range writers() {
-			// Left out are dumps of all of net/http, and what logrus complains about on the standard error.
+			// Dumps of net/http are left out, and so is a case in which logrus prints an error to standard error.
 			if strings.HasPrefix(how, "spew") && isClient || how == "logrus JSON" && typ == "Observer" {
 				continue
 			}
 			forms := both
-			if strings.HasPrefix(how, "spew") || how == "a difference in testify" { // which go by reflection
+			if strings.HasPrefix(how, "spew") || how == "a difference in testify" { // these print the fields by reflection
 				forms = secret
 			}
 			for shape, value := range open {
@@ -110,21 +110,22 @@ func TestRedaction(t *testing.T) {
 	})
 }
 
-// TestRedaction_shows: what shows nothing at all would pass the test above.
+// TestRedaction_shows checks that the writers show other values. A writer that shows nothing would pass TestRedaction.
 func TestRedaction_shows(t *testing.T) {
 	t.Parallel()
 	card := payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(canary.Secret), ExpDate: "1230"}
 	for how, write := range writers() {
 		text := shown(write, card)
 		assert.Contains(t, text, "1230", how)
-		if !strings.HasPrefix(how, "spew") && how != "a difference in testify" { // which call other methods, or none
+		// these do not call the methods that print [REDACTED]
+		if !strings.HasPrefix(how, "spew") && how != "a difference in testify" {
 			assert.Contains(t, text, "[REDACTED]", how)
 		}
 		assert.Contains(t, shown(write, struct{ Text string }{canary.Secret}), canary.Secret, how)
 	}
 }
 
-// TestRead: a secret is read from YAML too, and the mark is not.
+// TestRead checks that a secret is read from YAML, and that [REDACTED] is refused.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	var request struct{ Number payvault.Secret }
@@ -134,7 +135,7 @@ func TestRead(t *testing.T) {
 	require.ErrorContains(t, err, "a redacted secret, whose text is lost")
 }
 
-// TestValues: amounts and dates are text in YAML, and come back.
+// TestValues checks that amounts and dates are text in YAML and are read back.
 func TestValues(t *testing.T) {
 	t.Parallel()
 	type record struct {

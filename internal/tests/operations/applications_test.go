@@ -17,8 +17,8 @@ import (
 
 func amount(text string) payvault.Amount { return payvault.AmountOf(decimal.MustParse(text)) }
 
-// TestApplicationsValidate: code 2 is the answer to the question, with a status and messages that say so, and so are
-// messages with code 0; all else is a failure.
+// TestApplicationsValidate checks which answers are results of Validate: code 0 with or without messages, and code 2
+// with messages about fields. All other answers are failures.
 func TestApplicationsValidate(t *testing.T) {
 	t.Parallel()
 	const failed, access = `{"code":2,"message":"failed"`, `{"code":2,"message":"no","data":{"access":["denied"]}}`
@@ -29,15 +29,15 @@ func TestApplicationsValidate(t *testing.T) {
 	for _, test := range []struct {
 		status int
 		answer string
-		want   service.Fields // the problems, or the fields of an error
-		kinds  []error        // of an error
+		want   service.Fields // the problems, or the Fields of an error
+		kinds  []error        // the sentinels that the error matches
 	}{
 		{200, `{"code":0}`, nil, nil},
 		{200, `{"code":0,"data":{"message":"Success","app_id":1}}`, nil, nil},
 		{200, `{"code":0,"data":{"Message":"Success","app_id":1}}`, nil, nil},
 		{200, `{"code":0,"data":{"tax_id":["is required"],"legal_name":[]}}`, required, nil},
 		{200, `{"code":0,"data":{"tax_id":["5105105105105100"]}}`, service.Fields{"tax_id": {"[REDACTED]"}}, nil},
-		// Whatever their shape is: with messages it does not pass.
+		// An application with messages has not passed, whatever their form is.
 		{200, `{"code":0,"data":{"tax_id":"is required"}}`, required, nil},
 		{200, `{"code":0,"data":{"tax_id":["is required"],"count":1,"passed":true}}`, required, nil},
 		{200, `{"code":0,"data":["is required",""]}`, service.Fields{"": {"is required"}}, nil},
@@ -54,7 +54,7 @@ func TestApplicationsValidate(t *testing.T) {
 			[]error{payvault.ErrMalformedResponse},
 		},
 		{200, `{"code":2,"data":{"tax_id":["is required"]}}`, required, nil},
-		{ // 4004 is the application too
+		{ // 4004 is the ID of the application, but a plain number in a message stays
 			200, `{"code":2,"data":{"a":["at least 4004, of 5105105105105100 and ` + service.APIKey + `"]}}`, limit, nil,
 		},
 		{400, `{"code":2,"data":{"tax_id":["is required"]}}`, required, nil},
@@ -94,6 +94,7 @@ func TestApplicationsValidate(t *testing.T) {
 	}
 }
 
+// TestApplicationData_unmarshal checks how saved data is read, and that the error of an unreadable value names its key.
 func TestApplicationData_unmarshal(t *testing.T) {
 	t.Parallel()
 	type data = payvault.ApplicationData
@@ -119,8 +120,8 @@ func TestApplicationData_unmarshal(t *testing.T) {
 	}
 }
 
-// TestSavedField_Decode: a value is read into a variable of the type that its field has, in the forms in which services
-// write it, and an error names the key and not the value.
+// TestSavedField_Decode checks that a value is decoded into a variable of its type, in each form that services send. An
+// error names the key, not the value.
 func TestSavedField_Decode(t *testing.T) {
 	t.Parallel()
 	secret := payvault.NewSecret
@@ -161,13 +162,13 @@ func TestSavedField_Decode(t *testing.T) {
 	}
 	for _, into := range []any{true, nil, (*bool)(nil)} {
 		err := payvault.SavedField{Key: "k", Value: secret("true")}.Decode(into)
-		require.EqualError(t, err, "payvault: k cannot be read into what is not a pointer")
+		require.EqualError(t, err, "payvault: k needs a pointer that is not nil to be read into")
 	}
 	err := json.Unmarshal([]byte(`{"key":"k","value":"[REDACTED]"}`), new(payvault.SavedField))
 	require.EqualError(t, err, "a redacted secret, whose text is lost")
 }
 
-// TestApplicationDataOf: what was saved is the data that was sent, and a value that does not fit is named.
+// TestApplicationDataOf checks that saved fields become the data that was sent, and that unreadable values are named.
 func TestApplicationDataOf(t *testing.T) {
 	t.Parallel()
 	save := find(payvault.OpApplicationsSaveData)
@@ -188,8 +189,8 @@ func TestApplicationDataOf(t *testing.T) {
 	assert.Equal(t, payvault.ApplicationData{}, data)
 }
 
-// TestApplicationDataOf_none: a saved value that stands for none sets no field. The next SaveData does not send false
-// or zero in its place. A toggle that is off is set.
+// TestApplicationDataOf_none checks that an empty saved value sets no field, so that the next SaveData does not send
+// false or zero for it. A toggle that is off is set.
 func TestApplicationDataOf_none(t *testing.T) {
 	t.Parallel()
 	for _, none := range []string{`""`, `[]`, `{}`, `false`, `null`} {
@@ -215,6 +216,7 @@ func TestApplicationDataOf_none(t *testing.T) {
 	}, data)
 }
 
+// TestApplicationsSaveData_invalid checks which data is refused before it is sent.
 func TestApplicationsSaveData_invalid(t *testing.T) {
 	t.Parallel()
 	const together = "and bank_account_number are required together"
@@ -242,7 +244,7 @@ func TestApplicationsSaveData_invalid(t *testing.T) {
 	}
 }
 
-// TestApplicationsSaveData: toggles that are off, and fields that have no type of their own.
+// TestApplicationsSaveData checks that toggles that are off and fields of Extra are sent.
 func TestApplicationsSaveData(t *testing.T) {
 	t.Parallel()
 	save := find(payvault.OpApplicationsSaveData)

@@ -21,7 +21,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// assertForm wants a form with a disputeResponse and, if content is not nil, a file of this name.
+// assertForm checks that a form has a disputeResponse and, if content is not nil, a file of this name.
 func assertForm(t *testing.T, got service.Seen, response, fileName string, content []byte) {
 	t.Helper()
 	mediaType, params, err := mime.ParseMediaType(got.Header.Get("Content-Type"))
@@ -48,7 +48,7 @@ func assertForm(t *testing.T, got service.Seen, response, fileName string, conte
 	assert.True(t, bytes.Equal(content, sent), "other content")
 }
 
-// retrieval answers a retrieval dispute, and retrievalJSON is how.
+// retrieval returns a response to a retrieval dispute. retrievalJSON is its wire form.
 func retrieval(file *payvault.File) *payvault.DisputeRespondRequest {
 	return &payvault.DisputeRespondRequest{Message: "Example answer to a retrieval dispute", Evidence: file}
 }
@@ -57,7 +57,7 @@ func retrievalJSON() string { return calls.Fixture("disputes/respond.request.min
 
 func evidence() []byte { return []byte(calls.Fixture("disputes/evidence.pdf")) }
 
-// respond sends a response to a service, and returns what arrived.
+// respond sends a response and returns the request that arrived.
 func respond(t *testing.T, request *payvault.DisputeRespondRequest) service.Seen {
 	t.Helper()
 	server := service.Answer(t, http.StatusOK, `{"code":0}`)
@@ -66,6 +66,7 @@ func respond(t *testing.T, request *payvault.DisputeRespondRequest) service.Seen
 	return server.Seen()[0]
 }
 
+// TestDisputesRespond checks the form that is sent for each type of response, with and without a file.
 func TestDisputesRespond(t *testing.T) {
 	t.Parallel()
 	large := append([]byte("%PDF-1.7\n"), bytes.Repeat([]byte("0123456789abcdef\r\n--"), 1<<16)...)
@@ -84,6 +85,7 @@ func TestDisputesRespond(t *testing.T) {
 	}
 }
 
+// TestDisputesRespond_invalid checks which responses are refused before they are sent.
 func TestDisputesRespond_invalid(t *testing.T) {
 	t.Parallel()
 	type response = payvault.DisputeRespondRequest
@@ -116,6 +118,7 @@ func TestDisputesRespond_invalid(t *testing.T) {
 	}
 }
 
+// TestOpenFile checks that a file stays open after an upload and is sent from its beginning each time.
 func TestOpenFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "charge 証拠.pdf")
@@ -124,7 +127,7 @@ func TestOpenFile(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "charge 証拠.pdf", file.Name)
 	assert.Equal(t, int64(len(evidence())), file.Size)
-	for range 2 { // it stays open, and starts anew
+	for range 2 { // the file stays open, and each upload starts at its beginning
 		assertForm(t, respond(t, retrieval(file)), retrievalJSON(), file.Name, evidence())
 	}
 	require.NoError(t, file.Close())

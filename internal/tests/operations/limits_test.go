@@ -1,7 +1,7 @@
 //go:build !race
 
-// The client is held to its bounds of memory and time, whatever the service answers. These tests run one at a time and
-// before all others, since they measure the heap of their process; the race detector takes memory of its own.
+// These tests check the limits of memory and time for all answers. They run one at a time and before all others, since
+// they measure the heap of their process. They are left out with the race detector, which needs memory of its own.
 
 package operations
 
@@ -31,15 +31,15 @@ import (
 )
 
 const (
-	bodyCap     = 8 << 20 // that of a client by default
+	bodyCap     = 8 << 20 // the default size limit of a client
 	mostHeap    = 300e6
-	mostRecords = 71_900 // that an answer of bodyCap may have
+	mostRecords = 71_900 // the largest number of records that an answer of bodyCap may have
 )
 
 // reading is a call that reads an answer.
 type reading func(ctx context.Context, c *payvault.Client) error
 
-// read makes an operation of the table.
+// read returns a reading by an operation of the table.
 func read(op payvault.Operation) reading {
 	return func(ctx context.Context, c *payvault.Client) error {
 		o := find(op)
@@ -48,8 +48,8 @@ func read(op payvault.Operation) reading {
 	}
 }
 
-// readSaved saves data and reads the answer with ApplicationDataOf. Between the two steps it collects the garbage of
-// the first, so that the memory of each step counts alone.
+// readSaved saves data and reads the answer with ApplicationDataOf. It collects the garbage of the first step, so that
+// each step is measured alone.
 func readSaved(ctx context.Context, c *payvault.Client) error {
 	o := find(payvault.OpApplicationsSaveData)
 	saved, err := o.Do(ctx, c, calls.Documented(), o.Minimal)
@@ -65,7 +65,7 @@ func into[T any](ctx context.Context, c *payvault.Client) error {
 	return c.Call(ctx, payvault.Request{Method: http.MethodGet, Path: []string{"x"}}, new(T))
 }
 
-// Types of the caller.
+// Types that a caller could define.
 type (
 	arrays struct {
 		Data []map[string]struct{ A [1 << 10]byte } `json:"data"`
@@ -79,7 +79,7 @@ type (
 			E          [8]int
 		} `json:"data"`
 	}
-	embedding struct { // the decoder allocates what it embeds
+	embedding struct { // the decoder allocates the embedded types
 		*payvault.Transaction
 		*pointing
 	}
@@ -93,7 +93,7 @@ type (
 	}
 )
 
-// readings are one for each way to read an answer.
+// readings returns one reading for each way to read an answer.
 func readings() map[string]reading {
 	return map[string]reading{
 		"list": read(payvault.OpCustomersList), "transactions": read(payvault.OpSubscriptionsTransactions),
@@ -107,15 +107,16 @@ func readings() map[string]reading {
 	}
 }
 
-// attack is a body that takes much more memory than it has bytes, and the readings that it is for.
+// attack is a body that needs much more memory to read than it has bytes. readings names the readings that it is tried
+// with.
 type attack struct {
 	readings, head, unit, tail string
 
-	most int // how often the unit stands in it; 0 for as often as the cap allows
+	most int // how often the unit occurs; 0 for as often as bodyCap permits
 }
 
-// body repeats the unit, without a comma at the end. In place of PAD it has a text that fills it up to the cap, and
-// which takes twice its length when it is read.
+// body returns the body: head, repeated units and tail. PAD becomes a text that fills the body up to bodyCap. It is not
+// UTF-8, so its decoded form is larger than the text itself.
 func (a attack) body() string {
 	n := (bodyCap - len(a.head) - len(a.tail)) / len(a.unit)
 	if a.most > 0 {
@@ -125,7 +126,7 @@ func (a attack) body() string {
 	return strings.Replace(body, "PAD", strings.Repeat("\xffa", max(0, bodyCap-len(body))/2), 1)
 }
 
-// attacks begin with those that are made in short too.
+// attacks returns all attacks, those for -short first.
 func attacks() []attack {
 	const (
 		data   = `{"code":0,"rcode":"000","data":[`
@@ -138,22 +139,22 @@ func attacks() []attack {
 		of("list", data+`{"customer_id":"`, `"}]}`, "\xff"), of("list", data+`{"customer_id":1,"comments":"`, `"}]}`, `x`),
 		of("saved", fields+`{"key":"bank_routing","value":"`, `"}]}}`, "\xffa"),
 
-		// As many records and values as are permitted, the largest of each kind, beside a long text.
+		// As many records and values as are permitted, of the largest type, beside a long text.
 		upTo(mostRecords, of("transactions", data, `,{"pg_id":"PAD"}]}`, `{"pg_id":1},`)),
 		upTo(mostRecords, of("list", data+`{"customer_id":1,"billing_cards":[`, `,{"card_type":"PAD"}]}]}`, `{},`)),
 		upTo(mostRecords/2, of("list", data, `,{"customer_id":"PAD"}]}`, `{"customer_id":1},`)),
-		upTo(19_000, of("transactions", data, `,{"pg_id":"PAD"},{"pg_id":1}]}`, `{"pg_id":"1"},`)), // which is read twice
+		upTo(19_000, of("transactions", data, `,{"pg_id":"PAD"},{"pg_id":1}]}`, `{"pg_id":"1"},`)), // this body is read twice
 		upTo(10*mostRecords, of("write", record+`{"billing_email":[`, `]},{"card_type":"PAD"}]}}`, `"",`)),
 		upTo(mostRecords, of("saved", fields, `,{"key":"PAD"}]}}`, `{},`)),
 		upTo(mostRecords, of("saved", fields+`{"key":"ownership","value":{"owners":[`, `,{"cbExp":"PAD"}]}}]}}`, `{},`)),
 		upTo(mostRecords/4, of("validate", `{"code":2,"data":{"a":[`, `],"b":"PAD"}}`, `[{}],`)),
 
-		// More than are permitted.
+		// More values than are permitted.
 		of("list", data, `]}`, `{"billing_cards":[{},{}]},`, `{"customer_id":1},`, strings.Repeat(" ", 200)+`{},`),
 		of("write", record, `]}}`, `{"CARD_ID":1},`), of("structs", data, `]}`, `null,`),
 		of("amounts", listed, `]}`, `1e1,`), of("list, any", ``, ``, `[`), of("any", `{"code":"0"`+members(`"a"`), `}`, ` `),
 
-		// The same names again and again, with values in other forms than documented.
+		// The same names again and again, with values in undocumented forms.
 		of("transactions", data+`{`, `"rmsg":1}]}`, `"amt_tran":1e1,`, `"tran_time":"2026-01-15 10:20 +0531",`),
 		of("write", `{"code":0,"data":{"customer_id":"a"`, `}}`, `,"rec_id":"x"`),
 		of("instants", listed, `]}`, `"2026-01-15T00:00:00+05:31",`),
@@ -161,7 +162,7 @@ func attacks() []attack {
 		of("payee", `{"code":0,"data":{"payee_account":{"tr_number":"`, `"},"payee_id":"x"},"x":"`+"\xff"+`"}`, `x`),
 		of("tokenize", `{"code":0,"rcode":"000","card_id":"`, `"}`, `\u0041`),
 
-		// Types of the caller, and of the package within them.
+		// Types of the caller, some with types of the package in them.
 		upTo(mostRecords/2, of("arrays, any", data, `],"y":"PAD"}`, `{"a":{}},`)),
 		upTo(10*mostRecords, of("any", data, `],"y":"PAD"}`, `1,`)),
 		upTo(mostRecords, of("ours", `{"code":0,"fields":[`, `],"y":"PAD"}`, `{},`)),
@@ -177,7 +178,7 @@ func attacks() []attack {
 	)
 }
 
-// upTo bounds how often the units stand in attacks.
+// upTo returns the attacks with at most this many units.
 func upTo(most int, all []attack) []attack {
 	for i := range all {
 		all[i].most = most
@@ -185,7 +186,7 @@ func upTo(most int, all []attack) []attack {
 	return all
 }
 
-// of gives attacks that differ in the unit.
+// of returns one attack for each unit. The body begins with head, repeats the unit, and ends with tail.
 func of(readings, head, tail string, units ...string) (all []attack) {
 	for _, unit := range units {
 		all = append(all, attack{readings: readings, head: head, unit: unit, tail: tail})
@@ -193,7 +194,7 @@ func of(readings, head, tail string, units ...string) (all []attack) {
 	return all
 }
 
-// members are as many of an object as the cap allows.
+// members returns JSON members that all have this value and nearly fill a body of bodyCap.
 func members(value string) string {
 	var text strings.Builder
 	for i := 0; text.Len() < bodyCap-100; i++ {
@@ -202,7 +203,8 @@ func members(value string) string {
 	return text.String()
 }
 
-// assertSmall holds the growth of the heap in f to mostHeap. No garbage is collected meanwhile, as with a large heap.
+// assertSmall checks that the heap grows by less than mostHeap during f. The garbage collector is off, as it may be
+// with a large heap.
 func assertSmall(t *testing.T, f func(), what string) {
 	t.Helper()
 	runtime.GC()
@@ -226,12 +228,12 @@ func assertSmall(t *testing.T, f func(), what string) {
 	t.Logf("%d MB: %.100q", (max(highest, before)-before)/1e6, what)
 }
 
-// pieces gives a text in small pieces.
+// pieces reads in small pieces.
 type pieces struct{ io.Reader }
 
 func (p pieces) Read(b []byte) (int, error) { return p.Reader.Read(b[:min(len(b), 16<<10)]) }
 
-// zipped is a transport that answers as net/http does when the answer was compressed: in small pieces, of no known
+// zipped returns a transport that answers like net/http with a compressed answer: in small pieces, and without a
 // length.
 func zipped(body string) payvault.Option {
 	return service.Over(service.RoundTripper(func(*http.Request) (*http.Response, error) {
@@ -240,18 +242,18 @@ func zipped(body string) payvault.Option {
 	}))
 }
 
-// TestHostileBodies: no answer of the default size takes more than mostHeap, garbage included.
+// TestHostileBodies checks that no answer of the default size takes more than mostHeap, including garbage.
 //
 //nolint:paralleltest // it measures the heap of the process
 func TestHostileBodies(t *testing.T) {
-	var indexed strings.Builder // messages by numbers that could be parts of a card number, in one answer
+	var indexed strings.Builder // one answer with messages whose numbers could be parts of a card number
 	indexed.WriteString(`{"code":2,"data":{"0":[` + strings.Repeat(`"",`, 10_000) + `""]`)
 	for i := 100; indexed.Len() < 64_000; i++ {
 		indexed.WriteString(`,"` + strconv.Itoa(i) + `":[""]`)
 	}
 	refused := service.Client(t, service.Nowhere, service.Over(service.Canned(200, indexed.String()+"}}")))
 	assertSmall(t, func() { _ = readings()["write"](t.Context(), refused) }, "indexed messages")
-	for _, status := range []int{502, 503} { // which is tried again
+	for _, status := range []int{502, 503} { // the client repeats a read after these
 		body := `{"code":7,"message":"` + strings.Repeat("\xffa", 4<<20-50) + `"}`
 		down := service.Client(t, service.Nowhere, service.Over(service.Canned(status, body)))
 		assertSmall(t, func() { _ = readings()["list"](t.Context(), down) }, "status "+strconv.Itoa(status))
@@ -267,7 +269,7 @@ func TestHostileBodies(t *testing.T) {
 	}
 }
 
-// TestHostileTexts: what callers read themselves is held to the same bounds.
+// TestHostileTexts checks that texts that callers read themselves take no more memory than answers.
 //
 //nolint:paralleltest // it measures the heap of the process
 func TestHostileTexts(t *testing.T) {
@@ -298,7 +300,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// TestHonestPage: as many records as a page may hold by far are no attack, also if one of them is odd.
+// TestHonestPage checks that a page with far more records than usual is read, even if one record is odd.
 //
 //nolint:paralleltest // beside tests that measure the heap of the process
 func TestHonestPage(t *testing.T) {
@@ -340,7 +342,7 @@ func TestHonestPage(t *testing.T) {
 	}
 }
 
-// TestAllocations guards the client's own cost, that of the answer in memory included.
+// TestAllocations limits the allocations of a call, with the answer in memory.
 //
 //nolint:paralleltest // it counts the allocations of the process
 func TestAllocations(t *testing.T) {
@@ -352,7 +354,7 @@ func TestAllocations(t *testing.T) {
 		MerchantID: 212345, CardholderName: "Tina Tester", AVSZip: "10001", CardNumber: card.CardNumber, ExpDate: "1229",
 		CVV2: payvault.NewSecret("123"),
 	}
-	quiet := payvault.WithLogger(slog.New(slog.NewJSONHandler(io.Discard, nil))) // without Debug
+	quiet := payvault.WithLogger(slog.New(slog.NewJSONHandler(io.Discard, nil))) // without level Debug
 	tokenize := func(c *payvault.Client) error {
 		_, err := c.Tokens.Tokenize(t.Context(), request)
 		return err
@@ -386,7 +388,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestClearing_longSwipe: what clearing takes is in proportion to the secrets too, such as a track with many names.
+// TestClearing_longSwipe checks that redacting an error takes little memory, even if the secret is a long track with
+// many names.
 //
 //nolint:paralleltest // it counts the allocations of the process
 func TestClearing_longSwipe(t *testing.T) {

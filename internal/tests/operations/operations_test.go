@@ -1,5 +1,5 @@
-// Package operations holds what every operation sends and gives against the fixtures of testdata, which are written by
-// hand, and reading answers to its bounds.
+// Package operations compares what every operation sends and returns with the fixtures in testdata, which are written
+// by hand. It also tests the limits of reading answers.
 package operations
 
 import (
@@ -38,13 +38,13 @@ func each(t *testing.T, test func(t *testing.T, o *calls.Operation)) {
 // find returns an operation of the table.
 func find(op payvault.Operation) *calls.Operation { return new(calls.Of(op)) }
 
-// nowhere is a client whose requests reach nobody.
+// nowhere returns a client whose requests reach nobody.
 func nowhere(t *testing.T) *payvault.Client {
 	t.Helper()
 	return service.Client(t, service.Nowhere)
 }
 
-// exchange makes an operation, and gives the request that arrived.
+// exchange makes a call. It returns the request that arrived and the result.
 func exchange(
 	t *testing.T, o *calls.Operation, request any, answer string, opts ...payvault.Option,
 ) (service.Seen, any, error) {
@@ -55,12 +55,13 @@ func exchange(
 	return server.Seen()[0], result, err
 }
 
-// fillers are options that fill fields which a request leaves empty.
+// fillers returns the options that fill empty fields of requests.
 func fillers() []payvault.Option {
 	return []payvault.Option{payvault.WithMerchantID(1), payvault.WithVendorID(2), payvault.WithDeveloperID("3")}
 }
 
-// TestEveryOperation: the SDK, the table of calls, what is stated by hand, and the services name the same.
+// TestEveryOperation checks that the SDK, the table of calls, the statements written by hand and the services have the
+// same operations.
 func TestEveryOperation(t *testing.T) {
 	t.Parallel()
 	var all []payvault.OperationInfo
@@ -78,7 +79,7 @@ func TestEveryOperation(t *testing.T) {
 	assert.ElementsMatch(t, service.Methods(), slices.Compact(methods))
 }
 
-// TestFull sends every documented field, and reads every one. What fills empty fields changes nothing.
+// TestFull checks that every documented field is sent and read. Options that fill empty fields change nothing.
 func TestFull(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
@@ -94,13 +95,14 @@ func TestFull(t *testing.T) {
 	})
 }
 
-// TestMinimal sends no more than it is given, and reads what services answer: each value is of the root's TestReading.
+// TestMinimal checks that the smallest request has only its required fields, and that answers in other JSON forms are
+// read. TestReading of the root package checks the values of those.
 func TestMinimal(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
 		opts := fillers()
 		if o.Op == payvault.OpTokensTokenize || o.Op == payvault.OpCustomersCreate {
-			opts = nil // which they would fill: see TestFilled
+			opts = nil // they would fill fields here: see TestFilled
 		}
 		got, result, err := exchange(t, o, o.Minimal, o.TolerantAnswer(), opts...)
 		require.NoError(t, err)
@@ -109,7 +111,7 @@ func TestMinimal(t *testing.T) {
 	})
 }
 
-// fixtureOf is the body of a request; "" if it has none.
+// fixtureOf returns the body of a request, or "" if it has none.
 func fixtureOf(o *calls.Operation, request any, kind string) string {
 	if request == nil || o.Method == http.MethodGet {
 		return ""
@@ -117,7 +119,7 @@ func fixtureOf(o *calls.Operation, request any, kind string) string {
 	return calls.Fixture(o.Fixture(kind))
 }
 
-// assertRequest holds a request against the endpoint, the exact headers that it may have, and its JSON.
+// assertRequest checks the endpoint, the exact headers, and the JSON of a request.
 func assertRequest(t *testing.T, o *calls.Operation, got service.Seen, query, body string) {
 	t.Helper()
 	assert.Equal(t, o.Method+" "+service.BasePath+calls.Documented().In(o.Path)+query, got.Method+" "+got.Target)
@@ -142,7 +144,7 @@ func assertRequest(t *testing.T, o *calls.Operation, got service.Seen, query, bo
 	assert.Regexp(t, `^payvault-go/\d+\.\d+\.\d+ \(go.*\)$`, got.Header.Get("User-Agent"))
 }
 
-// TestWireForms: requests and results write themselves as the interface has them, and come back from that.
+// TestWireForms checks that requests and results have the wire forms of the interface and can be read back from them.
 func TestWireForms(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
@@ -150,7 +152,7 @@ func TestWireForms(t *testing.T) {
 			text := fixtureOf(o, request, kind)
 			switch r := request.(type) {
 			case *payvault.DisputeRespondRequest:
-				r.Evidence = nil // which is a part of its own
+				r.Evidence = nil // it is a form part, not JSON
 			case payvault.ApplicationData:
 				text = at(t, text, "data")
 				assert.Empty(t, r.Extra)
@@ -161,7 +163,7 @@ func TestWireForms(t *testing.T) {
 				service.AssertWire(t, request, text)
 			}
 		}
-		if o.Full != nil && o.Method == http.MethodGet { // a page is more than its records
+		if o.Full != nil && o.Method == http.MethodGet { // for a list, the result is the whole page
 			o.Result = ""
 		}
 		want := strings.NewReplacer(`"code": 0,`, "", `"message": "Success",`, "").Replace(o.Answer())
@@ -231,7 +233,7 @@ func noteFields(all map[string]wireField, v reflect.Value) {
 	}
 }
 
-// at is a member of a JSON object.
+// at returns a member of a JSON object.
 func at(t *testing.T, text, member string) string {
 	t.Helper()
 	var object map[string]json.RawMessage
@@ -239,7 +241,7 @@ func at(t *testing.T, text, member string) string {
 	return string(object[member])
 }
 
-// TestRejected reads the documented refusals. That by field is no failure of the operation that asks for problems.
+// TestRejected checks the errors of the documented refusals. For Validate, messages about fields are a result.
 func TestRejected(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
@@ -249,7 +251,7 @@ func TestRejected(t *testing.T) {
 		refusal, sentinels := "errors/platform_detail.json", []error{payvault.ErrRejected, payvault.ErrValidation}
 		if o.Op == payvault.OpTokensTokenize {
 			want.Code, want.Message, want.Detail = "902", "Example tokenize refusal", ""
-			refusal, sentinels = "errors/rcode.json", sentinels[:1] // an rcode has no such meaning
+			refusal, sentinels = "errors/rcode.json", sentinels[:1] // an rcode does not tell that a validation failed
 		}
 		_, result, err := exchange(t, o, o.Full, calls.Fixture(refusal))
 		service.AssertError(t, err, want, payvault.ErrRejected)
@@ -275,7 +277,8 @@ func TestRejected(t *testing.T) {
 	})
 }
 
-// TestForMerchant: the merchant stands where it is stated, whether or not the request names the same one.
+// TestForMerchant checks that ForMerchant sends the merchant ID in the place that Operation.Stated names. The request
+// may name the same merchant.
 func TestForMerchant(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
@@ -316,7 +319,7 @@ func TestForMerchant(t *testing.T) {
 	})
 }
 
-// TestFilled: options of the client fill fields that a request leaves empty, where an operation has them.
+// TestFilled checks that options of the client fill empty fields of requests.
 func TestFilled(t *testing.T) {
 	t.Parallel()
 	tokens, customers := find(payvault.OpTokensTokenize), find(payvault.OpCustomersCreate)
@@ -338,7 +341,7 @@ func TestFilled(t *testing.T) {
 	}
 }
 
-// TestExplicitZeros: what differs from nothing can be sent.
+// TestExplicitZeros checks that false, zero and empty values are sent if the caller sets them.
 func TestExplicitZeros(t *testing.T) {
 	t.Parallel()
 	for body, test := range map[string]struct {
@@ -375,7 +378,8 @@ func TestExplicitZeros(t *testing.T) {
 	}
 }
 
-// TestRefused names every problem of a request at once, or that there is no context, and sends nothing.
+// TestRefused checks that all problems of a request are reported at once, that a nil context is refused, and that
+// nothing is sent.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	unobserved := payvault.WithObserver(payvault.Observer{
@@ -395,7 +399,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestRefusedOneByOne: problems that do not go with others, and requests that are nil.
+// TestRefusedOneByOne checks problems that cannot be combined with others, and nil requests.
 func TestRefusedOneByOne(t *testing.T) {
 	t.Parallel()
 	type (
@@ -434,7 +438,7 @@ func TestRefusedOneByOne(t *testing.T) {
 	assert.JSONEq(t, `{"data":[`+strings.Repeat(text, 100)[1:]+`]}`, string(got.Body))
 }
 
-// TestNegativeIDs: an ID that is a number is positive.
+// TestNegativeIDs checks that negative IDs are refused.
 func TestNegativeIDs(t *testing.T) {
 	t.Parallel()
 	ids := calls.Documented()

@@ -21,14 +21,14 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// formEnd ends a form: what comes before it is complete, whatever length was announced.
+// formEnd ends a form. A service may perform a form that has it, even if bytes are missing.
 const formEnd = "--\r\n"
 
-// careless is a service that performs a form as soon as its end has come. It keeps what it got.
+// careless is a service that performs a form when its end arrives. It records the requests.
 type careless struct {
 	url    string
-	client *http.Client // nil for the SDK's own
-	got    chan []byte  // of each request
+	client *http.Client // nil for the client of the SDK
+	got    chan []byte  // the body of each request
 }
 
 func (s *careless) handler(w http.ResponseWriter, r *http.Request) {
@@ -37,7 +37,7 @@ func (s *careless) handler(w http.ResponseWriter, r *http.Request) {
 	service.Say(w, http.StatusOK, `{"code":0}`)
 }
 
-// newRaw keeps the bytes that come through one connection, and never answers.
+// newRaw starts a service that records the bytes of one connection and never answers.
 func newRaw(t *testing.T) *careless {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with the test
@@ -77,7 +77,7 @@ func newHTTP(t *testing.T, http2 bool) *careless {
 	return s
 }
 
-// forEach runs a test against services over HTTP/1.1 and HTTP/2.
+// forEach runs a test with services over a raw connection, HTTP/1.1 and HTTP/2.
 func forEach(t *testing.T, test func(t *testing.T, s *careless)) {
 	t.Helper()
 	for name, start := range map[string]func(t *testing.T) *careless{
@@ -92,7 +92,7 @@ func forEach(t *testing.T, test func(t *testing.T, s *careless)) {
 	}
 }
 
-// upload answers a dispute with a file, which fails, and returns the error and what the service got.
+// upload answers a dispute with a file that fails. It returns the bytes that arrived and the error.
 func (s *careless) upload(t *testing.T, file *payvault.File) (got []byte, err error) {
 	t.Helper()
 	var opts []payvault.Option
@@ -104,7 +104,7 @@ func (s *careless) upload(t *testing.T, file *payvault.File) (got []byte, err er
 	return <-s.got, err
 }
 
-// shrinking is a file of the system that is truncated when it is read.
+// shrinking is an *os.File that is truncated when it is read.
 type shrinking struct {
 	*os.File
 
@@ -122,7 +122,7 @@ func (f shrinking) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// newShrinking returns a PDF of size bytes. After it was checked, the read that reaches byte at truncates it to to
+// newShrinking returns a PDF of size bytes. After the local check, the read that reaches byte at truncates it to to
 // bytes.
 func newShrinking(t *testing.T, size, at, to int64) *payvault.File {
 	t.Helper()
@@ -132,7 +132,7 @@ func newShrinking(t *testing.T, size, at, to int64) *payvault.File {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = f.Close() })
-	checked := false // whose last step is to read the last byte
+	checked := false // the check ends with reading the last byte
 	when := func(off int64) bool {
 		now := checked && off >= at
 		checked = checked || off == size-1
@@ -141,7 +141,7 @@ func newShrinking(t *testing.T, size, at, to int64) *payvault.File {
 	return &payvault.File{Name: "evidence.pdf", Content: shrinking{f, when, to}, Size: size}
 }
 
-// TestUploadOfAFileThatBecomesShorter: the service never gets a form that looks complete.
+// TestUploadOfAFileThatBecomesShorter checks that the service never receives a form that looks complete.
 func TestUploadOfAFileThatBecomesShorter(t *testing.T) {
 	t.Parallel()
 	const large = 4 << 20
@@ -176,11 +176,11 @@ func TestUploadOfAFileThatBecomesShorter(t *testing.T) {
 	})
 }
 
-// content is a PDF whose second half is read by a function of the caller.
+// content is a PDF. After the local check, its second half is read by a function of the caller.
 type content struct {
 	size int64
 	read func(p []byte, off int64) (int, error)
-	done *atomic.Bool // the local check, which reads the last byte
+	done *atomic.Bool // whether the local check is over; it ends with reading the last byte
 }
 
 func (c content) ReadAt(p []byte, off int64) (int, error) {
@@ -197,8 +197,8 @@ func (c content) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// TestUploadOfContentThatPanics: net/http reads an upload in a goroutine of its own, where a panic would end the
-// process.
+// TestUploadOfContentThatPanics checks that a panic in ReadAt becomes an error. net/http reads an upload in its own
+// goroutine, where a panic would end the process.
 func TestUploadOfContentThatPanics(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("a secret of the file")

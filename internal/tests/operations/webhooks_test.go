@@ -17,6 +17,8 @@ import (
 	"example.com/payvault"
 )
 
+// TestNotificationHandler checks the status that the sender gets, and that the function gets the unchanged header and
+// body.
 func TestNotificationHandler(t *testing.T) {
 	t.Parallel()
 	const most, raw = 1 << 20, "{\"event\": \"transaction_status_updated\"}\r\n\x00\xff not quite JSON"
@@ -25,10 +27,10 @@ func TestNotificationHandler(t *testing.T) {
 	failed := errors.New("secret detail")
 	for _, test := range []struct {
 		method, body string
-		ends         error // of the body
-		fails        error // of the function
+		ends         error // the error of reading after the last byte of the body
+		fails        error // the error that the function returns
 		want         int
-		handed       bool // over to the function
+		handed       bool // whether the function is called
 	}{
 		{"POST", raw, io.EOF, nil, http.StatusNoContent, true},
 		{"POST", "", io.EOF, nil, http.StatusNoContent, true},
@@ -64,8 +66,8 @@ func TestNotificationHandler(t *testing.T) {
 	assert.Panics(t, func() { payvault.NotificationHandler(nil) })
 }
 
-// TestNotificationHandler_reports: the error of the function is logged. The sender does not see it, and the log has
-// neither the URL nor the body.
+// TestNotificationHandler_reports checks that the error of the function is logged and not shown to the sender. The log
+// has neither the URL nor the body.
 func TestNotificationHandler_reports(t *testing.T) { //nolint:paralleltest // it sets the default logger
 	var log bytes.Buffer
 	before := slog.Default()

@@ -1,4 +1,5 @@
-// Package repository holds what is written for readers against the code, and rules for the code.
+// Package repository compares the documents with the code. It also checks that the code keeps some rules, such as the
+// layers of files.
 package repository
 
 import (
@@ -31,8 +32,8 @@ import (
 //nolint:gochecknoglobals // a flag of the test binary
 var update = flag.Bool("update", false, "write anew what a test compares with")
 
-// repo are the files of the repository. Since it is not entered, the go command knows what the tests read, and runs
-// them again when that has changed.
+// repo returns the files of the repository. The tests read them by this path, so the go command repeats a test when a
+// file has changed.
 func repo() fs.FS { return os.DirFS(calls.Root()) }
 
 // read returns a file of the repository.
@@ -51,7 +52,7 @@ func list(t *testing.T, from fs.FS, pattern string) []string {
 	return names
 }
 
-// TestAPI keeps api/payvault.txt true, so that a review sees each change of what users build on.
+// TestAPI checks that api/payvault.txt is up to date, so that a review shows each change of the public interface.
 func TestAPI(t *testing.T) {
 	t.Parallel()
 	const golden = "api/payvault.txt"
@@ -65,13 +66,14 @@ func TestAPI(t *testing.T) {
 	assert.Equal(t, read(t, golden), is.String(), "go test ./internal/tests/repository -update writes %s anew", golden)
 }
 
-// TestOneName: what has one name on the wire has one in Go, in client and emulator; only IDs of their own do not.
+// TestOneName checks that each name on the wire has one name in Go, in the client and the emulator. Only IDs have other
+// names.
 func TestOneName(t *testing.T) {
 	t.Parallel()
 	names := map[string]string{}
 	field := regexp.MustCompile("(?m)^\t(\\w+) \\S+ `(?:json|url):\"(\\w+)")
 	for _, found := range field.FindAllStringSubmatch(exportedAPI(t, ".")+exportedAPI(t, "payvaulttest"), -1) {
-		if name, wire := found[1], found[2]; name != "ID" && wire != "data" { // data is all of an answer
+		if name, wire := found[1], found[2]; name != "ID" && wire != "data" { // ID and data occur with several meanings
 			assert.Equal(t, cmp.Or(names[wire], name), name, wire)
 			names[wire] = name
 		}
@@ -79,7 +81,7 @@ func TestOneName(t *testing.T) {
 	assert.Greater(t, len(names), 100)
 }
 
-// publicPackages are the directories of what users import: neither internal nor programs, of the released modules.
+// publicPackages returns the directories of the packages that users can import, in the released modules.
 func publicPackages(t *testing.T) (dirs []string) {
 	t.Helper()
 	released := []string{".", "otelpayvault", "sqlpayvault", "temporalpayvault"}
@@ -100,7 +102,7 @@ func publicPackages(t *testing.T) (dirs []string) {
 	return dirs
 }
 
-// parse reads the files of a package, tests left out.
+// parse reads the files of a package without its tests.
 func parse(t *testing.T, from fs.FS, dir string, mode parser.Mode) (set *token.FileSet, files []*ast.File) {
 	t.Helper()
 	set = token.NewFileSet()
@@ -116,7 +118,7 @@ func parse(t *testing.T, from fs.FS, dir string, mode parser.Mode) (set *token.F
 	return set, files
 }
 
-// godoc returns the comments of a package that godoc shows, those of fields too, and what reads them.
+// godoc returns the comments of a package that godoc shows, including those of fields, and a parser for them.
 func godoc(t *testing.T, from fs.FS, dir string) (groups []*ast.CommentGroup, reader *comment.Parser) {
 	t.Helper()
 	set, files := parse(t, from, dir, parser.ParseComments)
@@ -134,11 +136,11 @@ func godoc(t *testing.T, from fs.FS, dir string) (groups []*ast.CommentGroup, re
 	return groups, p.Parser()
 }
 
-// exportedAPI is a package without comments, bodies and what users cannot name.
+// exportedAPI returns the public declarations of a package, without comments and bodies.
 func exportedAPI(t *testing.T, dir string) string {
 	t.Helper()
 	set, files := parse(t, repo(), dir, 0)
-	isPublic := func(name string) bool { return ast.IsExported(name) || name == "carried" } // which exported types embed
+	isPublic := func(name string) bool { return ast.IsExported(name) || name == "carried" } // exported types embed carried
 	var api []string
 	for _, file := range files {
 		ast.FilterFile(file, isPublic)
@@ -156,7 +158,7 @@ func exportedAPI(t *testing.T, dir string) string {
 	return "package " + files[0].Name.Name + "\n\n" + strings.Join(api, "\n") + "\n\n"
 }
 
-// shows takes bodies and what is not public out of a declaration, and reports whether anything is left.
+// shows removes bodies and private names from a declaration, and reports whether anything is left.
 func shows(decl ast.Decl, isPublic func(name string) bool) bool {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
@@ -172,13 +174,13 @@ func shows(decl ast.Decl, isPublic func(name string) bool) bool {
 	return false
 }
 
-// typeName is that of a type without its pointer and its type parameters.
+// typeName returns the name of a type without its pointer and type parameters.
 func typeName(expr ast.Expr) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(types.ExprString(expr), "*"), "[")
 	return name
 }
 
-// TestAllTypes: every struct type is among those that are filled with secrets.
+// TestAllTypes checks that canary.Types has every exported struct type, so that all of them are tested with secrets.
 func TestAllTypes(t *testing.T) {
 	t.Parallel()
 	var declared []string

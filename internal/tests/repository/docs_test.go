@@ -26,10 +26,10 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// TestDocLinks: what a comment puts into brackets has to exist, or godoc shows the brackets.
+// TestDocLinks checks that the names in brackets in comments exist. Otherwise godoc shows the brackets.
 func TestDocLinks(t *testing.T) {
 	t.Parallel()
-	// An escaped bracket in front of a name, with its package or without, is that of no link.
+	// An escaped bracket before a name means that the parser found no such name.
 	broken := regexp.MustCompile(`(?:^|\W)\\\[(?:\\\*)?[\w/]*\.?[A-Z][\w.]*\]`)
 	for _, dir := range publicPackages(t) {
 		t.Run(dir, func(t *testing.T) {
@@ -50,7 +50,8 @@ func TestDocLinks(t *testing.T) {
 	}
 }
 
-// exists looks for a name of another package, of the standard library or of this repository: the parser takes any.
+// exists reports whether the name exists in a package of the standard library or of this repository. The parser accepts
+// any name.
 func exists(t *testing.T, link *comment.DocLink) bool {
 	t.Helper()
 	own, isOwn := strings.CutPrefix(link.ImportPath, "example.com/payvault")
@@ -58,17 +59,18 @@ func exists(t *testing.T, link *comment.DocLink) bool {
 	switch {
 	case isOwn:
 		from, dir = repo(), path.Join(".", own)
-	case dir == "" || link.Name == "" || strings.Contains(dir, "."): // known to the parser, or of another module
+	// the parser checks names of this package, and no test checks other modules
+	case dir == "" || link.Name == "" || strings.Contains(dir, "."):
 		return true
 	}
 	_, reader := godoc(t, from, dir)
 	return reader.LookupSym(link.Recv, link.Name)
 }
 
-// fences are blocks of code, with their language and text.
+// fences matches fenced blocks, with their language and text.
 func fences() *regexp.Regexp { return regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```\n") }
 
-// TestMarkdownLinks: a link to a file of the repository has to lead there, and one to a section to its heading.
+// TestMarkdownLinks checks that links lead to existing files and headings of the repository.
 func TestMarkdownLinks(t *testing.T) {
 	t.Parallel()
 	prose := func(name string) string { return fences().ReplaceAllString(read(t, name), "") }
@@ -101,7 +103,7 @@ func markdownFiles(t *testing.T) (names []string) {
 	return names
 }
 
-// sections are the names under which GitHub finds the headings of a text.
+// sections returns the anchors that GitHub makes of the headings of a text.
 func sections(text string) (names []string) {
 	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
 		name := regexp.MustCompile(`[^\w\- ]`).ReplaceAllString(strings.ToLower(heading[1]), "")
@@ -110,7 +112,7 @@ func sections(text string) (names []string) {
 	return names
 }
 
-// TestOperationTable writes the table of README from those of operations and of calls.
+// TestOperationTable checks that the table in README.md follows from payvault.Operations and the table of calls.
 func TestOperationTable(t *testing.T) {
 	t.Parallel()
 	repeated := map[payvault.Replay]string{
@@ -132,7 +134,7 @@ func TestOperationTable(t *testing.T) {
 	service.CompareDoc(t, "README.md", "operations", strings.Join(table, ""), *update)
 }
 
-// TestExamples wants an example for each method of each service, and for what else a reader looks for first.
+// TestExamples checks that there is an example for each method of each service and for the first tasks of a reader.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	file, err := parser.ParseFile(token.NewFileSet(), "", read(t, "example_test.go"), parser.ParseComments)
@@ -168,13 +170,15 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 }
 
-// block is a piece of code in a text for readers.
+// block is a code block in a document.
 type block struct {
-	dir, name      string // of the text, and an identifier made of its file and the number of the block
+	// the document's directory, and an identifier made from its file name and the number of the block
+	dir, name      string
 	language, text string
 }
 
-// TestDocs builds the Go code of all texts, looks for what commands name, and runs the first program of README.
+// TestDocs checks that the Go code in all documents compiles, that commands name existing things, and that the first
+// program of README.md prints what the document shows.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	readme := markdownBlocks(t, "README.md")
@@ -187,7 +191,7 @@ func TestDocs(t *testing.T) {
 			for _, command := range commands(b.text) {
 				checkCommand(t, b.dir, command)
 			}
-		default: // what a program prints, what other programs than go and make run, and pictures
+		default: // output of programs, commands other than go and make, and diagrams
 			assert.Contains(t, []string{"text", "mermaid"}, b.language, "%s is in no known language", b.name)
 		}
 	}
@@ -197,7 +201,7 @@ func TestDocs(t *testing.T) {
 	assert.Equal(t, readme[at+1].text, run("run", readme[at].name))
 }
 
-// markdownBlocks returns the fenced blocks of files. Indented ones have no language, so there must be none.
+// markdownBlocks returns the fenced blocks of files. It fails for indented blocks, which have no language.
 func markdownBlocks(t *testing.T, names ...string) (blocks []block) {
 	t.Helper()
 	for _, name := range names {
@@ -210,7 +214,7 @@ func markdownBlocks(t *testing.T, names ...string) (blocks []block) {
 	return blocks
 }
 
-// commentBlocks returns the code in the comments of public packages: Go, but for tables, whose lines have columns.
+// commentBlocks returns the Go code in the comments of public packages. It leaves out tables, whose lines have columns.
 func commentBlocks(t *testing.T) (blocks []block) {
 	t.Helper()
 	columns := regexp.MustCompile(`^(\s*\S.*\S  +\S.*\n)+$`)
@@ -231,7 +235,7 @@ func identifier(name string, n int) string {
 	return regexp.MustCompile(`\W+`).ReplaceAllString(fmt.Sprintf("%s_%d", name, n), "_")
 }
 
-// goCommand returns a function that runs the go command here, as if each snippet were a package of its own.
+// goCommand returns a function that runs the go command in the repository. An overlay makes each snippet a package.
 func goCommand(t *testing.T, snippets map[string]string) func(command, name string) string {
 	t.Helper()
 	const place = "internal/docsnippets"
@@ -257,7 +261,7 @@ func goCommand(t *testing.T, snippets map[string]string) func(command, name stri
 	}
 }
 
-// given declares what a snippet may use without saying where it comes from.
+// given declares the names that a snippet may use without declaring them.
 const given = `
 func retryLater(payvault.SubscriptionID) {}
 func reconcile(payvault.SubscriptionID) {}
@@ -268,7 +272,7 @@ func snippet(ctx context.Context, baseURL, apiKey string, client *payvault.Clien
 	{
 `
 
-// wholeFile puts what a snippet leaves out around it; a whole program stays as it is.
+// wholeFile completes a snippet to a file. A whole program stays unchanged.
 func wholeFile(text string) string {
 	if strings.HasPrefix(text, "package ") {
 		return text

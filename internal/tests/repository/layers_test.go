@@ -22,8 +22,9 @@ import (
 	"example.com/payvault/internal/tests/calls"
 )
 
-// TestLayers holds the files of large packages to the lists in documents. A file uses what stands on a line above its
-// own, or left of it on the same line. What stands between bars uses nothing of its neighbors.
+// TestLayers checks that the files of large packages form the layers that the documents list. A file may use files on
+// lines above its own, and files to its left on the same line. Bars separate files of one line that must not use each
+// other.
 func TestLayers(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ dir, document, heading string }{
@@ -79,7 +80,7 @@ func readLayers(t *testing.T, document, heading string) map[string]layer {
 	return layers
 }
 
-// checked is a package with its uses of its own declarations.
+// checked is a package with the uses of its own declarations.
 type checked struct {
 	set   *token.FileSet
 	files []string
@@ -92,7 +93,7 @@ func (c checked) place(pos token.Pos) token.Position {
 	return place
 }
 
-// load type-checks the package in a directory. The go command compiles what the package imports.
+// load type-checks the package in a directory. The go command compiles its imports.
 func load(t *testing.T, dir string) checked {
 	t.Helper()
 	fields := "-json=ImportPath,Export,GoFiles,DepOnly"

@@ -19,8 +19,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestEmulatorCurl sends the requests that the README of the program shows to the emulator, seeded as the program is,
-// in their order: each succeeds, and none is there twice.
+// TestEmulatorCurl checks that the curl commands in the emulator's README succeed in their order, and that no operation
+// occurs twice.
 func TestEmulatorCurl(t *testing.T) {
 	t.Parallel()
 	seed, err := payvaulttest.LoadSeed(strings.NewReader(read(t, "cmd/payvault-emulator/seed.json")))
@@ -47,7 +47,7 @@ func TestEmulatorCurl(t *testing.T) {
 	assert.NotEmpty(t, called)
 }
 
-// curlRequest makes the request of a curl command, as far as that README uses curl.
+// curlRequest returns the request of a curl command. It knows the flags that the README uses.
 func curlRequest(t *testing.T, url string, words []string) *http.Request {
 	t.Helper()
 	var body bytes.Buffer
@@ -59,7 +59,7 @@ func curlRequest(t *testing.T, url string, words []string) *http.Request {
 		_, err := body.WriteString(text)
 		return err
 	})
-	curl.Func("F", "", func(part string) error { // name=value, or name=@file;type=kind, which is not looked at
+	curl.Func("F", "", func(part string) error { // the flag is name=value or name=@file;type=kind, and its kind is ignored
 		kind = form.FormDataContentType()
 		name, value, _ := strings.Cut(part, "=")
 		file, isFile := strings.CutPrefix(value, "@")
@@ -87,7 +87,8 @@ func curlRequest(t *testing.T, url string, words []string) *http.Request {
 	return req
 }
 
-// commands returns the words of each command of a shell block, from behind its variables up to a comment or a pipe.
+// commands returns the words of each command in a shell block. It removes leading variables, comments, and everything
+// after a pipe.
 func commands(text string) (all [][]string) {
 	text = strings.NewReplacer("\\\n", " ", " && ", "\n").Replace(text)
 	text = regexp.MustCompile(`(?m)(^|\s)[#|].*$|^(\w+=\S* ?)+`).ReplaceAllString(text, "")
@@ -103,13 +104,13 @@ func commands(text string) (all [][]string) {
 	return all
 }
 
-// checkCommand looks for the targets, steps, packages and tests that a command names, and for the flags of a program.
-// Paths may start at the root or at the directory of the text.
+// checkCommand checks that the targets, steps, packages, tests and flags of a command exist. Paths may start at the
+// root or at the directory of the document.
 func checkCommand(t *testing.T, dir string, words []string) {
 	t.Helper()
-	known := []string{"go", "make", ".ci/run", "curl", "git", "mkdir", "cd", "cp"} // curl has a test of its own
+	known := []string{"go", "make", ".ci/run", "curl", "git", "mkdir", "cd", "cp"} // TestEmulatorCurl checks curl
 	assert.Contains(t, known, words[0])
-	root, program := ".", dir // where the command is run, and the package that it names
+	root, program := ".", dir // the command's directory, and the package that it names
 	for i, word := range words[1:] {
 		switch {
 		case words[0] == "make":
@@ -126,7 +127,7 @@ func checkCommand(t *testing.T, dir string, words []string) {
 			}
 			assertFound(t, "package", path.Join(program, "*.go"))
 		case word == "-run" || word == "-bench":
-			name, _, _ := strings.Cut(strings.Trim(words[i+2], "^$"), "/") // without that of a part
+			name, _, _ := strings.Cut(strings.Trim(words[i+2], "^$"), "/") // without the name of a subtest
 			name = `func (Test|Benchmark|Example|Fuzz)\w*` + strings.TrimPrefix(name, "Test")
 			assertFound(t, name, path.Join(program, "*_test.go"))
 		case slices.Contains(words, "run") && strings.HasPrefix(word, "-"):
@@ -135,7 +136,7 @@ func checkCommand(t *testing.T, dir string, words []string) {
 	}
 }
 
-// assertFound checks that one of the files has a pattern.
+// assertFound checks that at least one of these files contains the pattern.
 func assertFound(t *testing.T, pattern, files string) {
 	t.Helper()
 	assert.True(t, slices.ContainsFunc(list(t, repo(), files), func(name string) bool {

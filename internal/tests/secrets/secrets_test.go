@@ -1,4 +1,4 @@
-// Package secrets looks for what must not be seen in whatever shows a value of the SDK, for every type.
+// Package secrets checks that no way to print or encode a value of the SDK shows a secret, for every type.
 package secrets
 
 import (
@@ -30,8 +30,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestRedaction: nothing shows a secret, wherever it is. What came over the wire stays unseen where methods are called,
-// and in all JSON, XML and HTML.
+// TestRedaction checks that a secret is never shown, wherever it stands. Printing by methods of fmt, JSON, XML and HTML
+// also shows no bodies and queries.
 func TestRedaction(t *testing.T) {
 	t.Parallel()
 	all, secret, both := encoders(), canary.Forms(canary.Secret), canary.Forms(canary.Secret, canary.Raw)
@@ -61,7 +61,7 @@ func TestRedaction(t *testing.T) {
 				silent(fmt.Sprintf(verb, value), shape+" under "+verb, both)
 			}
 			for name, encode := range all {
-				if text, _ := encode(value); name != "gob" && name != "text/template" { // which are asked for all
+				if text, _ := encode(value); name != "gob" && name != "text/template" { // these two print all exported fields
 					silent(text, shape+" by "+name, both)
 				}
 			}
@@ -69,7 +69,7 @@ func TestRedaction(t *testing.T) {
 	})
 }
 
-// encoders are those of the standard library, and JSON v2.
+// encoders returns the encoders of the standard library, and JSON v2.
 func encoders() map[string]func(v any) (string, error) {
 	execute := func(execute func(w io.Writer, data any) error) func(v any) (string, error) {
 		return func(v any) (string, error) {
@@ -101,14 +101,14 @@ func encoders() map[string]func(v any) (string, error) {
 	}
 }
 
-// TestRedaction_shows: what shows nothing at all would pass the test above.
+// TestRedaction_shows checks that other values are shown. An encoder that shows nothing would pass TestRedaction.
 func TestRedaction_shows(t *testing.T) {
 	t.Parallel()
 	card := payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(canary.Secret), ExpDate: "1230", CardID: "mine"}
 	for name, encode := range encoders() {
 		text, err := encode(card)
 		require.NoError(t, err, name)
-		if name != "html/template style" { // which takes no text
+		if name != "html/template style" { // html/template does not print this text within CSS
 			assert.Contains(t, text, "REDACTED", name)
 			assert.Contains(t, text, "1230", name)
 		}
@@ -140,7 +140,8 @@ func TestRedaction_shows(t *testing.T) {
 	}
 }
 
-// TestSecrets_typesOfFields: every field that the design names is a Secret, in requests and in results.
+// TestSecrets_typesOfFields checks that every field that the design calls secret is a Secret, in requests and in
+// results.
 func TestSecrets_typesOfFields(t *testing.T) {
 	t.Parallel()
 	names := strings.Fields(`cvv2 card_swipe tr_number dda_number payload_wallet_one_pay payload_wallet_two_pay

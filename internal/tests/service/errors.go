@@ -25,7 +25,7 @@ import (
 // Fields are the problems of a request, keyed by wire path.
 type Fields = map[string][]string
 
-// Sentinels are all that an error can match.
+// Sentinels returns all sentinels that an error can match.
 func Sentinels() map[string]error {
 	return map[string]error{
 		"ErrInvalidRequest": payvault.ErrInvalidRequest, "ErrMerchantNotSupported": payvault.ErrMerchantNotSupported,
@@ -37,7 +37,7 @@ func Sentinels() map[string]error {
 	}
 }
 
-// AsError returns the *payvault.Error, which there has to be.
+// AsError returns err as a *payvault.Error and fails the test if it is none.
 func AsError(tb testing.TB, err error) *payvault.Error {
 	tb.Helper()
 	e, ok := errors.AsType[*payvault.Error](err)
@@ -56,7 +56,7 @@ func AssertError(tb testing.TB, err error, want payvault.Error, sentinels ...err
 	AssertMatches(tb, err, sentinels...)
 }
 
-// AssertMatches wants an error to match these sentinels and no other.
+// AssertMatches checks that an error matches these sentinels and no other.
 func AssertMatches(tb testing.TB, err error, sentinels ...error) {
 	tb.Helper()
 	for name, sentinel := range Sentinels() {
@@ -64,7 +64,7 @@ func AssertMatches(tb testing.TB, err error, sentinels ...error) {
 	}
 }
 
-// AssertInvalid checks the error of a request that was not sent.
+// AssertInvalid checks the error of a request that was refused before it was sent.
 func AssertInvalid(tb testing.TB, err error, op payvault.Operation, want Fields) {
 	tb.Helper()
 	refused := payvault.Error{Op: op, Fields: want, Delivery: payvault.DeliveryNotSent}
@@ -72,7 +72,7 @@ func AssertInvalid(tb testing.TB, err error, op payvault.Operation, want Fields)
 	assert.False(tb, payvault.SafeToRetry(err))
 }
 
-// Verbs are the verbs of fmt that apply to values, with and without flags.
+// Verbs returns the verbs of fmt that apply to values, with and without flags.
 func Verbs() []string {
 	var all []string
 	for _, flags := range []string{"", "+", "#", "+#"} {
@@ -83,7 +83,8 @@ func Verbs() []string {
 	return append(all, "% x", "%# X", "%-40v", "%40s", "%.90s", "%0x", "%-q", "% d", "%[1]v")
 }
 
-// Logged is a record with a value in the handlers of log/slog, in a group and by With; durations may be anything.
+// Logged returns what the handlers of log/slog write for a value: at the top level, in a group, and by With. Times and
+// durations are left out.
 func Logged(value any) string {
 	var buf bytes.Buffer
 	options := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -100,7 +101,7 @@ func Logged(value any) string {
 	return buf.String()
 }
 
-// Renderings are all texts in which an error, or what it wraps, can be seen.
+// Renderings returns all texts in which an error, or an error that it wraps, can be seen.
 func Renderings(err error) []string {
 	if err == nil {
 		return nil
@@ -123,7 +124,7 @@ func Renderings(err error) []string {
 	return texts
 }
 
-// AssertHidden wants none of the texts in any rendering of an error.
+// AssertHidden checks that no rendering of an error contains one of these texts.
 func AssertHidden(tb testing.TB, err error, hidden ...string) {
 	tb.Helper()
 	require.Error(tb, err)
@@ -133,7 +134,8 @@ func AssertHidden(tb testing.TB, err error, hidden ...string) {
 	}
 }
 
-// CompareDoc compares a text with what stands in a document between "<!-- name: … -->" and "<!-- end of name -->".
+// CompareDoc compares want with the text in a document between "<!-- name: … -->" and "<!-- end of name -->". If update
+// is true, it writes want there.
 func CompareDoc(t *testing.T, document, name, want string, update bool) {
 	t.Helper()
 	document = filepath.Join(calls.Root(), document)
@@ -151,7 +153,7 @@ func CompareDoc(t *testing.T, document, name, want string, update bool) {
 	assert.Equal(t, want, string(content[begin:end]), "%s: run the test with -update to write it anew", document)
 }
 
-// Readers are the two ways to read JSON.
+// Readers returns the two ways to read JSON.
 func Readers() map[string]func(text []byte, into any) error {
 	return map[string]func([]byte, any) error{
 		"encoding/json": json.Unmarshal,
@@ -159,7 +161,8 @@ func Readers() map[string]func(text []byte, into any) error {
 	}
 }
 
-// AssertWire wants a value to have a wire form, in which false may be left out, and to come back from it unchanged.
+// AssertWire checks that a value has this wire form and is read back from it unchanged. Members that are false may be
+// missing.
 func AssertWire(t *testing.T, value any, wire string) {
 	t.Helper()
 	text, err := payvault.MarshalWire(value)

@@ -1,5 +1,5 @@
-// Package service stands for the payment service in tests: servers that keep what arrives, over sockets or within a
-// bubble of testing/synctest, clients of them, and what tests say of errors.
+// Package service provides servers that take the place of the payment service in tests, clients of them, and assertions
+// about errors. Servers record the requests, over sockets or in a bubble of testing/synctest.
 package service
 
 import (
@@ -23,15 +23,15 @@ import (
 const (
 	// APIKey is the key of Client.
 	APIKey = "test-api-key"
-	// BasicToken is the header with ":test-api-key".
+	// BasicToken is the Authorization header with ":test-api-key".
 	BasicToken = "Basic OnRlc3QtYXBpLWtleQ=="
-	// BasePath is one that a base URL can have.
+	// BasePath is a path that a base URL can have.
 	BasePath = "/gateway/v1"
-	// Nowhere is the base URL of a service that nobody listens for.
+	// Nowhere is a base URL where nobody listens.
 	Nowhere = "http://127.0.0.1:1"
 )
 
-// Seen is a request as it arrived.
+// Seen is a request that a server received.
 type Seen struct {
 	Method, Target, Path string
 	Query                url.Values
@@ -39,7 +39,7 @@ type Seen struct {
 	Body                 []byte
 }
 
-// Server keeps what arrives.
+// Server records the requests that it receives.
 type Server struct {
 	*httptest.Server
 
@@ -47,7 +47,8 @@ type Server struct {
 	list []Seen
 }
 
-// Observe starts a server that answers by a function, which is told how many requests came so far, 1 for the first.
+// Observe starts a server that answers with a function. The function gets the number of requests so far, 1 for the
+// first.
 func Observe(tb testing.TB, answer func(n int, w http.ResponseWriter, r *http.Request)) *Server {
 	tb.Helper()
 	s := &Server{}
@@ -61,14 +62,14 @@ func Observe(tb testing.TB, answer func(n int, w http.ResponseWriter, r *http.Re
 	return s
 }
 
-// Answer starts a server that always gives the same answer.
+// Answer starts a server that always sends the same answer.
 func Answer(tb testing.TB, status int, body string) *Server {
 	tb.Helper()
 	return Observe(tb, func(_ int, w http.ResponseWriter, _ *http.Request) { Say(w, status, body) })
 }
 
-// listen takes the loopback address of IPv6 if there is one. Tests that count requests must not see those of other
-// tests and programs, whose clients knock at ports of 127.0.0.1 that another server has just left.
+// listen listens on the loopback address of IPv6 if there is one. On 127.0.0.1, clients of other tests and programs may
+// connect to a port that another server has just left.
 func listen(tb testing.TB) net.Listener {
 	tb.Helper()
 	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "[::1]:0")
@@ -79,7 +80,7 @@ func listen(tb testing.TB) net.Listener {
 	return listener
 }
 
-// add reads the whole request and returns how many came so far.
+// add reads the whole request and returns how many have arrived so far.
 func (s *Server) add(r *http.Request) int {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
@@ -98,7 +99,7 @@ func (s *Server) Seen() []Seen {
 	return slices.Clone(s.list)
 }
 
-// Say answers with a JSON body.
+// Say sends an answer with a JSON body.
 func Say(w http.ResponseWriter, status int, body string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -114,25 +115,25 @@ func Client(tb testing.TB, baseURL string, opts ...payvault.Option) *payvault.Cl
 	return c
 }
 
-// Impatient is a policy without waits; 0 attempts are the default.
+// Impatient returns a retry policy without waits. If attempts is 0, it keeps the default number.
 func Impatient(attempts int) payvault.Option {
 	return payvault.WithRetryPolicy(payvault.RetryPolicy{
 		MaxAttempts: attempts, MinBackoff: 1, MaxBackoff: 1, MaxRetryAfter: 1, IgnoreOverload: true,
 	})
 }
 
-// RoundTripper is a transport made by hand.
+// RoundTripper is a transport made from a function.
 type RoundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip calls the function.
 func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Over is the option for a transport.
+// Over returns the option that sets the transport.
 func Over(rt http.RoundTripper) payvault.Option {
 	return payvault.WithHTTPClient(&http.Client{Transport: rt})
 }
 
-// Reply is an answer for a RoundTripper.
+// Reply returns an answer for a RoundTripper.
 func Reply(status int, body string) *http.Response {
 	return &http.Response{
 		StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}, ProtoMajor: 1, ProtoMinor: 1,
@@ -140,7 +141,7 @@ func Reply(status int, body string) *http.Response {
 	}
 }
 
-// Canned reads a request and answers at once, always in the same way.
+// Canned returns a transport that reads each request and always sends the same answer.
 func Canned(status int, body string) RoundTripper {
 	return func(r *http.Request) (*http.Response, error) {
 		if r.Body != nil {
@@ -151,7 +152,7 @@ func Canned(status int, body string) RoundTripper {
 	}
 }
 
-// Pipe returns the only client of a server without a network, for tests in a bubble of testing/synctest.
+// Pipe starts a server without a network, for tests in a bubble of testing/synctest, and returns its client.
 func Pipe(tb testing.TB, serve http.HandlerFunc) *http.Client {
 	tb.Helper()
 	l := pipeListener{make(chan net.Conn), make(chan struct{})}
@@ -210,7 +211,7 @@ func Together(n int, f func()) {
 	wg.Wait()
 }
 
-// Methods are all methods of all services, such as "Customers.Create".
+// Methods returns the names of all methods of all services, such as "Customers.Create".
 func Methods() []string {
 	var all []string
 	for field := range reflect.TypeFor[payvault.Client]().Fields() {

@@ -17,16 +17,16 @@ import (
 	"example.com/payvault"
 )
 
-// answer is what the service says, before it is framed.
+// answer is an answer of the service, before it is framed.
 type answer struct {
 	status int
 	reason string
 	header [][2]string
 	body   []byte
-	echo   string // what a malformed header holds
+	echo   string // the text that a malformed header contains
 }
 
-// answer makes the one of the step, once.
+// answer returns the answer of the step. It is called once.
 func (x *exchange) answer() answer {
 	d := newDie(x.step.Pick)
 	d.echoes = x.kind.secrets()
@@ -63,8 +63,8 @@ func (x *exchange) answer() answer {
 	return a
 }
 
-// decidesNothing reports whether the SDK may take the answer for one that says nothing about the batch: it refuses the
-// key, or its body is complete and has no code.
+// decidesNothing reports whether the SDK may treat the answer as one that says nothing about the batch: the key is
+// refused, or the body is complete and has no result code.
 func (x *exchange) decidesNothing() bool {
 	switch status := x.step.Status; {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -79,12 +79,11 @@ func (x *exchange) decidesNothing() bool {
 	return x.step.Cut == ""
 }
 
-// saysSuccess reports whether the answer may be taken for a success. What is wrong with an application is the result of
-// asking for that.
+// saysSuccess reports whether the SDK may treat the answer as a success. For Validate, messages are a result.
 func (x *exchange) saysSuccess() bool {
 	status := x.step.Status
 	switch x.step.Body {
-	case "validation", "refusal": // which may have the same code
+	case "validation", "refusal": // an answer with messages about fields may have the code of a refusal
 		return x.kind.op == payvault.OpApplicationsValidate && (status/100 == 2 || status == 400 || status == 422)
 	case "nothing", "text":
 		return false
@@ -92,7 +91,7 @@ func (x *exchange) saysSuccess() bool {
 	return status/100 == 2 && x.step.Perform
 }
 
-// holdBack notes when the client may ask again, if it is sure to learn that.
+// holdBack records how long the client must wait, if it is certain that the client receives the answer that says so.
 func (x *exchange) holdBack() {
 	seconds, err := strconv.Atoi(x.step.RetryAfter)
 	s, plan := &x.step, &x.run.Calls[x.call]
@@ -103,7 +102,7 @@ func (x *exchange) holdBack() {
 		now := time.Now()
 		wait := time.Duration(seconds) * time.Second
 		until := now.Add(wait)
-		stays := plan.End == 0 && plan.Leave == 0 && plan.Panic == "" // until the answer comes
+		stays := plan.End == 0 && plan.Leave == 0 && plan.Panic == "" // the caller stays until the answer arrives
 		all := s.Status == http.StatusTooManyRequests && wait <= x.run.Client.MaxRetryAfter && x.paced() && stays
 		x.run.note(x.unit, func(n *record) {
 			n.notBefore = until
@@ -114,7 +113,7 @@ func (x *exchange) holdBack() {
 	}
 }
 
-// content is the body of an answer.
+// content returns the body of the answer.
 func (x *exchange) content(d die) []byte {
 	switch x.step.Body {
 	case "success":
@@ -151,7 +150,7 @@ func (x *exchange) content(d die) []byte {
 	return nil
 }
 
-// success is the documented answer, with an ID of its own where there is one.
+// success returns the documented answer, with a new ID if the operation issues one.
 func (x *exchange) success() []byte {
 	if x.kind.list {
 		pages := max(1, x.run.Calls[x.call].Length)
@@ -166,11 +165,11 @@ func (x *exchange) success() []byte {
 	return slices.Concat(doc.before, []byte(id), doc.after)
 }
 
-// codePattern finds the result code of a document, whose name counts in any case.
+// codePattern matches the result code of a document, in any case of its name.
 var codePattern = regexp.MustCompile(`(?i)"r?code":\s*("[^"]*"|[^,}\s]+)`)
 
-// oddCode gives the document another result code. One that was performed never says that it was refused, and one that
-// was not never that it was.
+// oddCode replaces the result code of the document. An operation that was performed never gets a refusal, and one that
+// was not performed never gets a success.
 func (x *exchange) oddCode(d die) []byte {
 	code := pick(d, []string{
 		`7`, `"7"`, `-1`, `1e3`, `null`, `true`, `[]`, `"OK"`, `""`, `{"a":0}`, `"000x"`, `00`, ``,
@@ -192,7 +191,7 @@ func (x *exchange) oddCode(d die) []byte {
 	})
 }
 
-// bothCodes says both that the request was performed, which it was not, and that it was refused.
+// bothCodes returns an answer to an operation that was not performed. Its codes say both success and failure.
 func (x *exchange) bothCodes(d die) []byte {
 	return codePattern.ReplaceAllFunc(x.success(), func(found []byte) []byte {
 		other := `,"code":7`
@@ -257,7 +256,7 @@ func (d die) garbage() []byte {
 	return b
 }
 
-// mutateTree replaces, drops or adds a value. The result code is left alone.
+// mutateTree replaces, removes or adds a value. It does not change the result code.
 func (d die) mutateTree(doc []byte) []byte {
 	var tree any
 	decoder := json.NewDecoder(bytes.NewReader(doc))
@@ -270,7 +269,8 @@ func (d die) mutateTree(doc []byte) []byte {
 	if err != nil {
 		return doc
 	}
-	for _, big := range []string{"1e999", "123456789012345678901234567890", "-0.0"} { // which Marshal does not write
+	// Marshal does not write these numbers
+	for _, big := range []string{"1e999", "123456789012345678901234567890", "-0.0"} {
 		changed = bytes.ReplaceAll(changed, []byte(`"`+big+`"`), []byte(big))
 	}
 	return changed
@@ -310,7 +310,7 @@ func (d die) mutateValue(v any, depth int) any {
 	return d.anything()
 }
 
-// anything is a value that does not belong where it stands.
+// anything returns a value that does not belong in its place.
 func (d die) anything() any {
 	switch d.IntN(10) {
 	case 0:
@@ -339,10 +339,10 @@ func (d die) anything() any {
 	return d.echo()
 }
 
-// echo is a text that repeats what the caller has sent, in one of the forms in which it might be found.
+// echo returns a text that repeats a value that the caller has sent, in one of its possible forms.
 func (d die) echo() string {
 	canary := pick(d, d.echoes)
-	switch d.IntN(8) { // mostly it is as it was sent
+	switch d.IntN(8) { // in the other cases the value is unchanged
 	case 1:
 		canary = url.QueryEscape(canary)
 	case 2:
@@ -363,7 +363,7 @@ func (d die) echo() string {
 	return pick(d, []string{"", "failed for ", "number="}) + canary + pick(d, []string{"", " is not accepted", "."})
 }
 
-// apart puts a separator into a card number; other texts are cleared as they were sent.
+// apart puts a separator into a card number. Other texts stay unchanged.
 func (d die) apart(text, separator string) string {
 	if !isNumber(text) {
 		return text
@@ -378,7 +378,7 @@ func (d die) apart(text, separator string) string {
 	return b.String()
 }
 
-// quoted is a text in JSON, some of it escaped.
+// quoted returns a text as JSON, sometimes with every character escaped.
 func quoted(d die, text string) string {
 	raw, err := json.Marshal(text)
 	if err != nil {
@@ -397,7 +397,7 @@ func quoted(d die, text string) string {
 	return `"` + b.String() + `"`
 }
 
-// printable is what a header may hold.
+// printable replaces the characters that a header cannot have.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -407,12 +407,12 @@ func printable(text string) string {
 	}, text)
 }
 
-// zippers are kept: each is of a megabyte.
+// zippers are reused, since each takes a megabyte.
 //
 //nolint:gochecknoglobals // nothing lasts in them
 var zippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
-// zip compresses a body, as the step says.
+// zip compresses a body as the step says.
 func (x *exchange) zip(body []byte) []byte {
 	if x.step.Framing == "gzip bomb" {
 		return x.run.world.bomb

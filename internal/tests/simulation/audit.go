@@ -10,7 +10,7 @@ import (
 	"example.com/payvault"
 )
 
-// audit holds what the caller was told against what the service has done, when all of it is over.
+// audit compares the results that the caller got with the record of the service, after the scenario has ended.
 func (c *caller) audit() {
 	for i := range c.outcomes {
 		c.auditOutcome(&c.outcomes[i])
@@ -26,13 +26,13 @@ func (c *caller) audit() {
 	}
 }
 
-// What the budget of a client allows before any of its calls has succeeded.
+// The retry budget of a client before its first success.
 const (
 	mostRetries  = 100
-	mostTimeouts = 50 // that are repeated
+	mostTimeouts = 50 // retries of timeouts, which cost more
 )
 
-// auditBudget checks that calls of a service that is down do not multiply the load.
+// auditBudget checks that the client sends few retries to a service that is down.
 func (r *run) auditBudget(callers []*caller) {
 	if r.Down == "" {
 		return
@@ -51,7 +51,7 @@ func (r *run) auditBudget(callers []*caller) {
 	}
 }
 
-// auditUnit checks what holds whatever the caller was told, or if nothing.
+// auditUnit checks the rules that hold for every unit, whatever result the caller got.
 func (c *caller) auditUnit(u unit) {
 	n := c.run.note(u, nil)
 	once := !c.kind.reads && !c.kind.same && !c.plan.Replay
@@ -68,17 +68,17 @@ func (c *caller) auditUnit(u unit) {
 		return
 	}
 	http1 := c.run.Wire == wireHTTP1 || c.run.Wire == wireHTTP1TLS
-	repeats := http1 && c.kind.method == http.MethodGet // net/http does so by itself
+	repeats := http1 && c.kind.method == http.MethodGet // net/http repeats a GET by itself
 	most = copies(c.run.Caller) * c.mostAttempts() * (1 + len(c.plan.Deaths)) * max(1, c.plan.Times)
 	if c.plan.Form == formBulk {
-		most += copies(c.run.Caller) * n.turned // which it waits out
+		most += copies(c.run.Caller) * n.turned // a job waits and repeats the refused requests
 	}
 	if n.heads > most && !repeats {
 		c.fail("batch %d: %d requests in %d attempts", u.batch, n.heads, c.mostAttempts())
 	}
 }
 
-// auditOutcome checks that what the caller was told is true.
+// auditOutcome checks that the result that the caller got is true.
 func (c *caller) auditOutcome(o *outcome) {
 	n := c.run.note(o.unit, nil)
 	if o.seen != nil {
@@ -99,18 +99,19 @@ func (c *caller) auditOutcome(o *outcome) {
 	}
 	c.say("%q %q %q %v %v", e.Code, e.Message, e.Detail, e.Fields, chain(o.err))
 	turned := n.turned
-	if o.life > 0 { // what an earlier life was refused for its key is not sent for this one
+	// If an earlier life did not send a batch because the key was refused, the batch counts as not sent in this life.
+	if o.life > 0 {
 		turned += n.forbidden
 	}
 	if e.Delivery == payvault.DeliveryNotSent && e.Attempts == 0 && o.life > 0 && n.heads > turned {
-		// A job that ends before it has asked its journal about a batch speaks of this life only.
+		// If the job ended before Begin was called for this batch, its error describes only this life.
 		c.run.strike("job: not sent by this life, but by an earlier one")
 		if payvault.SafeToRetry(o.err) {
 			c.fail("batch %d: an earlier life sent it, and it is said to be safe to retry: %v", o.unit.batch, o.err)
 		}
 		return
 	}
-	// A RoundTripper that hedges may still be sending a copy of an earlier attempt, also of one that a 429 answered.
+	// A RoundTripper that hedges may still send a copy of an earlier attempt, even after a 429.
 	hidden := copiesUnseen(c.run.Caller) && (e.Attempts > 1 || n.turned > 0)
 	if e.Delivery == payvault.DeliveryNotSent && n.heads > turned && c.plan.Form != formWalk && !hidden {
 		c.fail("batch %d: it was not sent, but %d requests arrived: %v", o.unit.batch, n.heads, o.err)
@@ -150,7 +151,7 @@ func (c *caller) auditSuccess(o *outcome, n record, other bool) {
 	}
 }
 
-// chain is the text of all errors within one.
+// chain returns the texts of an error and of all errors in it.
 func chain(err error) []string {
 	var texts []string
 	for ; err != nil; err = errors.Unwrap(err) {

@@ -12,7 +12,7 @@ import (
 	"example.com/payvault"
 )
 
-// caller makes one call of a scenario, and checks what comes of it.
+// caller makes one call of a scenario and checks its results.
 type caller struct {
 	run  *run
 	n    int
@@ -22,25 +22,25 @@ type caller struct {
 
 	mu                       sync.Mutex
 	started, ended, attempts int // calls of the SDK, and their attempts
-	most                     int // calls under way at a time
+	most                     int // calls under way at the same time
 	panicked                 bool
-	left                     bool // the loop
-	limited                  bool // the job ended since the service refused it for too long
-	keys                     int  // how often it was asked for
+	left                     bool // the caller has left the loop
+	limited                  bool // the job ended because the service asked for too long a wait
+	keys                     int  // how often the key source was called
 	life                     *life
-	texts                    strings.Builder // logs, and what observers were told
+	texts                    strings.Builder // log records, and the values that observers got
 
 	outcomes []outcome
 }
 
-// outcome is what the caller was told about a unit, which is one call or one batch of it.
+// outcome is the result of a unit, which is one call or one batch of a job.
 type outcome struct {
 	unit  unit
 	err   error
 	id    string
 	label string  // of the answer
-	seen  *record // what the service had done when the caller was told, if that may change
-	life  int     // of the job
+	seen  *record // what the service knew when the caller got the result; nil if no later life can change that
+	life  int     // the number of the life in which the caller got it
 }
 
 func (r *run) newCaller(n int) *caller {
@@ -61,7 +61,7 @@ func callerOf(ctx context.Context) *caller {
 
 func (c *caller) fail(format string, args ...any) { c.run.fail(c.n, format, args...) }
 
-// panicAt panics if the plan says so.
+// panicAt panics if the plan names this place.
 func (c *caller) panicAt(place string) {
 	if c.plan.Panic == place {
 		c.run.strike("panic: " + place)
@@ -76,7 +76,7 @@ var errInjected = errors.New("a panic of the caller's own code")
 
 var errNoKey = errors.New("no key today")
 
-// key is the caller's key source.
+// key is the key source of the caller.
 func (c *caller) key(ctx context.Context) (string, error) {
 	c.panicAt("key source")
 	c.mu.Lock()
@@ -99,7 +99,7 @@ func (c *caller) key(ctx context.Context) (string, error) {
 	return canaryKey, nil
 }
 
-// context is that of the caller.
+// context returns the context of the call, which ends when the plan says.
 func (c *caller) context(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx = context.WithValue(ctx, callerKey{}, c)
 	switch {
@@ -135,7 +135,8 @@ func (c *caller) width() int {
 	return max(1, c.plan.Width)
 }
 
-// event is one that the service sees: the life that is under way may die of it.
+// event counts the events that the service reports. It ends the current life of the job at the event that the plan
+// names.
 func (c *caller) event() {
 	c.mu.Lock()
 	l := c.life
@@ -168,8 +169,8 @@ func (c *caller) options(raw *payvault.Response) []payvault.CallOption {
 	return opts
 }
 
-// told takes down what came of a unit.
-func (c *caller) told(batch int, id string, err error, raw *payvault.Response) {
+// recordResult records the result that the caller got for a call or for a batch.
+func (c *caller) recordResult(batch int, id string, err error, raw *payvault.Response) {
 	o := outcome{unit: unit{c.n, batch}, err: err, id: id, label: raw.Header.Get(headerAnswer)}
 	if _, form := errors.AsType[noResult](err); form {
 		c.fail("%v", err)

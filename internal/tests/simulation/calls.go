@@ -10,7 +10,7 @@ import (
 	"example.com/payvault"
 )
 
-// make makes the call.
+// make makes the call and checks how long it took.
 func (c *caller) make(ctx context.Context, client *payvault.Client) {
 	_ = pause(ctx, c.plan.Pause)
 	ctx, cancel := c.context(ctx)
@@ -41,7 +41,7 @@ func (c *caller) make(ctx context.Context, client *payvault.Client) {
 		c.fail("%d calls began and %d ended", c.started, c.ended)
 	}
 	most := c.width()
-	if c.plan.Job { // those that wait for the pace make room for others
+	if c.plan.Job { // batches that wait for the rate limit make room for others
 		most += most/4 + 1
 	}
 	if c.most > most {
@@ -51,8 +51,8 @@ func (c *caller) make(ctx context.Context, client *payvault.Client) {
 
 const patience = 100 * time.Millisecond
 
-// patience is how long after its context a call may take. A journal and a stream that block are waited for, and with a
-// journal requests in flight.
+// patience returns how long a call may continue after its context has ended. A job waits for its journal and its
+// stream. If it has a journal, it also waits for the requests in flight.
 func (c *caller) patience() time.Duration {
 	if c.plan.Form != formBulk {
 		return patience
@@ -64,13 +64,13 @@ func (c *caller) patience() time.Duration {
 	return most
 }
 
-// mostPages is more than any walk takes, also one that an answer has misled.
+// mostPages is more than any walk reads, even if an answer has misled it.
 const mostPages = 100
 
-// mostPace is more than any request waits for its turn, besides what the service asks for.
+// mostPace is more than any request waits for the rate limit, in addition to the wait that the service asks for.
 const mostPace = 10 * time.Second
 
-// longest is how long a call may take at most.
+// longest returns how long a call may take.
 func (c *caller) longest() time.Duration {
 	settings := c.run.Client
 	one := patience
@@ -87,7 +87,7 @@ func (c *caller) longest() time.Duration {
 	return one
 }
 
-// guarded lets no panic out but that of the plan.
+// guarded runs f and reports every panic that is not part of the plan.
 func (c *caller) guarded(f func()) {
 	returned := false
 	defer func() {
@@ -109,14 +109,14 @@ func (c *caller) guarded(f func()) {
 func (c *caller) single(ctx context.Context, client *payvault.Client) {
 	var raw payvault.Response
 	id, err := c.kind.do(ctx, client, c.own, c.options(&raw))
-	c.told(0, id, err, &raw)
+	c.recordResult(0, id, err, &raw)
 	e, ok := errors.AsType[*payvault.Error](err)
 	if ok && c.plan.Times == 0 && (e.Attempts != c.attempts || raw.Attempts != e.Attempts) {
 		c.fail("%d attempts, %d in the error, %d in the response", c.attempts, e.Attempts, raw.Attempts)
 	}
 }
 
-// walk goes over all records of a list.
+// walk reads all records of a list.
 func (c *caller) walk(ctx context.Context, client *payvault.Client) {
 	var raw payvault.Response
 	list := c.own.list
@@ -137,7 +137,7 @@ func (c *caller) walk(ctx context.Context, client *payvault.Client) {
 		}
 		if err != nil {
 			failed = true
-			c.told(0, "", err, &raw)
+			c.recordResult(0, "", err, &raw)
 			continue
 		}
 		if want := recordID(seen); id != want && c.clean() {
@@ -159,7 +159,7 @@ func (c *caller) walk(ctx context.Context, client *payvault.Client) {
 	}
 }
 
-// clean reports whether the service has told only the truth about its pages.
+// clean reports whether no answer of the walk was mutated or may belong to another request.
 func (c *caller) clean() bool {
 	return !c.run.note(unit{c.n, 0}, nil).mutated && !c.run.duplicated.Load()
 }

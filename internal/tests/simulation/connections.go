@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// bufferSize is what a connection takes before somebody reads. Only HTTP/1 without TLS has a limit: on HTTP/2 and TLS
-// writes hold a mutex, and one who waits for a mutex keeps the clock of a bubble from going on.
+// bufferSize limits the bytes that a connection holds before they are read. Only HTTP/1 without TLS has this limit.
+// With HTTP/2 and TLS a blocked write holds a mutex, and the clock of a synctest bubble stops while a goroutine waits
+// for a mutex.
 const bufferSize = 64 << 10
 
-// longestDial is that of the dialers of all callers.
+// longestDial is the timeout of all dialers.
 const longestDial = 10 * time.Second
 
-// dial makes the next connection of the scenario.
+// dial creates the next connection of the scenario.
 func (r *run) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	number := int(r.dials.Add(1)) - 1
 	var plan Dial
@@ -73,7 +74,7 @@ func (r *run) refuse(ctx context.Context, plan Dial) error {
 	return nil
 }
 
-// arm sets up what strikes after a number of bytes, on the client's end.
+// arm prepares the fault that strikes after a number of bytes, at the client's end.
 func (r *run) arm(plan Dial, near *conn) {
 	strike := func(s *stream, f func()) {
 		s.cutAt = plan.At

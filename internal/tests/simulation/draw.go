@@ -8,11 +8,11 @@ import (
 	"example.com/payvault"
 )
 
-// die draws for a scenario.
+// die draws the random values of a scenario.
 type die struct {
 	*rand.Rand
 
-	echoes []string // what answers may repeat of the request
+	echoes []string // values of the request that answers may repeat
 }
 
 func newDie(seed uint64) die {
@@ -23,7 +23,7 @@ func (d die) chance(percent int) bool { return d.IntN(100) < percent }
 
 func pick[T any](d die, from []T) T { return from[d.IntN(len(from))] }
 
-// duration draws a duration of a random order of magnitude, at most most.
+// duration draws a duration of a random order of magnitude. It is at most most.
 func (d die) duration(most time.Duration) time.Duration {
 	return min(most, time.Duration(1+d.Int64N(9))*time.Duration(pow10(d.IntN(11))))
 }
@@ -36,7 +36,7 @@ func pow10(n int) int64 {
 	return p
 }
 
-// Draw makes the scenario of a seed.
+// Draw returns the scenario of a seed.
 func Draw(seed uint64) Scenario {
 	d := newDie(seed)
 	s := Scenario{Seed: seed, Wire: d.wire(), Caller: callerPlain, Client: Settings{
@@ -61,7 +61,7 @@ func Draw(seed uint64) Scenario {
 	return s
 }
 
-// down makes many calls of a service that is down.
+// down changes s so that the service is down for many calls.
 func (d die) down(s *Scenario) {
 	s.Down, s.Caller, s.Dials = pick(d, downs()), callerPlain, nil
 	s.Client.Timeout = min(s.Client.Timeout, time.Second)
@@ -73,7 +73,7 @@ func (d die) down(s *Scenario) {
 	}
 }
 
-// wire is seldom one of TLS, whose handshakes take most of the time of a scenario.
+// wire draws the protocol. It seldom draws TLS, since a handshake takes most of the time of a scenario.
 func (d die) wire() string {
 	switch n := d.IntN(100); {
 	case n < 50:
@@ -131,7 +131,7 @@ func (d die) call() Call {
 	}
 	if d.chance(5) {
 		c.Panic = pick(d, panics())
-		// A panic in a goroutine of the SDK ends the process, as it should.
+		// In a goroutine of the SDK, the panic would end the process, as it should.
 		if c.Form == formWalk && c.Width > 0 {
 			c.Panic = "loop"
 		}
@@ -145,7 +145,7 @@ func (d die) call() Call {
 	return c
 }
 
-// job draws what is special about a job in bulk.
+// job draws the parts of a call that only a job has.
 func (d die) job(c *Call) {
 	if d.chance(15) {
 		c.Slow = d.duration(20 * time.Second)
@@ -165,8 +165,8 @@ func (d die) job(c *Call) {
 	}
 }
 
-// step draws what a service may do. It tells no lies that no client could see through: what says that the request was
-// refused was not performed, and what says success was.
+// step draws what the service does with a request. Its answers may be wrong, but not in a way that no client could
+// notice: it never reports a refusal of an operation that it performed, or a success of one that it did not perform.
 func (d die) step(k kind) Step {
 	s := Step{Status: 200, Pick: d.Uint64N(1 << 20)}
 	switch n := d.IntN(100); {
@@ -222,7 +222,7 @@ func (d die) retryAfter() string {
 	})
 }
 
-// wrap adds what may happen to any answer.
+// wrap adds faults that any answer can have.
 func (d die) wrap(s *Step) {
 	if d.chance(20) {
 		s.Wait = d.duration(90 * time.Second)

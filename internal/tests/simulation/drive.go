@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// Job is a row of scenarios to play.
+// Job is a range of seeds to play.
 type Job struct {
 	From    uint64 // the first seed
 	Count   uint64
 	Workers int
-	Done    <-chan struct{} // no scenario begins when it is closed
-	Most    int             // failures after which the job ends
+	Done    <-chan struct{} // when it is closed, no more scenarios begin
+	Most    int             // the job ends after this many failures
 	AsDrawn bool            // failures are not shrunk
-	Report  func(Summary)   // called now and then, if it is not nil
-	Failed  func(Failure)   // called at once, if it is not nil
+	Report  func(Summary)   // if it is not nil, it is called every 10,000 scenarios
+	Failed  func(Failure)   // if it is not nil, it is called at once
 }
 
-// Summary is what came of a job so far.
+// Summary is the result of a job so far.
 type Summary struct {
 	Scenarios, Calls int
 	Took             time.Duration
@@ -36,13 +36,13 @@ type Summary struct {
 
 // Failure is a scenario in which an invariant was broken.
 type Failure struct {
-	Scenario Scenario // shrunk
+	Scenario Scenario // after shrinking
 	Broken   []string
 	Trace    Trace
 	Note     string // how it was shrunk
 }
 
-// String is the whole report of a failure.
+// String returns the whole report of a failure.
 func (f *Failure) String() string {
 	scenario, err := json.MarshalIndent(f.Scenario, "", "  ")
 	if err != nil {
@@ -52,7 +52,7 @@ func (f *Failure) String() string {
 	return fmt.Sprintf("seed %d, %s:\n%s\n%s\n%s\n", f.Scenario.Seed, f.Note, broken, scenario, f.Trace)
 }
 
-// String is a table of the faults that struck.
+// String returns a table of the faults that struck.
 func (s Summary) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d scenarios, %d calls in %v, %.0f calls a second, %d failures\n",
@@ -63,7 +63,7 @@ func (s Summary) String() string {
 	return b.String()
 }
 
-// stuckAfter is how long a scenario may take, of real time, on a machine that is busy with other work.
+// stuckAfter is how long a scenario may take in real time, on a busy machine.
 const stuckAfter = 5 * time.Minute
 
 // driver plays a job.
@@ -78,7 +78,7 @@ type driver struct {
 	summary Summary
 }
 
-// Drive plays a job.
+// Drive plays a job and returns its result.
 func (w *World) Drive(t *testing.T, job Job) Summary {
 	t.Helper()
 	d := &driver{World: w, job: job, start: time.Now(), summary: Summary{Struck: map[string]int{}}}
@@ -148,8 +148,8 @@ func (d *driver) add(r Result) {
 	}
 }
 
-// watched plays a scenario. One that keeps the processor busy for ever, or waits for a mutex, ends the process: no
-// clock goes on then.
+// watched plays a scenario. It ends the process if the scenario loops for ever or waits for a mutex, since then the
+// clock of the bubble stops.
 func (d *driver) watched(t *testing.T, s Scenario) Result {
 	t.Helper()
 	stuck := time.AfterFunc(stuckAfter, func() {
@@ -161,8 +161,8 @@ func (d *driver) watched(t *testing.T, s Scenario) Result {
 	return d.Run(t, s)
 }
 
-// shrink looks for a simpler scenario that fails in the same way. The order of goroutines is not in a scenario, so
-// that each is tried several times.
+// shrink looks for a simpler scenario that fails in the same way. It tries each one several times, since the order of
+// goroutines is not part of a scenario.
 func (d *driver) shrink(t *testing.T, f Failure) Failure {
 	t.Helper()
 	const tries, most = 8, 2000
@@ -199,7 +199,7 @@ func (d *driver) shrink(t *testing.T, f Failure) Failure {
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// kindOfFailure is the first failure without what differs from one run to the next.
+// kindOfFailure returns the first failure without the parts that differ between runs.
 func kindOfFailure(failures []string) string {
 	text, _, _ := strings.Cut(failures[0], "\n")
 	_, text, found := strings.Cut(text, ": ")

@@ -10,8 +10,8 @@ import (
 	"example.com/payvault"
 )
 
-// The headers that name the call of a request, the life of its job, and its attempt if that sends copies, and the one
-// in which the service names the request that it answers.
+// Headers of the simulator: the call of a request, the life of its job, the attempt if the RoundTripper sends copies,
+// and in answers the request that is answered.
 const (
 	headerCall    = "X-Sim-Call"
 	headerLife    = "X-Sim-Life"
@@ -19,27 +19,27 @@ const (
 	headerAnswer  = "X-Sim-Answer"
 )
 
-const elsewhere = "/elsewhere" // where redirects lead
+const elsewhere = "/elsewhere" // the target of redirects
 
 const batchSize = payvault.MaxAccountUpdaterCards
 
-// exchange is a request that the service has got, and what it does with it.
+// exchange is a request that the service has received, with its answer.
 type exchange struct {
 	run  *run
 	call int
 	life int
 
-	attempt string // "" unless it sends copies
+	attempt string // "" unless the RoundTripper sends copies
 	unit    unit
 	path    string
 	kind    kind
 	step    Step
 	page    int
-	gzip    bool // the client takes it
+	gzip    bool // the client accepts gzip
 	body    []byte
 }
 
-// begin takes the header of a request. It returns nil for one that was redirected.
+// begin reads the header of a request. It returns nil for a redirected request.
 func (r *run) begin(method, path, query string, header http.Header) *exchange {
 	number, err := strconv.Atoi(header.Get(headerCall))
 	if err != nil || number < 0 || number >= len(r.Calls) {
@@ -75,7 +75,7 @@ func (r *run) begin(method, path, query string, header http.Header) *exchange {
 	return x
 }
 
-// head notes that the request of a unit has begun to arrive, and finds the step for it.
+// head records that the header of a unit's request has arrived, and selects the step that answers it.
 func (x *exchange) head() {
 	now := time.Now()
 	early := false
@@ -109,7 +109,7 @@ func (x *exchange) head() {
 		x.step = Step{Status: http.StatusServiceUnavailable, Cut: "hang"}
 	}
 	if x.kind.list {
-		x.run.note(x.unit, func(n *record) { // a service that repeats a page goes on doing so
+		x.run.note(x.unit, func(n *record) { // a service that repeats a page continues to do so
 			if n.stuck = n.stuck || x.step.Body == "repeated page"; n.stuck {
 				x.step.Body, x.step.Perform, x.step.Status = "repeated page", true, 200
 			}
@@ -117,16 +117,16 @@ func (x *exchange) head() {
 	}
 }
 
-// early reports whether the answer comes before the body is read.
+// early reports whether the service answers before it has read the body.
 func (x *exchange) early() bool { return x.unit.batch >= 0 && x.step.Early }
 
-// paced reports whether the request is of a client and an operation that are held back together with others.
+// paced reports whether the request shares its rate limit with others.
 func (x *exchange) paced() bool {
 	plan := &x.run.Calls[x.call]
 	return !plan.Job && plan.Op != payvault.OpCall && plan.Keys == nil
 }
 
-// complete takes the body.
+// complete records the body of the request.
 func (x *exchange) complete(body []byte) {
 	x.body = body
 	if x.unit.batch < 0 {
@@ -140,7 +140,7 @@ func (x *exchange) complete(body []byte) {
 	}
 }
 
-// perform does what the request asks for, before or after the wait.
+// perform performs the operation before or after the wait of the step.
 func (x *exchange) perform() {
 	late := x.step.Pick%2 == 1
 	if x.step.Perform && !late {
@@ -168,7 +168,7 @@ func (x *exchange) performNow() {
 // label names the request that is answered.
 func (x *exchange) label() string { return strconv.Itoa(x.call) + "/" + strconv.Itoa(x.unit.batch) }
 
-// batchOf finds the number of a batch in the ID of its first card.
+// batchOf returns the number of the batch, which follows from the ID of its first card.
 func batchOf(body []byte) int {
 	_, rest, _ := bytes.Cut(body, []byte(`"card_id":"`))
 	id, _, _ := bytes.Cut(rest, []byte(`"`))

@@ -16,10 +16,10 @@ type http1 struct {
 
 	run *run
 
-	gaveUp bool // the next request crosses with a 408
+	gaveUp bool // a 408 will be sent at the same time as the next request
 
 	mu   sync.Mutex
-	busy bool // with a request
+	busy bool // a request is being served
 }
 
 func (r *run) serveHTTP1(l *line) {
@@ -27,7 +27,7 @@ func (r *run) serveHTTP1(l *line) {
 	reader := bufio.NewReader(l)
 	for {
 		req, err := http.ReadRequest(reader)
-		if err != nil || req.Method == "PRI" || !c.serve(req) { // PRI is HTTP/2
+		if err != nil || req.Method == "PRI" || !c.serve(req) { // PRI begins HTTP/2
 			return
 		}
 		c.setBusy(false)
@@ -40,7 +40,7 @@ func (c *http1) setBusy(busy bool) {
 	c.busy = busy
 }
 
-// serve answers a request, and reports whether the connection goes on.
+// serve answers a request. It reports whether the connection stays open.
 func (c *http1) serve(req *http.Request) bool {
 	c.setBusy(true)
 	x := c.run.begin(req.Method, req.URL.Path, req.URL.RawQuery, req.Header)
@@ -81,7 +81,7 @@ func (c *http1) serve(req *http.Request) bool {
 	return c.after(x)
 }
 
-// answer writes the answer, and reports whether the connection goes on.
+// answer writes the answer. It reports whether the connection stays open.
 func (c *http1) answer(x *exchange) bool {
 	for _, status := range x.step.Info {
 		c.run.strike("answer: informational")
@@ -113,7 +113,7 @@ func (c *http1) answer(x *exchange) bool {
 	return !ends
 }
 
-// frame gives the bytes of an answer, and reports whether they end the connection.
+// frame returns the bytes of an answer, and whether the connection ends after them.
 func (c *http1) frame(x *exchange) (raw []byte, ends bool) {
 	a := x.answer()
 	if x.step.Cut != "" {
@@ -141,7 +141,7 @@ func (c *http1) frame(x *exchange) (raw []byte, ends bool) {
 	for _, h := range a.header {
 		fmt.Fprintf(&b, "%s: %s\r\n", h[0], h[1])
 	}
-	if a.status == http.StatusSwitchingProtocols { // else net/http takes it for an ordinary answer
+	if a.status == http.StatusSwitchingProtocols { // without this header net/http treats it as an ordinary answer
 		b.WriteString("Upgrade: other\r\nConnection: Upgrade\r\n")
 	}
 	length := len(a.body)
@@ -188,7 +188,7 @@ func (c *http1) frame(x *exchange) (raw []byte, ends bool) {
 	return b.Bytes(), x.step.After == "close"
 }
 
-// after does what follows the answer, and reports whether the connection goes on.
+// after plays the fault that follows the answer. It reports whether the connection stays open.
 func (c *http1) after(x *exchange) bool {
 	wait := time.Duration(x.step.Pick%1000) * time.Duration(x.step.Pick%7) * time.Microsecond
 	switch x.step.After {
@@ -222,7 +222,7 @@ func (c *http1) after(x *exchange) bool {
 
 const requestTimeout = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
-// timeOut gives the connection up if it is idle; a request may be on its way.
+// timeOut sends a 408 if the connection is idle. A request may be on its way.
 func (c *http1) timeOut(goesOn bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

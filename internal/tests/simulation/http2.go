@@ -18,9 +18,9 @@ type peer struct {
 
 	run     *run
 	framer  *http2.Framer
-	streams map[uint32]*inbound // of the goroutine that reads
+	streams map[uint32]*inbound // used by the reading goroutine only
 
-	mu     sync.Mutex // of all that is written
+	mu     sync.Mutex // guards everything that is written
 	header bytes.Buffer
 	coder  *hpack.Encoder
 	last   uint32
@@ -55,7 +55,7 @@ func (r *run) serveHTTP2(l *line) {
 	}
 }
 
-// read takes a frame, and reports whether the connection goes on.
+// read handles one frame. It reports whether the connection stays open.
 func (p *peer) read() bool {
 	frame, err := p.framer.ReadFrame()
 	if err != nil {
@@ -125,7 +125,7 @@ func (p *peer) data(f *http2.DataFrame) {
 	}
 }
 
-// end answers a request that is complete.
+// end answers a request that has arrived completely.
 func (p *peer) end(stream uint32, s *inbound) {
 	delete(p.streams, stream)
 	if s.answered {
@@ -159,7 +159,7 @@ func (p *peer) answer(stream uint32, x *exchange) {
 		length += 1 + int(step.Pick%2000)
 	case "two lengths":
 		fields = append(fields, "content-length", strconv.Itoa(length+7))
-	case "bad chunks": // a header that HTTP/2 does not have
+	case "bad chunks": // HTTP/2 has no Transfer-Encoding header
 		fields = append(fields, "transfer-encoding", "chunked")
 	}
 	switch step.Framing {
@@ -168,7 +168,7 @@ func (p *peer) answer(stream uint32, x *exchange) {
 	case "malformed header":
 		fields = append(fields, "no header "+a.echo, a.echo)
 	}
-	if step.Framing != "" && !strings.HasPrefix(step.Framing, "chunked") { // which HTTP/2 does not have
+	if step.Framing != "" && !strings.HasPrefix(step.Framing, "chunked") { // HTTP/2 has no chunks
 		p.run.strike("framing: " + step.Framing)
 	}
 	if step.Framing != "until close" {
@@ -205,7 +205,7 @@ func (p *peer) headers(stream uint32, fields []string, end bool) bool {
 
 const largestFrame = 16 << 10
 
-// reply writes the whole of an answer.
+// reply writes a complete answer.
 func (p *peer) reply(stream uint32, fields []string, body []byte, drip time.Duration) bool {
 	if !p.headers(stream, fields, len(body) == 0) {
 		return false
@@ -226,7 +226,7 @@ func (p *peer) reply(stream uint32, fields []string, body []byte, drip time.Dura
 	return true
 }
 
-// cutOff writes a part of an answer, of which the header is the first half.
+// cutOff writes a part of an answer and then plays the cut. CutAt above 300 includes the header.
 func (p *peer) cutOff(stream uint32, fields []string, body []byte, step *Step) {
 	if step.CutAt > 300 && step.Cut != "GOAWAY before" {
 		p.headers(stream, fields, false)
@@ -236,10 +236,10 @@ func (p *peer) cutOff(stream uint32, fields []string, body []byte, step *Step) {
 	switch code := http2.ErrCode(step.Code); step.Cut {
 	case "RST_STREAM":
 		p.write(func() error { return p.framer.WriteRSTStream(stream, code) })
-	case "GOAWAY": // for streams that are open too
+	case "GOAWAY": // the number in the frame includes all streams that are open
 		p.write(func() error { return p.framer.WriteGoAway(stream, code, nil) })
 		_ = p.raw.Close()
-	case "GOAWAY before": // it says that it has not got the request
+	case "GOAWAY before": // the number in the frame says that this request was not received
 		p.write(func() error { return p.framer.WriteGoAway(max(stream, 2)-2, code, []byte("late")) })
 		if step.Pick%2 == 0 {
 			_ = p.raw.Close()
@@ -265,7 +265,7 @@ func (p *peer) after(stream uint32, step *Step) {
 	case "late close":
 		<-time.After(time.Duration(step.Pick%1000) * time.Microsecond)
 		_ = p.raw.Close()
-	case "late 408": // HTTP/2 says so with a GOAWAY
+	case "late 408": // HTTP/2 sends a GOAWAY instead
 		p.write(func() error { return p.framer.WriteGoAway(stream, http2.ErrCodeNo, nil) })
 	case "duplicate":
 		p.headers(stream, []string{":status", "200"}, true)

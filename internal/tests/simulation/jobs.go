@@ -13,27 +13,27 @@ import (
 	"example.com/payvault"
 )
 
-// journal keeps what lasts from one life to the next.
+// journal is the part of a job's journal that survives when a process dies.
 type journal struct {
 	mu    sync.Mutex
 	known map[int]payvault.BatchState
 	calls int
 }
 
-// entry is the journal as one life has it. The mutex of the journal guards begun and failed.
+// entry is the journal as one process of the job uses it. The mutex of journal guards begun and failed.
 type entry struct {
 	*journal
 
 	caller *caller
 	life   *life
-	begun  map[int]bool // batches that this life has begun
-	failed map[int]bool // batches for which the journal has failed in this life
+	begun  map[int]bool // the batches that this process has begun
+	failed map[int]bool // the batches for which the journal has failed in this process
 }
 
 var errJournal = errors.New("the journal fails")
 
-// write does one step of the journal, which may be slow, fail, and fail though it has been done. It does nothing once
-// ctx has ended.
+// write runs one step of the journal. The step may be slow, may fail, and may fail after it was done. If ctx has ended,
+// the step is not done.
 func (e *entry) write(ctx context.Context, what string, batch int, f func()) error {
 	plan := e.caller.plan
 	e.life.event()
@@ -107,7 +107,7 @@ func (e *entry) End(ctx context.Context, job string, batch int, outcome payvault
 		e.known[batch] = payvault.BatchState{Begun: true, Outcome: &outcome}
 	})
 	shown := outcome
-	shown.RequestID = "" // which is whatever the service says; only card numbers are cleared from it
+	shown.RequestID = "" // the service chose it, so only card numbers are redacted in it
 	if secret := leaked(fmt.Sprintf("%+v", shown), e.caller.kind.secrets()); secret != "" {
 		e.caller.fail("%q stands in the journal: %+v", secret, shown)
 	}
@@ -126,7 +126,8 @@ func (e *entry) check(job string) {
 
 const jobName = "cards of November"
 
-// bulk submits a stream of cards, in as many lives as it takes.
+// bulk submits a stream of cards. A job continues in a new process, which the simulator calls its next life, each time
+// the process dies.
 func (c *caller) bulk(ctx context.Context, client *payvault.Client) {
 	opt := &payvault.SubmitAllOptions{Concurrency: c.plan.Width}
 	if !c.plan.Job {
@@ -147,7 +148,7 @@ func (c *caller) bulk(ctx context.Context, client *payvault.Client) {
 	}
 }
 
-// live runs the job in one life, with a client of its own.
+// live runs the job in one life, with its own client.
 func (c *caller) live(ctx context.Context, l *life, opt *payvault.SubmitAllOptions, kept *journal) {
 	ctx, l.cancel = context.WithCancel(ctx)
 	defer l.cancel()
@@ -170,7 +171,7 @@ func (c *caller) live(ctx context.Context, l *life, opt *payvault.SubmitAllOptio
 	c.auditLife(entry, before)
 }
 
-// sent are the batches that may not be sent again.
+// sent returns the batches that the service may have performed, so that no later life may send them.
 func (c *caller) sent() map[int]bool {
 	sent := map[int]bool{}
 	for batch := range c.plan.Length {
@@ -181,8 +182,8 @@ func (c *caller) sent() map[int]bool {
 	return sent
 }
 
-// auditLife checks that a life has sent nothing again, that it has ended what it began, and that it has reached all
-// batches if nothing was in its way.
+// auditLife checks that a life has sent no batch again and has ended every batch that it began. If nothing stopped it,
+// every batch must be begun.
 func (c *caller) auditLife(e *entry, before map[int]bool) {
 	l := e.life
 	for batch := range before {
@@ -204,7 +205,7 @@ func (c *caller) auditLife(e *entry, before map[int]bool) {
 	}
 }
 
-// auditRecord checks that the journal has the same outcome of a batch as the caller was told.
+// auditRecord checks that the journal has the outcome of a batch that the caller got.
 func (c *caller) auditRecord(e *entry, b *payvault.AccountUpdaterBatch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -217,7 +218,7 @@ func (c *caller) auditRecord(e *entry, b *payvault.AccountUpdaterBatch) {
 	}
 }
 
-// submitAll goes through the batches of a stream once. The entry is nil without a journal.
+// submitAll ranges over the batches of a stream once. kept is nil if the call has no journal.
 func (c *caller) submitAll(
 	ctx context.Context, client *payvault.Client, opt *payvault.SubmitAllOptions, kept *entry,
 ) {
@@ -232,7 +233,7 @@ func (c *caller) submitAll(
 	for b := range client.AccountUpdater.SubmitAll(ctx, c.cards(ctx, total, &read), opt, c.options(&raw)...) {
 		if l != nil {
 			if l.event(); l.isDead() {
-				continue // nobody is there to be told
+				continue // the process is dead, so nobody gets this batch
 			}
 		}
 		if last = b; b.Start == b.End {
@@ -254,8 +255,8 @@ func (c *caller) submitAll(
 		if kept != nil {
 			c.auditRecord(kept, b)
 		}
-		c.toldIn(l, b.Index, b.RequestID, b.Err, &raw)
-		// A refusal for longer than it waits ends the job, and so does one that is not about the batch.
+		c.recordResultIn(l, b.Index, b.RequestID, b.Err, &raw)
+		// The job ends if the service asks for too long a wait, or if an answer does not concern the batch.
 		e, failed := errors.AsType[*payvault.Error](b.Err)
 		isAnswered := failed && e.Delivery == payvault.DeliveryAnswered
 		isKeyRefused := errors.Is(b.Err, payvault.ErrUnauthorized) || errors.Is(b.Err, payvault.ErrForbidden)
@@ -281,7 +282,7 @@ func (c *caller) submitAll(
 	}
 }
 
-// cards is the stream, which may be slow, and ends with ctx then.
+// cards returns the stream. It may be slow, and then it ends with ctx.
 func (c *caller) cards(
 	ctx context.Context, total int, read *atomic.Int64,
 ) func(func(payvault.AccountUpdaterCard) bool) {
@@ -307,9 +308,10 @@ func (c *caller) cards(
 	}
 }
 
-// toldIn takes down what came of a batch, in a life. What an earlier life was told was true then, and may change.
-func (c *caller) toldIn(l *life, batch int, id string, err error, raw *payvault.Response) {
-	c.told(batch, id, err, raw)
+// recordResultIn records the result of a batch that the caller got in life l. If l can die, it also keeps a copy of
+// what the service knows then, since later lives change that.
+func (c *caller) recordResultIn(l *life, batch int, id string, err error, raw *payvault.Response) {
+	c.recordResult(batch, id, err, raw)
 	o := &c.outcomes[len(c.outcomes)-1]
 	n := c.run.note(o.unit, nil)
 	o.seen = &n

@@ -12,7 +12,7 @@ import (
 	"example.com/payvault/internal/tests/calls"
 )
 
-// What no error, log record or trace may show.
+// No error, log record or trace may show these values.
 const (
 	canaryKey      = "sim-api-key-7Jx2Lq"
 	canaryCard     = "4000123498761234"
@@ -34,12 +34,12 @@ const (
 	canaryCallPath = "recordQZ83k"
 )
 
-// secrets are what the errors of a call are cleared of.
+// secrets returns the values that must be redacted in the errors of a call.
 func (k *kind) secrets() []string {
 	return append([]string{canaryKey, encodedKey(), canaryExtra, canaryCard, canaryAccount}, k.private...)
 }
 
-// encodedKey is the key as the Authorization header has it.
+// encodedKey returns the key in the form of the Authorization header.
 func encodedKey() string { return base64.StdEncoding.EncodeToString([]byte(":" + canaryKey)) }
 
 // kind is an operation in one of its forms.
@@ -47,21 +47,21 @@ type kind struct {
 	op      payvault.Operation
 	form    string
 	method  string
-	path    string   // with the IDs in it, below the base path; "" if it is not checked
-	list    bool     // its answer is a page
-	reads   bool     // it changes nothing; said here again, and not taken from the table of the SDK
-	same    bool     // performing it twice is harmless; likewise
-	rcode   bool     // its code is an rcode
-	carries string   // what stands in a body that has come whole
-	private []string // canaries that its request carries, so that its errors are cleared of them
-	issues  string   // the field of its answer that holds a new ID
+	path    string   // with IDs, below the base path; "" if it is not checked
+	list    bool     // whether its answer is a page
+	reads   bool     // it changes nothing; written here by hand, not taken from the table of the SDK
+	same    bool     // performing it twice does no harm; written here by hand too
+	rcode   bool     // its result code is an rcode
+	carries string   // a text that every complete body has
+	private []string // canaries in its request, which must be redacted in its errors
+	issues  string   // the field of the answer that has the new ID
 
-	sent func(q *requests) any // what of them it sends, and must not change; nil for nothing
+	sent func(q *requests) any // the part of the requests that the call sends and must not change; nil for none
 	// do makes the call and returns the ID that the service has issued.
 	do func(ctx context.Context, c *payvault.Client, q *requests, opts []payvault.CallOption) (id string, err error)
 }
 
-// requests are the arguments of calls; those of a value may be shared by several.
+// requests are the arguments of calls. Several calls may share one value.
 type requests struct {
 	tokenize    payvault.TokenizeRequest
 	tokenizeOld payvault.TokenizeRequest
@@ -77,15 +77,15 @@ type requests struct {
 	call        payvault.Request
 }
 
-// recordsPerPage is how many records each page of the service has.
+// recordsPerPage is the number of records on each page.
 const recordsPerPage = 2
 
-// evidence is larger than what a connection takes at once.
+// evidence is larger than the buffer of a connection.
 //
 //nolint:gochecknoglobals // never changed
 var evidence = []byte("%PDF-1.7\n" + strings.Repeat("x", 150<<10) + "\n%%EOF\n")
 
-// unchanged are the requests as they have to be after a call.
+// unchanged has the requests in the state that they must have after a call.
 //
 //nolint:gochecknoglobals // never changed
 var unchanged = newRequests()
@@ -137,7 +137,7 @@ func newRequests() *requests {
 	return q
 }
 
-// kinds are all operations, and what is made of several of them.
+// kinds returns all operations. Some have several forms.
 func kinds() []kind { return allKinds }
 
 var allKinds = makeKinds() //nolint:gochecknoglobals // never changed
@@ -168,7 +168,7 @@ func makeKinds() []kind {
 	return all
 }
 
-// tabled is an operation as the table of calls makes it, with the least request.
+// tabled returns an operation that package calls makes with its smallest request.
 func tabled(op payvault.Operation) kind {
 	o := calls.Of(op)
 	replayed := strings.HasPrefix(o.Stated, o.Method+" "+o.Path+" yes ")
@@ -177,7 +177,8 @@ func tabled(op payvault.Operation) kind {
 		reads: replayed && o.Method == http.MethodGet, same: replayed && o.Method != http.MethodGet,
 	}
 	for i, segment := range strings.Split(k.path, "/") {
-		if strings.Split(o.Path, "/")[i] != segment && segment != string(canaryIDs().Event) { // which is no secret
+		// the ID of an event is not secret
+		if strings.Split(o.Path, "/")[i] != segment && segment != string(canaryIDs().Event) {
 			k.private = append(k.private, segment)
 		}
 	}
@@ -191,7 +192,7 @@ func tabled(op payvault.Operation) kind {
 	return k
 }
 
-// canaryIDs are in the paths of all calls.
+// canaryIDs returns the IDs in the paths of all calls.
 func canaryIDs() calls.IDs {
 	return calls.IDs{
 		Payee: payvault.PayeeID(number(canaryPayee)), Application: payvault.ApplicationID(number(canaryApp)),
@@ -359,7 +360,7 @@ func singles() []kind {
 
 func none() string { return "" }
 
-// noResult is the error of a call that gives neither a result nor an error, or both.
+// noResult is the error of a call that returns neither a result nor an error, or both.
 type noResult struct{ both bool }
 
 func (e noResult) Error() string { return fmt.Sprintf("result and error: both %t, or none", e.both) }

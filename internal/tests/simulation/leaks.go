@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// leaked returns the first of the secrets that stands in a text as it was sent, or escaped. Card numbers are also found
-// with separators.
+// leaked returns the first secret that occurs in a text, unchanged or escaped. It also finds card numbers with
+// separators.
 func leaked(text string, secrets []string) string {
 	unescaped := unescape(text)
 	joined := joinedDigits(unescaped)
@@ -41,7 +41,7 @@ func unescape(text string) string {
 	return text
 }
 
-// joinedDigits drops the separators that [die.apart] puts between digits.
+// joinedDigits removes the separators that [die.apart] puts between digits.
 func joinedDigits(text string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" -.\u00a0\u2013", r) {
@@ -51,5 +51,5 @@ func joinedDigits(text string) string {
 	}, text)
 }
 
-// isNumber reports whether a text has the length of a card number, and nothing but digits.
+// isNumber reports whether a text consists of at least 12 digits.
 func isNumber(text string) bool { return len(text) >= 12 && strings.Trim(text, "0123456789") == "" }

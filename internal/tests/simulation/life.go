@@ -7,20 +7,20 @@ import (
 	"sync"
 )
 
-// life is one run of a job in a process. The process may die. Then nothing of the run reaches the network or the
-// journal any more.
+// life is one run of a job in a process that may die. After its death, nothing of the run reaches the network or the
+// journal.
 type life struct {
 	run    *run
 	call   int
 	number int
-	diesAt int // the event at which it dies; 0 for never
+	diesAt int // the number of the event at which it dies; 0 for never
 	cancel context.CancelFunc
 
 	mu     sync.Mutex
 	events int
 	dead   bool
 	conns  []net.Conn
-	failed bool // the journal did, in this life
+	failed bool // the journal has failed in this life
 }
 
 var errDead = errors.New("the process is dead")
@@ -37,7 +37,7 @@ func (l *life) event() {
 	l.dead = true
 	l.cancel()
 	for _, c := range l.conns {
-		_ = c.Close() // what has been written still arrives
+		_ = c.Close() // written bytes still arrive
 	}
 }
 

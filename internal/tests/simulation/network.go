@@ -17,12 +17,12 @@ type stream struct {
 	changed  sync.Cond
 	content  []byte
 	limit    int
-	ended    bool  // nothing more comes
-	broken   error // what is in the buffer is lost
-	passed   int   // bytes written
+	ended    bool  // no more bytes will come
+	broken   error // the bytes in the buffer are lost
+	passed   int   // the number of bytes that were written
 	cutAt    int   // bytes after which the rest is lost; negative for never
 	onCut    func()
-	deadline [2]time.Time // of reading and of writing
+	deadline [2]time.Time // the deadlines of reading and of writing
 	timers   [2]*time.Timer
 }
 
@@ -37,7 +37,7 @@ func newStream() *stream {
 	return s
 }
 
-// read waits for bytes. At most chunk of them come at a time, if it is positive.
+// read waits for bytes. If chunk is positive, it returns at most chunk bytes at a time.
 func (s *stream) read(p []byte, chunk int) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *stream) write(p []byte) (n int, err error) {
 	defer s.mu.Unlock()
 	for {
 		switch {
-		case len(p) == 0 && n > 0: // what was taken as a whole has not failed, as in a system
+		case len(p) == 0 && n > 0: // as in an operating system, a complete write has not failed
 			return n, nil
 		case s.broken != nil:
 			return n, s.broken
@@ -90,7 +90,7 @@ func (s *stream) write(p []byte) (n int, err error) {
 	}
 }
 
-// take keeps what comes before the cut.
+// take stores the bytes before the cut. At the cut it calls onCut, once.
 func (s *stream) take(p []byte) {
 	kept := p
 	cut := s.cutAt >= 0 && s.passed+len(p) > s.cutAt
@@ -109,7 +109,7 @@ func (s *stream) take(p []byte) {
 	}
 }
 
-// end lets what is in the buffer be read, and nothing after it.
+// end makes the stream end after the bytes in its buffer.
 func (s *stream) end() { s.change(func() { s.ended = true }) }
 
 func (s *stream) fail(err error) { s.change(func() { s.broken, s.content = err, nil }) }
@@ -169,7 +169,7 @@ func opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Err: err}
 }
 
-// Close ends what the other side reads, and breaks what it writes.
+// Close makes the other side read to the end of the buffer, and fail when it writes.
 func (c *conn) Close() error {
 	c.once.Do(func() {
 		c.out.end()
@@ -182,7 +182,7 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// reset is a connection that is lost, for both sides.
+// reset breaks the connection for both sides.
 func (c *conn) reset() {
 	c.in.fail(syscall.ECONNRESET)
 	c.out.fail(syscall.ECONNRESET)
@@ -222,7 +222,7 @@ type address struct{}
 func (address) Network() string { return "tcp" }
 func (address) String() string  { return "192.0.2.1:443" }
 
-// pause waits, but not for longer than the context.
+// pause waits for d, or until the context ends.
 func pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
@@ -237,12 +237,13 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// awaitEnd waits until the other side has closed the connection, and drops what it writes.
+// awaitEnd waits until the other side has closed the connection, and discards the bytes that it writes.
 func (c *conn) awaitEnd() {
 	_, _ = io.Copy(io.Discard, c)
 }
 
-// awaitEndUnread does so without reading, so that the other side can write no more than the buffer holds.
+// awaitEndUnread waits until the other side has closed the connection. It reads nothing, so the other side can only
+// fill the buffer.
 func (c *conn) awaitEndUnread() {
 	c.in.mu.Lock()
 	defer c.in.mu.Unlock()
@@ -251,7 +252,7 @@ func (c *conn) awaitEndUnread() {
 	}
 }
 
-// line is a connection as the service has it.
+// line is a connection from the side of the service.
 type line struct {
 	net.Conn
 
@@ -270,7 +271,7 @@ func (l *line) cut(how string) {
 	}
 }
 
-// send writes in pieces, if there is a time between them.
+// send writes raw. If drip is positive, it writes in pieces with this time between them.
 func (l *line) send(raw []byte, drip time.Duration) bool {
 	for pieces := 0; drip > 0 && len(raw) > 1 && pieces < 20; pieces++ {
 		piece := min(len(raw), len(raw)/10+1)

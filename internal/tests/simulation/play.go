@@ -10,22 +10,21 @@ import (
 	"example.com/payvault"
 )
 
-// Result is what came of a scenario.
+// Result is the result of a scenario.
 type Result struct {
 	Failures []string
 	Trace    Trace
 	Struck   map[string]int // how often each fault struck
-	Calls    int            // pages and batches are calls too
+	Calls    int            // pages and batches count as calls
 }
 
-// settle is how long connections may take to close: dials and handshakes end within it, and so do the callers' own
-// deadlines.
+// settle is how long connections may take to close. All dials, handshakes and deadlines of RoundTrippers end within it.
 const settle = 90 * time.Second
 
-// longestScenario is far more than any takes.
+// longestScenario is far longer than any scenario takes.
 const longestScenario = 24 * time.Hour
 
-// Run plays a scenario, in a bubble of its own.
+// Run plays a scenario in its own synctest bubble.
 func (w *World) Run(t *testing.T, s Scenario) (result Result) {
 	t.Helper()
 	r := &run{
@@ -38,7 +37,7 @@ func (w *World) Run(t *testing.T, s Scenario) (result Result) {
 	}
 	r.event = func(call int) { callers[call].event() }
 	defer func() {
-		if p := recover(); p != nil { // package synctest panics if goroutines are left, or all of them wait for ever
+		if p := recover(); p != nil { // package synctest panics if goroutines are left, or if all of them wait for ever
 			r.fail(-1, "%v", p)
 		}
 		result = Result{r.failures, r.events, r.struck, 0}
@@ -87,7 +86,7 @@ func (r *run) play(ctx context.Context, callers []*caller) {
 	left := r.open.Load()
 	r.closeFar()
 	r.serving.Wait()
-	if http2 { // net/http may keep one that it will not use again, after a GOAWAY, until the service closes it
+	if http2 { // after a GOAWAY net/http may keep a connection that it will not use again until the service closes it
 		synctest.Wait()
 		left = r.open.Load()
 	}

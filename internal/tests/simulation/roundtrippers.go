@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// copies is how often a caller sends each request.
+// copies returns how often a RoundTripper sends each request.
 func copies(caller string) int {
 	switch caller {
 	case callerHedges, callerHedgesOne, callerRetries:
@@ -23,8 +23,8 @@ func copies(caller string) int {
 	return 1
 }
 
-// copiesUnseen reports whether a caller may still be sending a copy of what it gives the answer to, or does so
-// without the hooks of net/http, which the SDK does not guard against.
+// copiesUnseen reports whether a RoundTripper may send a copy that the SDK cannot notice: after it has returned an
+// answer, or without the hooks of net/http. The SDK does not protect from this.
 func copiesUnseen(caller string) bool {
 	return caller == callerHedges || caller == callerHedgesOne || caller == callerRedirects
 }
@@ -35,7 +35,7 @@ func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { ret
 
 var errOwn = errors.New("of the caller's own")
 
-// caller wraps a pool as the scenario says.
+// caller wraps a pool in the RoundTripper of the scenario.
 func (r *run) caller(base *http.Transport) http.RoundTripper {
 	if r.Caller != callerPlain {
 		r.strike("caller: " + r.Caller)
@@ -114,14 +114,14 @@ func (r *run) caller(base *http.Transport) http.RoundTripper {
 	return base
 }
 
-// withoutHooks gives a request a context that has nothing of the other but its end.
+// withoutHooks replaces the context of a request by one that has no values and ends with the old one.
 func withoutHooks(req *http.Request) *http.Request {
 	ctx, cancel := context.WithCancel(context.Background())
 	context.AfterFunc(req.Context(), cancel)
 	return req.WithContext(ctx) //nolint:contextcheck // to be without its values
 }
 
-// twice makes two requests of one. The service can tell by a header that they are of one attempt of the SDK.
+// twice returns two copies of a request. A header tells the service that both belong to one attempt of the SDK.
 func (r *run) twice(req *http.Request) (first, second *http.Request, err error) {
 	attempt := strconv.FormatInt(r.serial.Add(1), 10)
 	first, second = req.Clone(req.Context()), req.Clone(req.Context())
@@ -137,7 +137,7 @@ func (r *run) twice(req *http.Request) (first, second *http.Request, err error) 
 	return first, second, err
 }
 
-// hedge sends a request, and once more if no answer comes for a while.
+// hedge sends a request, and a copy if no answer comes within 10 ms.
 func (r *run) hedge(base http.RoundTripper, req *http.Request) (*http.Response, error) {
 	first, second, err := r.twice(req)
 	if err != nil {

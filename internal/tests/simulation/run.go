@@ -10,7 +10,8 @@ import (
 	"example.com/payvault"
 )
 
-// Trace is what happened on both sides, in the order of time. It becomes text when it is printed, which few are.
+// Trace is the list of events on both sides, in the order of time. It is formatted when it is printed, since few traces
+// are.
 type Trace []event
 
 type event struct {
@@ -19,7 +20,7 @@ type event struct {
 	args         []any
 }
 
-// String gives a line to each event.
+// String returns one line per event.
 func (t Trace) String() string {
 	var b strings.Builder
 	for _, e := range t {
@@ -28,46 +29,46 @@ func (t Trace) String() string {
 	return b.String()
 }
 
-// unit is a request of the caller: a call, or a batch of one.
+// unit is a request of the caller: a call, or one batch of a job. The batch is 0 for a call.
 type unit struct{ call, batch int }
 
-// record is what the service knows of a unit.
+// record holds what the service has received from a unit, what it has done and what it has answered.
 type record struct {
 	heads     int            // requests whose header arrived
-	lives     [mostLives]int // the same, of each life of a job
-	arrivals  int            // requests that arrived whole
+	lives     [mostLives]int // requests whose header arrived, by life of the job
+	arrivals  int            // requests that arrived completely
 	performed int
-	attempt   string    // in which it was performed, if that sent copies
-	again     bool      // it was performed in two attempts that sent copies
-	turned    int       // away, with status 429
-	forbidden int       // likewise, with 401 or 403, or without a code
-	notBefore time.Time // when the service has asked to be asked again
-	issued    []string  // IDs
-	mutated   bool      // an answer was
-	stuck     bool      // it gives the same page again and again
+	attempt   string    // the attempt that performed it, if the RoundTripper sends copies
+	again     bool      // two attempts performed it
+	turned    int       // how often it was answered with 429
+	forbidden int       // how many answers had status 401 or 403, or no result code
+	notBefore time.Time // when the client may ask again
+	issued    []string  // new IDs in answers
+	mutated   bool      // an answer was mutated
+	stuck     bool      // the service always returns the same page
 	said      bool      // an answer said success
-	lied      bool      // it said that it had refused what it had performed
+	lied      bool      // an answer denied an operation that was performed
 }
 
-// run is a scenario under way.
+// run is a scenario that is being played.
 type run struct {
 	Scenario
 
 	world      *World
 	start      time.Time
 	dials      atomic.Int64
-	open       atomic.Int64 // connections, as the client sees them
-	serial     atomic.Int64 // of the IDs that were issued
-	duplicated atomic.Bool  // an answer may belong to another request
+	open       atomic.Int64 // open connections, as the client sees them
+	serial     atomic.Int64 // the number that the next new ID gets
+	duplicated atomic.Bool  // whether an answer may belong to another request
 	serving    sync.WaitGroup
 	shared     *requests
-	event      func(call int) // told when a batch of a call has arrived, and when a request was performed
+	event      func(call int) // called when a batch of a call has arrived and when a request was performed
 
 	mu       sync.Mutex
 	book     map[unit]*record
 	far      []*conn
-	held     map[payvault.Operation][2]time.Time // when the service refused it, and when it may be asked again
-	wire     []*stream                           // from client to service, of all connections
+	held     map[payvault.Operation][2]time.Time // for each operation, when it was refused and when it may be repeated
+	wire     []*stream                           // the bytes from the client to the service, one stream per connection
 	failures []string
 	events   Trace
 	struck   map[string]int
@@ -87,7 +88,7 @@ func (r *run) keep(near, far *conn) {
 	r.far, r.wire = append(r.far, far), append(r.wire, near.out)
 }
 
-// written is how many bytes the client has written.
+// written returns how many bytes the client has written.
 func (r *run) written() int {
 	total := 0
 	for _, s := range r.wire {
@@ -119,7 +120,7 @@ func (r *run) strike(fault string) {
 	r.struck[fault]++
 }
 
-// trace keeps the arguments until the trace is printed: nothing may change them.
+// trace records an event. It keeps args until the trace is printed, so nothing may change them.
 func (r *run) trace(side, format string, args ...any) {
 	e := event{time.Since(r.start), side, format, args}
 	r.mu.Lock()

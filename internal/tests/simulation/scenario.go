@@ -1,6 +1,6 @@
-// Package simulation attacks every call of the SDK from a seed: an in-memory network, a service that is honest or
-// not, callers that are patient or not, in a bubble of package testing/synctest, and invariants that are checked
-// after each call.
+// Package simulation plays random scenarios, each from a seed. A scenario has an in-memory network, a service and
+// callers that may misbehave. It runs in a bubble of package testing/synctest, and invariants are checked after each
+// call.
 package simulation
 
 import (
@@ -15,18 +15,18 @@ import (
 	"example.com/payvault"
 )
 
-// Scenario is all that happens, but for the order in which goroutines that can run do so. It is printed as JSON.
+// Scenario describes everything that happens, except for the order of goroutines that can run. It is printed as JSON.
 type Scenario struct {
 	Seed   uint64   `json:"seed"`
-	Wire   string   `json:"wire"`   // what client and service speak
-	Caller string   `json:"caller"` // the RoundTripper that the caller brings: one of roundTrippers
+	Wire   string   `json:"wire"`   // the protocol: one of the constants below
+	Caller string   `json:"caller"` // the caller's RoundTripper: one of roundTrippers
 	Client Settings `json:"client"`
-	Dials  []Dial   `json:"dials,omitempty"` // of the connections, in their order; further ones are honest
+	Dials  []Dial   `json:"dials,omitempty"` // one for each connection in order; later ones have no fault
 	Down   string   `json:"down,omitempty"`  // how the service is down for all calls: one of downs
 	Calls  []Call   `json:"calls"`
 }
 
-// Read reads a scenario that was kept.
+// Read reads a scenario from a file.
 func Read(file string) (s Scenario, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -40,72 +40,74 @@ func Read(file string) (s Scenario, err error) {
 	return s, nil
 }
 
-// Settings are those of the client.
+// Settings are the settings of the client.
 type Settings struct {
 	Attempts      int           `json:"attempts"`
-	Timeout       time.Duration `json:"timeout"` // of an attempt
+	Timeout       time.Duration `json:"timeout"` // the timeout of an attempt
 	MaxBackoff    time.Duration `json:"maxBackoff"`
 	MaxRetryAfter time.Duration `json:"maxRetryAfter"`
 	MaxBytes      int64         `json:"maxBytes"`
 }
 
-// Dial is what becomes of a connection.
+// Dial describes one connection.
 type Dial struct {
 	Fault string        `json:"fault,omitempty"` // one of dialFaults
-	Wait  time.Duration `json:"wait,omitempty"`  // before it is made
+	Wait  time.Duration `json:"wait,omitempty"`  // the wait before the connection is made
 	At    int           `json:"at,omitempty"`    // bytes after which the fault strikes
-	Chunk int           `json:"chunk,omitempty"` // most bytes that a read gives; 0 for no limit
+	Chunk int           `json:"chunk,omitempty"` // the most bytes that a read returns; 0 for no limit
 }
 
-// Call is one call of the SDK, a walk over a list, or a job in bulk.
+// Call describes one call of the SDK, a walk over a list, or a job.
 type Call struct {
 	Op       payvault.Operation `json:"op"`
-	Form     string             `json:"form,omitempty"`     // "", or one of forms
-	Lane     int                `json:"lane,omitempty"`     // calls of a lane follow each other, lanes run at a time
-	Times    int                `json:"times,omitempty"`    // how often it is made, one after the other; 0 for once
-	Pause    time.Duration      `json:"pause,omitempty"`    // before the call
-	End      time.Duration      `json:"end,omitempty"`      // after which the caller's context ends; 0 for never
-	Deadline bool               `json:"deadline,omitempty"` // it ends by a deadline, else it is canceled
-	Replay   bool               `json:"replay,omitempty"`   // WithReplay
-	Attempts int                `json:"attempts,omitempty"` // WithMaxAttempts
-	Keys     []string           `json:"keys,omitempty"`     // of the key source: "" or one of keyFaults
-	Shared   bool               `json:"shared,omitempty"`   // the request is one value for several calls
-	Panic    string             `json:"panic,omitempty"`    // what of the caller's own code panics: one of panics
-	Leave    int                `json:"leave,omitempty"`    // the loop, after that many; 0 for never
-	Width    int                `json:"width,omitempty"`    // Prefetch, or Concurrency
-	Length   int                `json:"length,omitempty"`   // pages, or batches
-	Slow     time.Duration      `json:"slow,omitempty"`     // of a job: how long its stream makes each batch wait
-	Job      bool               `json:"job,omitempty"`      // it has a journal
-	Journal  []string           `json:"journal,omitempty"`  // of its steps: "" or one of journalFaults
-	Deaths   []int              `json:"deaths,omitempty"`   // events at which a life ends; there is one more
-	Steps    []Step             `json:"steps,omitempty"`    // of its requests; further ones are answered honestly
+	Form     string             `json:"form,omitempty"`     // "", or one of the forms below
+	Lane     int                `json:"lane,omitempty"`     // calls of a lane follow each other; lanes run in parallel
+	Times    int                `json:"times,omitempty"`    // how often the call is made, one after the other; 0 for once
+	Pause    time.Duration      `json:"pause,omitempty"`    // the wait before the call
+	End      time.Duration      `json:"end,omitempty"`      // when the caller's context ends; 0 for never
+	Deadline bool               `json:"deadline,omitempty"` // whether it ends by a deadline instead of a cancellation
+	Replay   bool               `json:"replay,omitempty"`   // whether the call has the option WithReplay
+	Attempts int                `json:"attempts,omitempty"` // the value of the option WithMaxAttempts
+	// the faults of the key source, one per call of it: "" or one of keyFaults
+	Keys    []string      `json:"keys,omitempty"`
+	Shared  bool          `json:"shared,omitempty"`  // several calls share one request value
+	Panic   string        `json:"panic,omitempty"`   // which code of the caller panics: one of panics
+	Leave   int           `json:"leave,omitempty"`   // after how many items the loop is left; 0 for never
+	Width   int           `json:"width,omitempty"`   // the value of Prefetch or Concurrency
+	Length  int           `json:"length,omitempty"`  // the number of pages or batches
+	Slow    time.Duration `json:"slow,omitempty"`    // how long the stream makes each batch wait
+	Job     bool          `json:"job,omitempty"`     // the job has a journal
+	Journal []string      `json:"journal,omitempty"` // for each step of the journal: "" or one of journalFaults
+	// the events at which a life of the job ends; the last life ends by itself
+	Deaths []int  `json:"deaths,omitempty"`
+	Steps  []Step `json:"steps,omitempty"` // one for each request; later ones are answered without fault
 }
 
-// mostLives is how often a job is begun at most.
+// mostLives is the most lives that a job has.
 const mostLives = 3
 
-// Step is what the service does with a request that has arrived.
+// Step describes what the service does with a request.
 type Step struct {
 	Perform    bool          `json:"perform,omitempty"`
 	Status     int           `json:"status,omitempty"`
-	Body       string        `json:"body,omitempty"` // one of those of exchange.content
-	Pick       uint64        `json:"pick,omitempty"` // decides what is open in the body
+	Body       string        `json:"body,omitempty"` // one of the bodies of exchange.content
+	Pick       uint64        `json:"pick,omitempty"` // a random number that decides details of the answer
 	RetryAfter string        `json:"retryAfter,omitempty"`
 	Early      bool          `json:"early,omitempty"`   // it answers before it has read the body
-	Wait       time.Duration `json:"wait,omitempty"`    // before it answers
+	Wait       time.Duration `json:"wait,omitempty"`    // the wait before it answers
 	Info       []int         `json:"info,omitempty"`    // informational answers before the final one
 	Framing    string        `json:"framing,omitempty"` // one of framings
 	Cut        string        `json:"cut,omitempty"`     // one of cuts
-	CutAt      int           `json:"cutAt,omitempty"`   // per mille of the answer after which it is cut
-	Code       uint32        `json:"code,omitempty"`    // of RST_STREAM and GOAWAY
-	Drip       time.Duration `json:"drip,omitempty"`    // between the pieces of the answer
-	After      string        `json:"after,omitempty"`   // what follows the answer: one of afters
+	CutAt      int           `json:"cutAt,omitempty"`   // after how many thousandths of the answer it is cut
+	Code       uint32        `json:"code,omitempty"`    // the error code in RST_STREAM and GOAWAY
+	Drip       time.Duration `json:"drip,omitempty"`    // the time between the pieces of the answer
+	After      string        `json:"after,omitempty"`   // the fault after the answer: one of afters
 }
 
-// honest is the step of a service without faults.
+// honest returns the step of a service without faults.
 func honest() Step { return Step{Perform: true, Status: 200, Body: "success"} }
 
-// The choices of a scenario. What stands first is without fault, and the goal when a scenario is shrunk.
+// The choices of a scenario. The first one of each group has no fault. Shrinking replaces the others by it.
 const (
 	wireHTTP1    = "http/1.1"
 	wireHTTP1TLS = "http/1.1 over TLS"
@@ -121,7 +123,7 @@ const (
 	formCard = "with card_id"
 )
 
-// The RoundTrippers that callers bring.
+// The RoundTrippers of callers.
 const (
 	callerPlain     = "plain"
 	callerDeadline  = "a deadline per hop"
@@ -175,7 +177,7 @@ func journalFaults() []string { return []string{"fails", "fails when done", "slo
 
 func panics() []string { return []string{"key source", "round tripper", "observer", "loop"} }
 
-// isCalm reports whether nothing is in the way of any call.
+// isCalm reports whether no fault can affect a call.
 func (s Scenario) isCalm() bool {
 	return s.Caller == callerPlain && len(s.Dials) == 0 && s.Down == "" &&
 		!slices.ContainsFunc(s.Calls, func(c Call) bool { return !c.isCalm() })

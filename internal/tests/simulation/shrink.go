@@ -2,7 +2,7 @@ package simulation
 
 import "slices"
 
-// shrunk gives the scenarios that are a little simpler.
+// shrunk returns the scenarios that are one step simpler.
 func (s Scenario) shrunk() []Scenario {
 	var all []Scenario
 	add := func(change func(*Scenario)) {
@@ -116,7 +116,7 @@ func (s Step) shrunk() []Step {
 	return all
 }
 
-// simplify adds a copy of whole with one of its fields set to zero.
+// simplify adds a copy of whole in which this field is zero.
 func simplify[T any, F comparable](all *[]T, whole *T, field *F) {
 	var zero F
 	was := *field

@@ -21,7 +21,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(800)   // nothing that a scenario makes lasts
+	debug.SetGCPercent(800)   // collect seldom, since scenarios leave only garbage
 	log.SetOutput(io.Discard) //nolint:forbidigo // net/http writes about answers that nobody asked for
 	goleak.VerifyTestMain(m)
 }
@@ -33,7 +33,7 @@ func newWorld(t *testing.T) *World {
 	return w
 }
 
-// TestScenarios plays a row of seeds.
+// TestScenarios plays a range of seeds and checks that no invariant is broken.
 //
 //nolint:tparallel // its workers are parallel
 func TestScenarios(t *testing.T) {
@@ -51,7 +51,7 @@ func TestScenarios(t *testing.T) {
 	assert.Equal(t, newWorld(t).documents, w.documents, "a scenario has changed what all share")
 }
 
-// TestKept plays the scenarios in which a defect was found.
+// TestKept plays the scenarios that once showed a defect.
 func TestKept(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.json")
@@ -61,7 +61,7 @@ func TestKept(t *testing.T) {
 	for _, file := range files {
 		s, err := Read(file)
 		require.NoError(t, err)
-		for range 20 { // in one order of goroutines or another
+		for range 20 { // the order of goroutines differs each time
 			assert.Empty(t, w.Run(t, s).Failures, file)
 		}
 	}

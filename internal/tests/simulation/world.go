@@ -21,22 +21,22 @@ import (
 	"example.com/payvault"
 )
 
-// basePath is that of the base URL.
+// basePath is the path of the base URL.
 const basePath = "/base"
 
-// World is what all scenarios share; none of them changes it.
+// World has the values that all scenarios share. No scenario changes it.
 type World struct {
 	documents   map[payvault.Operation][]byte      // the documented answers
-	issuing     map[payvault.Operation]cutDocument // those of them with a new ID
-	pages       map[payvault.Operation]cutDocument // a record of each page
+	issuing     map[payvault.Operation]cutDocument // documents with a new ID, cut at the ID
+	pages       map[payvault.Operation]cutDocument // one record of each list, cut at its ID
 	certificate tls.Certificate
 	untrusted   tls.Certificate
 	roots       *x509.CertPool
-	token       string // of the Authorization header
-	bomb        []byte // compressed
+	token       string // the Authorization header
+	bomb        []byte // a compressed answer that is too large
 }
 
-// cutDocument is what stands before an ID and after it.
+// cutDocument is a document without its ID: the parts before and after it.
 type cutDocument struct{ before, after []byte }
 
 // NewWorld reads the documented answers from the folder testdata of the repository.
@@ -66,7 +66,8 @@ func NewWorld(testdata string) (*World, error) {
 			w.issuing[k.op] = cutDocument{doc[:at[2]], doc[at[3]:]}
 		}
 		if k.list {
-			if err := w.cutPage(k.op, cmp.Or(walked[k.op], "position")); err != nil { // which nobody reads
+			// a list without an entry in walked is never walked, so any field will do
+			if err := w.cutPage(k.op, cmp.Or(walked[k.op], "position")); err != nil {
 				return nil, err
 			}
 		}
@@ -75,7 +76,7 @@ func NewWorld(testdata string) (*World, error) {
 	return w, w.certify()
 }
 
-// cutPage takes the first record of the documented page.
+// cutPage stores the first record of the documented page, cut at this field.
 func (w *World) cutPage(op payvault.Operation, field string) error {
 	var page struct {
 		Data []map[string]any `json:"data"`
@@ -94,7 +95,7 @@ func (w *World) cutPage(op payvault.Operation, field string) error {
 	return nil
 }
 
-// page is a page of a list.
+// page returns one page of a list.
 func (w *World) page(op payvault.Operation, page, pages int) []byte {
 	doc := w.pages[op]
 	const start = `{"code":0,"message":"Success","totalPages":%d,"totalRecords":%d,"data":[`
@@ -112,7 +113,7 @@ func (w *World) page(op payvault.Operation, page, pages int) []byte {
 
 func recordID(position int) string { return fmt.Sprintf("R%d", position) }
 
-// certify makes the certificates of the service. The clock of a bubble starts in the year 2000.
+// certify creates the certificates of the service. The clock of a bubble starts in the year 2000.
 func (w *World) certify() error {
 	for i, certificate := range []*tls.Certificate{&w.certificate, &w.untrusted} {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -142,7 +143,7 @@ func (w *World) certify() error {
 	return nil
 }
 
-// zeros is a success, and spaces behind it, compressed.
+// zeros returns a compressed success with n spaces.
 func zeros(n int) []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)

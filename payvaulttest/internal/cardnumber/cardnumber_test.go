@@ -9,6 +9,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// TestMask checks that the first four and the last six digits are shown.
 func TestMask(t *testing.T) {
 	t.Parallel()
 	for number, want := range map[string]string{
@@ -18,6 +19,7 @@ func TestMask(t *testing.T) {
 	}
 }
 
+// TestMasked checks that only texts that are card numbers are masked.
 func TestMasked(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -28,6 +30,7 @@ func TestMasked(t *testing.T) {
 	}
 }
 
+// TestValid checks that a card number has 12 to 19 digits.
 func TestValid(t *testing.T) {
 	t.Parallel()
 	for number, want := range map[string]bool{
@@ -38,6 +41,7 @@ func TestValid(t *testing.T) {
 	}
 }
 
+// TestNetwork checks the network that the first two digits stand for.
 func TestNetwork(t *testing.T) {
 	t.Parallel()
 	for number, want := range map[string]string{
@@ -48,6 +52,7 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
+// TestOfTrack checks that the card number is found in track data.
 func TestOfTrack(t *testing.T) {
 	t.Parallel()
 	for swipe, want := range map[string]string{

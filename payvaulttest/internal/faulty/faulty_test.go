@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A body that arrives late, and then says how it ends.
+// body is a request body that ends after a delay.
 type body struct {
 	delay time.Duration
 	end   error
@@ -30,7 +30,7 @@ func (b body) Read([]byte) (int, error) {
 	return 0, b.end
 }
 
-// strike lets a handler answer a request that has no connection, and reports whether it aborts.
+// strike calls a handler without a connection. It reports whether the handler aborts.
 func strike(ctx context.Context, handler http.Handler, in io.Reader) (w *httptest.ResponseRecorder, aborts bool) {
 	w = httptest.NewRecorder()
 	defer func() { aborts = recover() == http.ErrAbortHandler }() //nolint:errorlint // net/http compares like this
@@ -38,6 +38,7 @@ func strike(ctx context.Context, handler http.Handler, in io.Reader) (w *httptes
 	return w, false
 }
 
+// TestDripTakesItsTime checks that Drip sends one byte per delay.
 func TestDripTakesItsTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -50,6 +51,7 @@ func TestDripTakesItsTime(t *testing.T) {
 	})
 }
 
+// TestWaitBeginsWhenTheRequestIsIn checks that Wait begins after the whole request was read.
 func TestWaitBeginsWhenTheRequestIsIn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -61,7 +63,7 @@ func TestWaitBeginsWhenTheRequestIsIn(t *testing.T) {
 	})
 }
 
-// A client that is gone, or that goes away, ends every handler that takes its time.
+// TestClientsThatGiveUp checks that every slow handler aborts when its client is gone.
 func TestClientsThatGiveUp(t *testing.T) {
 	t.Parallel()
 	never := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("performed") })
@@ -75,7 +77,7 @@ func TestClientsThatGiveUp(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
-				if name == "oversize" { // without an end it does not wait
+				if name == "oversize" { // Oversize does not wait, so its client must be gone at the start
 					cancel()
 				}
 				_, aborts := strike(ctx, handler, http.NoBody)
@@ -87,6 +89,7 @@ func TestClientsThatGiveUp(t *testing.T) {
 	assert.True(t, aborts, "its body was cut")
 }
 
+// TestCutAndSizes checks that Cut sends half of the body, and Oversize a body of the given size.
 func TestCutAndSizes(t *testing.T) {
 	t.Parallel()
 	w, aborts := strike(t.Context(), Cut(http.StatusOK, http.Header{"content-type": {"text/x"}}, []byte("1234")),
@@ -101,13 +104,14 @@ func TestCutAndSizes(t *testing.T) {
 	}
 }
 
-// A deafWriter takes neither bytes nor a flush.
+// deafWriter accepts neither bytes nor a flush.
 type deafWriter struct{ *httptest.ResponseRecorder }
 
 func (deafWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func (deafWriter) FlushError() error { return io.ErrClosedPipe }
 
+// TestClientsThatDoNotListen checks that the handlers abort if nothing can be written.
 func TestClientsThatDoNotListen(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
@@ -118,6 +122,7 @@ func TestClientsThatDoNotListen(t *testing.T) {
 	}
 }
 
+// TestStatusesWithoutABody checks that no headers for a body are sent with status 204.
 func TestStatusesWithoutABody(t *testing.T) {
 	t.Parallel()
 	w, _ := strike(t.Context(), Send(http.StatusNoContent, nil, nil), http.NoBody)
@@ -125,6 +130,7 @@ func TestStatusesWithoutABody(t *testing.T) {
 	assert.Empty(t, w.Header()["Content-Type"], "none that net/http guesses")
 }
 
+// TestReset checks that Reset resets the connection, with and without TLS.
 func TestReset(t *testing.T) {
 	t.Parallel()
 	for _, secure := range []bool{false, true} {

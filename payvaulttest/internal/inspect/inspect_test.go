@@ -30,7 +30,7 @@ type fault struct {
 	Skip      int    `json:"skip,omitzero"`
 }
 
-// A fakeEmulator has one record, and the faults that were injected.
+// fakeEmulator has one record and the faults that were injected.
 type fakeEmulator struct{ armed []Armed }
 
 func (e *fakeEmulator) Operations() []string {
@@ -89,6 +89,7 @@ func ask(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
+// TestFiles checks the files of the page. They have no inline scripts or styles.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	h, _ := newHandler()
@@ -107,11 +108,11 @@ func TestFiles(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, ask(h, request("GET", "/other", "")).Code)
 }
 
-// Every answer has the headers that keep it to itself, whatever is wrong with the request.
+// TestHeaders checks that every answer has the headers that isolate the page, even an error.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()
-	feed.Close() // so that streams end
+	feed.Close() // ends the streams
 	want := http.Header{
 		"Cache-Control": {"no-store"},
 		"Content-Security-Policy": {
@@ -155,6 +156,7 @@ func TestHeaders(t *testing.T) {
 	check(foreign, http.StatusForbidden)
 }
 
+// TestOnlyLoopback checks that only requests from this machine to a loopback name are answered.
 func TestOnlyLoopback(t *testing.T) {
 	t.Parallel()
 	h, _ := newHandler()
@@ -173,7 +175,7 @@ func TestOnlyLoopback(t *testing.T) {
 	assert.Equal(t, http.StatusMisdirectedRequest, ask(h, r).Code, "from another machine")
 }
 
-// Another site can make a browser send requests, but they do nothing.
+// TestOtherOrigins checks that requests that another site makes a browser send are refused.
 func TestOtherOrigins(t *testing.T) {
 	t.Parallel()
 	h, _ := newHandler()
@@ -182,7 +184,7 @@ func TestOtherOrigins(t *testing.T) {
 		want        int
 	}{
 		{"Sec-Fetch-Site", "cross-site", 403},
-		{"Sec-Fetch-Site", "same-site", 403}, // another port of this machine
+		{"Sec-Fetch-Site", "same-site", 403}, // another port of this machine is the same site
 		{"Origin", "http://attacker.example", 403},
 		{"Origin", "null", 403},
 		{"Sec-Fetch-Site", "same-origin", 201},
@@ -204,6 +206,7 @@ func TestOtherOrigins(t *testing.T) {
 	}
 }
 
+// TestFaults checks that faults can be armed, listed and removed, and that the pages are notified.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()
@@ -229,6 +232,8 @@ func TestFaults(t *testing.T) {
 		ask(h, request("POST", "/faults", `{"kind":"hang"`+strings.Repeat(" ", 64<<10)+"}")).Code)
 }
 
+// TestPresets checks that presets have the operation, times and skip of the query, and that invalid numbers are
+// refused.
 func TestPresets(t *testing.T) {
 	t.Parallel()
 	h, _ := newHandler()
@@ -251,7 +256,7 @@ func TestPresets(t *testing.T) {
 	assert.JSONEq(t, `{"error":"the times are below zero"}`, w.Body.String())
 }
 
-// Nothing is kept before there is a page. From then on, what comes is there.
+// TestRecord checks that nothing is recorded before a page exists, and that everything is recorded afterwards.
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	feed := NewFeed()
@@ -276,7 +281,8 @@ func TestRecord(t *testing.T) {
 	assert.Contains(t, state, `"commits":{"invoices.send":2}`)
 }
 
-// A request that arrived while bodies were shown, and was answered when they are not, keeps none.
+// TestBodiesOfLateRequests checks that a request that is answered after bodies were switched off is recorded without
+// its body.
 func TestBodiesOfLateRequests(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()
@@ -289,6 +295,7 @@ func TestBodiesOfLateRequests(t *testing.T) {
 	assert.NotContains(t, ask(h, request("GET", "/requests", "")).Body.String(), "canary")
 }
 
+// TestFilter checks which requests each filter selects, and which queries are refused.
 func TestFilter(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()
@@ -343,7 +350,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// A query that would be ignored is refused, before anything is done.
+// TestQueriesAreRead checks that a query with an unknown name is refused before anything is done.
 func TestQueriesAreRead(t *testing.T) {
 	t.Parallel()
 	h, _ := newHandler()
@@ -361,7 +368,8 @@ func TestQueriesAreRead(t *testing.T) {
 	assert.Contains(t, ask(h, request("GET", "/faults", "")).Body.String(), `[{"id":1,`)
 }
 
-// However many requests come after it, one that is rare is found, and those that are not shown are counted.
+// TestRareRequest checks that a filter finds a request among thousands, and that requests that are not shown are
+// counted.
 func TestRareRequest(t *testing.T) {
 	t.Parallel()
 	_, feed := newHandler()
@@ -382,7 +390,7 @@ func TestRareRequest(t *testing.T) {
 	assert.EqualValues(t, 5001, b.Matching, "all of them, also those before the number")
 }
 
-// batches reads what a stream sent.
+// batches returns the batches that a stream has sent.
 func batches(t *testing.T, text string) []batch {
 	t.Helper()
 	var list []batch
@@ -396,7 +404,8 @@ func batches(t *testing.T, text string) []batch {
 	return list
 }
 
-// A stream shows the newest requests and counts the rest, and says something now and then.
+// TestStream checks that a stream sends the newest requests and the number of all requests. Without news it still sends
+// an event now and then.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -409,7 +418,7 @@ func TestStream(t *testing.T) {
 		r.Header.Set("Last-Event-ID", feed.start+"-1")
 		go h.ServeHTTP(w, r)
 		synctest.Wait()
-		for range 5000 { // 1,000 a second
+		for range 5000 { // 1,000 requests a second, for five seconds
 			feed.Add(Request{})
 			<-time.After(time.Millisecond)
 		}
@@ -436,7 +445,7 @@ func TestStream(t *testing.T) {
 	})
 }
 
-// A reader gets what came after the last request that it had.
+// TestSince checks that a reader gets the requests after the last one that it has.
 func TestSince(t *testing.T) {
 	t.Parallel()
 	_, feed := newHandler()
@@ -450,7 +459,7 @@ func TestSince(t *testing.T) {
 	assert.Empty(t, feed.since(position{feed.start, 3}, filter{}).Requests)
 }
 
-// A reader of an emulator that was started again, or of a list that was cleared, begins anew.
+// TestSinceAnotherStart checks that a reader gets all requests if the emulator was restarted or the list was cleared.
 func TestSinceAnotherStart(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()
@@ -474,7 +483,7 @@ func TestSinceAnotherStart(t *testing.T) {
 	assert.Contains(t, ask(h, request("GET", "/state", "")).Body.String(), `"start":"`+feed.start+`"`)
 }
 
-// What has no answer yet is told of as it begins, the oldest first.
+// TestPending checks that requests without an answer are shown at once, the oldest first.
 func TestPending(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -501,7 +510,7 @@ func TestPending(t *testing.T) {
 	})
 }
 
-// All deliveries count, also those that are not shown any more.
+// TestDeliveriesTotal checks that all deliveries are counted, even those that are no longer shown.
 func TestDeliveriesTotal(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()
@@ -513,7 +522,7 @@ func TestDeliveriesTotal(t *testing.T) {
 	assert.Equal(t, keptDeliveries, strings.Count(state, "4929xxxxxx781234"))
 }
 
-// A stream outlives the times that a server gives a reader to send its request and to take an answer.
+// TestStreamOutlivesTimeouts checks that a stream continues after the ReadTimeout and the WriteTimeout of its server.
 func TestStreamOutlivesTimeouts(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()
@@ -527,7 +536,7 @@ func TestStreamOutlivesTimeouts(t *testing.T) {
 	lines := bufio.NewScanner(resp.Body)
 	for range 4 {
 		feed.Add(Request{})
-		for range 3 { // the lines of an event
+		for range 3 { // the lines of one event
 			require.True(t, lines.Scan(), "the stream ended: %v", lines.Err())
 		}
 	}
@@ -538,18 +547,18 @@ func TestStreamOutlivesTimeouts(t *testing.T) {
 	server.Close()
 }
 
-// A stream has nothing to say to HEAD: it holds neither its connection nor a place.
+// TestHeadOfEvents checks that HEAD of a stream ends at once, and does not count as a stream.
 func TestHeadOfEvents(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()
 	defer feed.Close()
 	for range maxStreams + 1 {
-		w := ask(h, request("HEAD", "/events", "")) // returns
+		w := ask(h, request("HEAD", "/events", "")) // does not block
 		assert.Equal(t, "text/event-stream", w.Header().Get("Content-Type"))
 	}
 }
 
-// Neither a page that was closed nor a crowd of pages holds anything.
+// TestStreamsEnd checks that the number of streams is limited and that a closed page makes room for another.
 func TestStreamsEnd(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()
@@ -594,7 +603,7 @@ func (w *impatientWriter) SetWriteDeadline(deadline time.Time) error {
 	return nil
 }
 
-// A reader that takes nothing is not waited for any longer than this.
+// TestSlowReader checks that each write to a stream has a deadline.
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -613,8 +622,9 @@ type brokenWriter struct{ *httptest.ResponseRecorder }
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
+// TestReaderThatIsGone checks that a stream ends if nothing can be written.
 func TestReaderThatIsGone(t *testing.T) {
 	t.Parallel()
 	h, _ := newHandler()
-	h.ServeHTTP(brokenWriter{httptest.NewRecorder()}, request("GET", "/events", "")) // returns
+	h.ServeHTTP(brokenWriter{httptest.NewRecorder()}, request("GET", "/events", "")) // does not block
 }

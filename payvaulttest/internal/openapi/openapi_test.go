@@ -52,6 +52,7 @@ func load(t *testing.T) (*Document, *Operation) {
 	return d, d.Operations[0]
 }
 
+// TestOperation checks how an operation is read from a document, and that references are followed.
 func TestOperation(t *testing.T) {
 	t.Parallel()
 	d, o := load(t)
@@ -64,6 +65,7 @@ func TestOperation(t *testing.T) {
 	assert.Panics(t, func() { d.Schema("components", "nothing") })
 }
 
+// TestBody checks the problems that are found in a body.
 func TestBody(t *testing.T) {
 	t.Parallel()
 	_, o := load(t)
@@ -89,6 +91,7 @@ func TestBody(t *testing.T) {
 	}
 }
 
+// TestParameters checks the problems that are found in path and query parameters.
 func TestParameters(t *testing.T) {
 	t.Parallel()
 	_, o := load(t)
@@ -111,6 +114,7 @@ func TestParameters(t *testing.T) {
 	assert.Equal(t, Problems{"id": {"must be of type integer, not string"}}, wrong)
 }
 
+// TestParse checks that only one well-formed JSON value is accepted, without repeated names.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]Problems{
@@ -123,7 +127,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// The validator would take minutes for these.
+// TestNumbersThatTakeLong checks that numbers that would take the validator minutes are refused.
 func TestNumbersThatTakeLong(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("9", 900_000)
@@ -140,6 +144,7 @@ func TestNumbersThatTakeLong(t *testing.T) {
 		o.CheckParameters(func(string) string { return "5" }, url.Values{"page": {strings.Repeat("9", 500_000)}}))
 }
 
+// TestDocumentsThatCannotBeRead checks that an invalid document panics.
 func TestDocumentsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{

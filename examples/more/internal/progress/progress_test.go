@@ -10,6 +10,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// TestPlainLines checks the lines that are printed if the output is not a terminal.
 func TestPlainLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -31,6 +32,7 @@ func TestPlainLines(t *testing.T) {
 `, out.String())
 }
 
+// TestFewLinesForManyThings checks that the number of lines is limited.
 func TestFewLinesForManyThings(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -41,6 +43,7 @@ func TestFewLinesForManyThings(t *testing.T) {
 	assert.Equal(t, lines, bytes.Count(out.Bytes(), []byte("\n")))
 }
 
+// TestNothingToDo checks that nothing is printed without work.
 func TestNothingToDo(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -49,6 +52,7 @@ func TestNothingToDo(t *testing.T) {
 	assert.Empty(t, out.String())
 }
 
+// TestBar checks that the progress bar ends at 100 % with a line break.
 func TestBar(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -26,7 +26,7 @@ func newEnvironment() *testsuite.TestWorkflowEnvironment {
 	return suite.NewTestWorkflowEnvironment()
 }
 
-// write writes a file of cards.
+// write writes a file of cards and returns its name.
 func write(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "cards.csv")
@@ -34,7 +34,7 @@ func write(t *testing.T, text string) string {
 	return name
 }
 
-// The submission, as the worker and the starter set it up. Started again, it sends nothing.
+// TestSubmit checks the submission with the parts that the worker and the starter use. A second run sends nothing.
 func TestSubmit(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -61,8 +61,8 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
-// The export, as the worker and the starter set it up. Made again after the list has become shorter, it leaves no
-// page of the one before.
+// TestExport checks the export with the parts that the worker and the starter use. A second export of a shorter list
+// leaves no page of the first one.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -88,8 +88,8 @@ func TestExport(t *testing.T) {
 	assert.Equal(t, []string{"night-7-000000.json", "night-7-000001.json"}, names)
 }
 
-// A header row, a byte order mark and empty lines are no cards. A bad card is named by its line, and nothing of it is
-// said.
+// TestCheck checks that header rows, byte order marks and empty lines are skipped. A bad card is reported by its line
+// number, and its data is not repeated.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	name := write(t, "\ufeffcard_number,exp_date,card_id\n4111111111111111,1230,a\n\n4111111111111112,1230\n"+
@@ -111,7 +111,7 @@ func TestCheck(t *testing.T) {
 	assert.Equal(t, []string{"1230", "1330"}, []string{cards[0].ExpDate, cards[1].ExpDate})
 }
 
-// A wrong file is refused, with the reason, before anything is sent.
+// TestCheck_wrongFile checks that a wrong file is refused with the reason.
 func TestCheck_wrongFile(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ text, want string }{
@@ -131,7 +131,7 @@ func TestCheck_wrongFile(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// The report names the rows of the file, also where it has a header and empty lines.
+// TestWriteReport checks that the report has the row numbers of the file, even with a header and empty lines.
 func TestWriteReport(t *testing.T) {
 	t.Parallel()
 	text := "number,expiry,id\n" + strings.Repeat("4111111111111111,1230,a\n\n", 250)

@@ -161,7 +161,10 @@ func guards() []guard {
 			"R(&filled).prepare(c, p)",
 			"R(req).prepare(c, p)\n\t\tfilled = *req",
 		},
-		{"a page that repeats the one before", "page_walk.go", "case repeats:", "case repeats && p.Number > 1000:"},
+		{
+			"a page that repeats the one before", "page_walk.go",
+			"case w.previous != nil && p.repeats", "case p.Number > 1000 && p.repeats",
+		},
 		{
 			"batches at a time", "submit_all.go",
 			"make(chan struct{}, o.Concurrency)",
@@ -218,8 +221,8 @@ func guards() []guard {
 		},
 		{
 			"observers hear of a call that panics", "exchange.go",
-			"observers.end(ctx, info, callResult(e.result, into, took, e.unread, e.err))",
-			"if r := callResult(e.result, into, took, e.unread, e.err); r.ErrorClass() != \"panic\" {\n" +
+			"observers.end(ctx, info, callResult(info.Op, e.result, into, took, e.unread, e.err))",
+			"if r := callResult(info.Op, e.result, into, took, e.unread, e.err); r.ErrorClass() != \"panic\" {\n" +
 				"\t\tobservers.end(ctx, info, r)\n\t}",
 		},
 	}

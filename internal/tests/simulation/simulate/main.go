@@ -1,8 +1,4 @@
-// Command simulate plays scenarios of package simulation: a row of them, or one again.
-//
-//	go run ./simulate -n 1000000        # a million, from seed 1 on
-//	go run ./simulate -seed 4711        # one, with its trace
-//	go run ./simulate -file x.json      # one that was kept
+// Command simulate plays scenarios of package simulation: a range of seeds, or one scenario again.
 package main
 
 import (
@@ -26,10 +22,10 @@ import (
 )
 
 func main() {
-	debug.SetGCPercent(800)   // nothing that a scenario makes lasts
-	log.SetOutput(io.Discard) // net/http writes about answers that nobody asked for
+	debug.SetGCPercent(800)   // collect seldom, since scenarios leave only garbage
+	log.SetOutput(io.Discard) // net/http logs unexpected answers
 	testing.Init()
-	var one *simulation.Scenario // to play, instead of a row
+	var one *simulation.Scenario // the scenario to play, instead of a range
 	flag.Func("seed", "play the scenario of this seed, and print it with its trace", func(text string) error {
 		seed, err := strconv.ParseUint(text, 10, 64)
 		s := simulation.Draw(seed)
@@ -62,7 +58,7 @@ func main() {
 			replay(t, world, *one, *times)
 			return
 		}
-		// Asked to end, it prints what came of the scenarios so far.
+		// On a signal, it prints the result so far.
 		ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		ctx, cancel := context.WithTimeout(ctx, *limit)
@@ -70,7 +66,7 @@ func main() {
 		job.Done = ctx.Done()
 		play(t, world, job)
 	}
-	// synctest.Test takes a *testing.T, so the scenarios are played as a test.
+	// synctest.Test needs a *testing.T, so the scenarios are played as a test.
 	all := func(_, _ string) (bool, error) { return true, nil }
 	testing.Main(all, []testing.InternalTest{{Name: "simulate", F: simulate}}, nil, nil)
 }
@@ -120,10 +116,11 @@ func play(t *testing.T, world *simulation.World, job simulation.Job) {
 	}
 }
 
-// tableEvery is after how many scenarios the table of faults is printed, so that it survives the process.
+// tableEvery is the number of scenarios after which the table of faults is printed, so that it is not lost with the
+// process.
 const tableEvery = 100_000
 
-// mostHeap is how many KiB the heap may grow, because caches stay.
+// mostHeap is how many KiB the heap may grow, since caches stay.
 const mostHeap = 4 << 10
 
 func heap() uint64 {

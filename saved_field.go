@@ -1,0 +1,116 @@
+package payvault
+
+import (
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
+	"github.com/go-json-experiment/json/jsontext"
+
+	"example.com/payvault/internal/answer"
+)
+
+// SavedField is a field of an application as the service has saved it. [SavedField.Decode] reads its value, and
+// [ApplicationDataOf] the values of all fields.
+type SavedField struct {
+	Key      string        `json:"key"`
+	Value    Secret        `json:"value"` // JSON, with the quotes of a text; no text for null
+	Type     string        `json:"type"`  // kind of field, such as "text" or "toggle"
+	Settings FieldSettings `json:"settings"`
+}
+
+// Decode reads the value into the variable that into points to. The variable has the type of the field in
+// [ApplicationData], such as string, *bool, [Secret] or [Ownership], or any other type that fits the JSON. In a
+// variable of type any, numbers are [encoding/json.Number]. The error names the key.
+//
+// Without a value Decode changes nothing. In a variable that is itself a pointer, "", false, [] and {} change nothing
+// either, but false sets a *bool.
+func (f SavedField) Decode(into any) error {
+	if err := readSaved(jsontext.Value(f.Value.Reveal()), into); err != nil {
+		return fmt.Errorf("payvault: %s %w", f.Key, err)
+	}
+	return nil
+}
+
+// savedField is the wire form of a SavedField. Its value is a RawMessage to be read, and a secretJSON to be written.
+type savedField[T any] struct {
+	Key      string        `json:"key"`
+	Value    T             `json:"value"`
+	Type     string        `json:"type"`
+	Settings FieldSettings `json:"settings"`
+}
+
+// savedOf returns the field that was read, with the JSON of its value as a secret.
+func savedOf(wire savedField[stdjson.RawMessage]) SavedField {
+	saved := SavedField{Key: wire.Key, Type: wire.Type, Settings: wire.Settings}
+	if value := jsontext.Value(wire.Value); value.Kind() != 'n' {
+		_ = value.Compact() // it was read before
+		saved.Value = NewSecret(string(value))
+	}
+	return saved
+}
+
+// readSaved reads a saved value into the variable that into points to, which is mostly a field of ApplicationData. Null
+// leaves the variable as it is. If the variable is itself a pointer, such as *Amount, then "", false, [] and {} leave
+// it as it is too: a pointer to an empty value would be sent by the next SaveData. But false sets a *bool.
+func readSaved(raw jsontext.Value, into any) error {
+	variable := reflect.ValueOf(into)
+	if variable.Kind() != reflect.Pointer || variable.IsNil() {
+		return errors.New("needs a pointer that is not nil to be read into")
+	}
+	if len(raw) == 0 || raw.Kind() == 'n' {
+		return nil
+	}
+	_, isFlag := into.(**bool)
+	isFalse := isFlag && raw.Kind() == 'f'
+	if variable.Elem().Kind() == reflect.Pointer && answer.IsNone(raw) && !isFalse {
+		return nil
+	}
+	read := answer.Read
+	if _, isOpen := into.(*any); isOpen {
+		read = answer.ReadExactly
+	}
+	if read(raw, into) != nil {
+		want := variable.Type().Elem()
+		if want.Kind() == reflect.Pointer {
+			want = want.Elem()
+		}
+		return fmt.Errorf("cannot be read as %v", want)
+	}
+	return nil
+}
+
+// MarshalJSON writes the wire form, with [REDACTED] in place of the value.
+func (f SavedField) MarshalJSON() ([]byte, error) { return marshalShown(f) }
+
+func (f SavedField) writeJSON(enc *jsontext.Encoder) error {
+	return json.MarshalEncode(enc, savedField[secretJSON]{f.Key, secretJSON{f.Value}, f.Type, f.Settings})
+}
+
+// UnmarshalJSON reads the wire form. A value with [REDACTED] in it is an error.
+func (f *SavedField) UnmarshalJSON(b []byte) error {
+	var wire savedField[stdjson.RawMessage]
+	if err := answer.Read(b, &wire); err != nil {
+		return err
+	}
+	if hasMark(string(wire.Value)) {
+		return errRedacted
+	}
+	*f = savedOf(wire)
+	return nil
+}
+
+// FieldSettings tells what a field takes.
+type FieldSettings struct {
+	Required bool          `json:"required"`          // as the service reports it
+	Options  []FieldOption `json:"options,omitempty"` // the allowed values; empty for a free field
+}
+
+// FieldOption is one of the values that a field takes.
+type FieldOption struct {
+	Label    string `json:"label"`
+	Value    string `json:"value"` // a value of another kind than text is kept as it is written
+	Disabled bool   `json:"disabled,omitzero"`
+}
