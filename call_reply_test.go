@@ -167,7 +167,7 @@ func TestReading_oddTexts(t *testing.T) {
 		case isNone && r.isNeeded():
 			require.ErrorContains(t, r.err, r.place+" is missing", "%s: its missing method", r.form)
 		default:
-			require.NoError(t, r.err, "%s %s", r.place, r.form)
+			require.NoError(t, r.err, "%s %s; if its missing method is right, add the place to needed", r.place, r.form)
 			text := `"` + r.form + `"`
 			assert.Equal(t, !isNone, strings.Count(r.got, text) > strings.Count(r.want, text), "%s %s", r.place, r.form)
 			assert.Empty(t, r.unread, "%s %s", r.place, r.form)
@@ -196,7 +196,7 @@ func TestReading_unreadable(t *testing.T) {
 			assert.Contains(t, r.err.Error(), "cannot be read")
 			service.AssertHidden(t, r.err, garbageCanary)
 		} else {
-			require.NoError(t, r.err, r.place)
+			require.NoError(t, r.err, "%s; if its missing method is right, add the place to needed", r.place)
 			assert.Contains(t, r.log, "level=WARN", r.place)
 			assert.Contains(t, r.log, "unread="+r.place)
 		}

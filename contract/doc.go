@@ -1,4 +1,3 @@
-// Package contract holds the SDK, its emulator and the fixtures against the interface document api/openapi.yaml, so
-// that none of them can change alone. It has tests only, in a module of its own: the SDK does not need an OpenAPI
-// library.
+// Package contract checks the OpenAPI document api/openapi.yaml, and checks testdata, and what the SDK and the emulator
+// send each other, by the document. It has tests only.
 package contract

@@ -1,11 +1,12 @@
 package contract
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,178 +17,173 @@ import (
 	"example.com/payvault"
 )
 
-// TestDocument validates the document by the rules of OpenAPI, its examples included.
+// TestDocument: the document is valid by the rules of OpenAPI, everything in it is described, and integers are int64.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	doc, err := openapi3.NewLoader().LoadFromFile(documentFile)
 	require.NoError(t, err)
-	err = doc.Validate(t.Context(), openapi3.EnableExamplesValidation(), openapi3.EnableSchemaFormatValidation(),
-		openapi3.EnableMultiError())
-	report(t, documentFile, problemsOf(err))
-}
-
-// TestNotes checks that the document repeats what the interface says beside the wire.
-func TestNotes(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile(documentFile)
-	require.NoError(t, err)
-	words := strings.Join(strings.Fields(string(text)), " ")
-	for _, note := range []string{
-		"A sandbox account gives test credentials; a production account is applied for after testing.",
-		"(transactions_status_updated); transaction_status_updated, the form of the path example, is the one to use.",
-		"Webhooks and their events can be managed in the manager portal or through the webhooks API.",
-		"When moving to production, the validation of the webhook configuration must be done again.",
-	} {
-		assert.Contains(t, words, note)
-	}
-}
-
-// TestDescriptions checks that everything in the document has a description, and operations and examples a summary.
-func TestDescriptions(t *testing.T) {
-	t.Parallel()
-	c := loadContract(t)
-	var without []string
-	note := func(what, text string) {
-		if text == "" {
-			without = append(without, what)
-		}
-	}
-	content := func(where string, content openapi3.Content) {
-		for _, media := range content {
-			for name, example := range media.Examples {
-				note("the example "+name+" of "+where, example.Value.Summary)
-			}
-		}
-	}
-	for name, operation := range c.operations() {
-		note(name, operation.Description)
-		note(name+" (summary)", operation.Summary)
-		for _, parameter := range operation.Parameters {
-			note(name+" "+parameter.Value.Name, parameter.Value.Description)
-		}
-		if body := operation.RequestBody; body != nil {
-			note("the request of "+name, body.Value.Description)
-			content("the request of "+name, body.Value.Content)
-		}
-		for status, response := range operation.Responses.Map() {
-			note("the answer "+status+" of "+name, *response.Value.Description)
-			content("the answer "+status+" of "+name, response.Value.Content)
-		}
-	}
-	for schema, name := range schemaNames(c) {
-		note(name, schema.Description)
-	}
-	failList(t, "without a description, or a summary", without)
-}
-
-// TestValidationAnswers checks that code, message and data of a validation agree.
-func TestValidationAnswers(t *testing.T) {
-	t.Parallel()
-	schema := loadContract(t).schema(t, "ApplicationValidation")
-	for text, permitted := range map[string]bool{
-		`{"code":0,"message":"Success"}`:                                               true,
-		`{"code":2,"message":"Request validation failed","data":{"tax_id":["x"]}}`:     true,
-		`{"code":0,"message":"Request validation failed","data":{"tax_id":["wrong"]}}`: false,
-		`{"code":2,"message":"Success","data":{"tax_id":["x"]}}`:                       false,
-		`{"code":2,"message":"Request validation failed"}`:                             false,
-		`{"code":2,"message":"Request validation failed","data":{}}`:                   false,
-		`{"code":2,"message":"Request validation failed","data":{"tax_id":"x"}}`:       false,
-	} {
-		assert.Equal(t, permitted, checkJSON(schema, []byte(text)) == nil, text)
-	}
-}
-
-// TestExamples checks every example against its schema, with formats, which the validation above leaves out.
-func TestExamples(t *testing.T) {
-	t.Parallel()
-	c := loadContract(t)
-	for name, operation := range c.operations() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for _, parameter := range operation.Parameters {
-				checkExamples(t, c, parameter.Value.Name, parameter.Value.Schema, parameter.Value.Examples, parameter.Value.Example)
-			}
-			if operation.RequestBody != nil {
-				checkMediaExamples(t, c, "request", operation.RequestBody.Value.Content)
-			}
-			for status, response := range operation.Responses.Map() {
-				checkMediaExamples(t, c, "answer "+status, response.Value.Content)
+	require.NoError(t, doc.Validate(t.Context(), openapi3.EnableExamplesValidation(),
+		openapi3.EnableSchemaFormatValidation(), openapi3.EnableMultiError()))
+	for name, ref := range doc.Components.Schemas {
+		walk(name, ref.Value, func(at string, schema *openapi3.Schema) {
+			assert.NotEmpty(t, schema.Description, "no description: %s", at)
+			if schema.Type.Is("integer") {
+				assert.Equal(t, "int64", schema.Format, at)
 			}
 		})
 	}
-	for name, ref := range c.doc.Components.Schemas {
-		if ref.Value.Example != nil {
-			checkExamples(t, c, name, ref, nil, ref.Value.Example)
-		}
-	}
+	assert.Equal(t, "double", doc.Components.Schemas["Amount"].Value.Format)
+	file := doc.Components.Schemas["DisputeRespondForm"].Value.Properties["file"]
+	assert.Equal(t, "binary", file.Value.Format, "generators take it for a text otherwise")
 }
 
-func checkMediaExamples(t *testing.T, c *contract, what string, content openapi3.Content) {
-	t.Helper()
-	for contentType, media := range content {
-		checkExamples(t, c, what+" "+contentType, media.Schema, media.Examples, media.Example)
-	}
-}
-
-// checkExamples checks that there is an example, and that JSON in texts is valid.
-func checkExamples(
-	t *testing.T, c *contract, what string, ref *openapi3.SchemaRef, examples openapi3.Examples, single any,
-) {
-	t.Helper()
-	values := map[string]any{}
-	for name, example := range examples {
-		values[name] = example.Value.Value
-	}
-	if single != nil {
-		values["example"] = single
-	}
-	assert.NotEmpty(t, values, "%s has no example", what)
-	for name, value := range values {
-		text, err := json.Marshal(value)
-		require.NoError(t, err)
-		report(t, what+", "+name, problemsOf(checkJSON(ref, text)))
-		members, _ := value.(map[string]any)
-		for property, member := range members {
-			inner, isText := member.(string)
-			if text := ref.Value.Properties[property]; text != nil && isText && c.jsonText(text) != nil {
-				report(t, what+", "+name+", "+property, problemsOf(checkJSON(c.jsonText(text), []byte(inner))))
+// TestOperations: the document has the operations of the SDK, and each is described, asks for the key, and has one
+// answer for all successes.
+func TestOperations(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	key := openapi3.SecurityRequirements{{"basicAuth": {}}}
+	assert.Equal(t, key, c.doc.Security)
+	assert.Equal(t, "basic", c.doc.Components.SecuritySchemes["basicAuth"].Value.Scheme)
+	var documented, own []string
+	for path, item := range c.doc.Paths.Map() {
+		for method, operation := range item.Operations() {
+			name := operation.OperationID
+			documented = append(documented, name+" "+method+" "+path)
+			assert.NotEmpty(t, operation.Summary, name)
+			assert.NotEmpty(t, operation.Description, name)
+			assert.Nil(t, operation.Security, name)
+			if body := operation.RequestBody; body != nil {
+				assert.Equal(t, name != string(payvault.OpInvoicesSend), body.Value.Required, "%s: body is required", name)
+			}
+			for _, parameter := range operation.Parameters {
+				assert.NotEmpty(t, parameter.Value.Description, "%s: %s", name, parameter.Value.Name)
+				if schema := parameter.Value.Schema.Value; schema.Type.Is("integer") {
+					assert.Equal(t, "int64", schema.Format, "%s: %s", name, parameter.Value.Name)
+				}
+			}
+			for _, status := range []string{"200", "2XX"} {
+				answer := operation.Responses.Value(status)
+				if assert.NotNil(t, answer, "%s: no answer %s", name, status) {
+					assert.Same(t, c.answer(t, name), answer.Value.Content[jsonType].Schema.Value, "%s: %s", name, status)
+				}
 			}
 		}
 	}
-}
-
-// An operationRow is what the table of the SDK says of an operation.
-type operationRow struct{ name, method, path string }
-
-func operationRows() []operationRow {
-	var rows []operationRow
-	for _, info := range payvault.Operations() {
-		rows = append(rows, operationRow{string(info.Op), info.Method, info.Path})
+	for _, o := range payvault.Operations() {
+		own = append(own, string(o.Op)+" "+o.Method+" "+o.Path)
 	}
-	return rows
+	assert.ElementsMatch(t, own, documented, "operations.go and %s", documentFile)
 }
 
-// TestOperations checks that the document and the table of the SDK have the same operations.
-func TestOperations(t *testing.T) {
+// TestExamples: each example fits its schema. TestDocument leaves out formats.
+func TestExamples(t *testing.T) {
 	t.Parallel()
-	c := loadContract(t)
-	var documented []operationRow
-	for path, item := range c.doc.Paths.Map() {
-		for method, operation := range item.Operations() {
-			documented = append(documented, operationRow{operation.OperationID, method, path})
+	c := loadClosed(t)
+	check := func(what string, content openapi3.Content) {
+		for _, media := range content {
+			assert.NotEmpty(t, media.Examples, what)
+			for name, example := range media.Examples {
+				assert.NotEmpty(t, example.Value.Summary, "%s: %s", what, name)
+				text, err := json.Marshal(example.Value.Value)
+				require.NoError(t, err)
+				assert.NoError(t, fits(media.Schema.Value, decode(t, string(text))), "%s: %s", what, name)
+			}
 		}
 	}
-	assert.ElementsMatch(t, operationRows(), documented)
+	for name, operation := range c.operations() {
+		if operation.RequestBody != nil {
+			check(name, operation.RequestBody.Value.Content)
+		}
+		for status, answer := range operation.Responses.Map() {
+			check(name+" "+status, answer.Value.Content)
+		}
+	}
 }
 
-// newRequest is a request with the headers that every request has.
-func newRequest(t *testing.T, method, target, contentType string, body []byte) *http.Request {
-	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), method, "http://127.0.0.1"+target, bytes.NewReader(body))
-	r.Header.Set("Accept", jsonType)
-	r.SetBasicAuth("", "key")
-	if len(body) > 0 {
-		r.Header.Set("Content-Type", contentType)
+// TestRefused: each line of testdata/refused.txt states a rule of the document. It names a schema, or an operation for
+// a query, and has a message that fits and one that the rule refuses.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	text, err := os.ReadFile("testdata/refused.txt")
+	require.NoError(t, err)
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, messages, _ := strings.Cut(line, " ")
+		good, bad, found := strings.Cut(messages, " not ")
+		require.True(t, found, "not of the form: name message not message: %s", line)
+		check := func(message string) error { return c.checkQuery(t, name, message) }
+		if schema := c.doc.Components.Schemas[name]; schema != nil {
+			check = func(message string) error { return fits(schema.Value, decode(t, message)) }
+		}
+		assert.NoError(t, check(good), line)
+		assert.Error(t, check(bad), line)
 	}
-	return r
+	cards := c.request(t, string(payvault.OpAccountUpdaterSubmit)).Properties["data"].Value
+	assert.Equal(t, new(uint64(payvault.MaxAccountUpdaterCards)), cards.MaxItems)
+	message := c.request(t, string(payvault.OpDisputesRespond)).Properties["message"].Value
+	assert.Equal(t, new(uint64(payvault.MaxDisputeMessage)), message.MaxLength)
+}
+
+// checkQuery returns an error unless the operation takes a query.
+func (c *contract) checkQuery(t *testing.T, op, query string) error {
+	t.Helper()
+	all := payvault.Operations()
+	i := slices.IndexFunc(all, func(o payvault.OperationInfo) bool { return string(o.Op) == op })
+	require.NotEqual(t, -1, i, "neither a schema nor an operation: %s", op)
+	path := regexp.MustCompile(`\{\w+\}`).ReplaceAllString(all[i].Path, "17")
+	r := httptest.NewRequestWithContext(t.Context(), all[i].Method, path+"?"+query, http.NoBody)
+	r.SetBasicAuth("", "key")
+	_, err := c.checkRequest(t.Context(), r, nil)
+	return err
+}
+
+// TestKnownValues: the values that the document lists are the constants of the SDK.
+func TestKnownValues(t *testing.T) {
+	t.Parallel()
+	surface, err := os.ReadFile("../api/payvault.txt")
+	require.NoError(t, err)
+	sdk, _, _ := strings.Cut(string(surface), "\npackage ")
+	var constants []string
+	for _, found := range regexp.MustCompile(`(?m)^(?:\t|const )\w+ (\w+) = "(.*)"$`).FindAllStringSubmatch(sdk, -1) {
+		if !slices.Contains([]string{"Operation", "Replay", "BatchStatus"}, found[1]) { // which are the SDK's own
+			constants = append(constants, found[2])
+		}
+	}
+	text, err := json.Marshal(load(t).doc)
+	require.NoError(t, err)
+	listed := slices.DeleteFunc(values(decode(t, string(text))), func(value string) bool {
+		return slices.Contains([]string{"true", "false", "000", "Success", "Request validation failed"}, value)
+	})
+	slices.Sort(constants)
+	slices.Sort(listed)
+	assert.Equal(t, slices.Compact(constants), slices.Compact(listed), "api/payvault.txt and %s", documentFile)
+}
+
+// values returns the texts that schemas list as values.
+func values(node any) (all []string) {
+	switch node := node.(type) {
+	case map[string]any:
+		for name, member := range node {
+			list, isList := member.([]any)
+			if !isList || !slices.Contains([]string{"enum", "x-known-values", "x-options"}, name) {
+				all = append(all, values(member)...)
+				continue
+			}
+			for _, value := range list {
+				if text, ok := value.(string); ok {
+					all = append(all, text)
+				}
+			}
+		}
+	case []any:
+		for _, element := range node {
+			all = append(all, values(element)...)
+		}
+	}
+	return all
 }

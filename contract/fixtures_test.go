@@ -1,12 +1,8 @@
 package contract
 
 import (
-	"bytes"
-	"io/fs"
-	"mime/multipart"
-	"net/textproto"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,146 +13,88 @@ import (
 	"example.com/payvault/internal/tests/calls"
 )
 
-const fixtures = "../testdata"
-
-// A fixture is a file such as customers/create.request.min.json.
-type fixture struct {
-	file      string
-	operation string // customers.create
-	variant   string // request.min
+// TestFixtures: the messages of testdata fit the document. That of a full request and that of its answer have every
+// field, so that what the SDK makes of them is what the document says: see internal/tests/operations.
+func TestFixtures(t *testing.T) {
+	t.Parallel()
+	c := loadClosed(t)
+	files, err := filepath.Glob(filepath.Join(calls.Root(), "testdata", "*", "*.json"))
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	for _, file := range files {
+		resource, base := filepath.Base(filepath.Dir(file)), filepath.Base(file)
+		name, kind, _ := strings.Cut(strings.TrimSuffix(base, ".json"), ".")
+		if resource == "errors" || strings.HasSuffix(kind, "tolerant") {
+			continue
+		}
+		op := resource + "." + name
+		seen[op] = true
+		schema := c.answer(t, op)
+		if strings.HasPrefix(kind, "request") {
+			schema = c.request(t, op)
+		}
+		message := decode(t, calls.Fixture(resource+"/"+base))
+		assert.NoError(t, fits(schema, message), file)
+		if kind == "request" || kind == "response" {
+			assert.Empty(t, absent(kind, schema, message), "%s has nothing there", file)
+		}
+	}
+	for _, o := range payvault.Operations() {
+		assert.True(t, seen[string(o.Op)], "testdata has no %s", strings.Replace(string(o.Op), ".", "/", 1)+".response.json")
+		if o := calls.Of(o.Op); o.Lists() {
+			require.NoError(t, c.checkQuery(t, string(o.Op), calls.Fixture("list.query")), o.Op)
+			for _, parameter := range c.operations()[string(o.Op)].Parameters {
+				if parameter.Value.In == "query" {
+					assert.Contains(t, "&"+calls.Fixture("list.query"), "&"+parameter.Value.Name+"=", o.Op)
+				}
+			}
+		}
+	}
 }
 
-// listFixtures returns the fixtures of operations, but for those that are meant to break the document.
-func listFixtures(t *testing.T) []fixture {
+// TestApplicationData: the pairs of testdata are the members of the schema ApplicationData, with their types.
+func TestApplicationData(t *testing.T) {
+	t.Parallel()
+	schema := loadClosed(t).doc.Components.Schemas["ApplicationData"].Value
+	sent := pairs(t, decode(t, calls.Fixture("applications/save_data.request.json")), "value", "data")
+	saved := decode(t, calls.Fixture("applications/save_data.response.json"))
+	for _, data := range []map[string]any{sent, pairs(t, saved, "value", "data", "fields")} {
+		assert.NoError(t, fits(schema, data))
+		assert.Empty(t, absent("data", schema, data))
+	}
+	assert.Equal(t, schema.Extensions["x-types"], pairs(t, saved, "type", "data", "fields"))
+	for key, settings := range pairs(t, saved, "settings", "data", "fields") {
+		required, _ := settings.(map[string]any)
+		assert.Equal(t, required["required"], slices.Contains(schema.Required, key), key)
+	}
+}
+
+// pairs returns one member of each pair of a list, by key. The list stands below the members of a path.
+func pairs(t *testing.T, value any, member string, path ...string) map[string]any {
 	t.Helper()
-	var all []fixture
-	require.NoError(t, filepath.WalkDir(fixtures, func(file string, entry fs.DirEntry, err error) error {
-		resource := filepath.Base(filepath.Dir(file))
-		base, isJSON := strings.CutSuffix(filepath.Base(file), ".json")
-		name, variant, _ := strings.Cut(base, ".")
-		if err == nil && !entry.IsDir() && isJSON && resource != "errors" && !strings.HasSuffix(variant, "tolerant") {
-			all = append(all, fixture{file, resource + "." + name, variant})
-		}
-		return err
-	}))
+	for _, name := range path {
+		object, _ := value.(map[string]any)
+		value = object[name]
+	}
+	list, _ := value.([]any)
+	require.NotEmpty(t, list)
+	all := map[string]any{}
+	for _, element := range list {
+		pair, _ := element.(map[string]any)
+		key, _ := pair["key"].(string)
+		all[key] = pair[member]
+	}
 	return all
 }
 
-// TestFixtures holds the hand-written messages of testdata against the document.
-func TestFixtures(t *testing.T) {
-	t.Parallel()
-	c := loadContract(t)
-	rows := map[string]operationRow{}
-	for _, row := range operationRows() {
-		rows[row.name] = row
-	}
-	seen := map[string]map[string]bool{"request": {}, "response": {}, "invalid": {}}
-	for _, f := range listFixtures(t) {
-		kind, _, _ := strings.Cut(f.variant, ".")
-		seen[kind][f.operation] = true
-		t.Run(strings.TrimPrefix(f.file, fixtures+"/"), func(t *testing.T) {
-			t.Parallel()
-			row, ok := rows[f.operation]
-			require.True(t, ok, "there is no operation %s", f.operation)
-			text, err := os.ReadFile(f.file)
-			require.NoError(t, err)
-			checkFixture(t, c, row, kind, text)
-		})
-	}
-	for name := range rows {
-		assert.True(t, seen["response"][name], "no answer of %s", name)
-	}
-}
-
-func checkFixture(t *testing.T, c *contract, row operationRow, kind string, text []byte) {
-	t.Helper()
-	switch kind {
-	case "request":
-		m := fixtureRequest(t, c, row, text)
-		report(t, "the request", c.checkRequest(m))
-	case "response":
-		report(t, "the answer", c.checkResponse(fixtureRequest(t, c, row, nil), 200, jsonHeader(), text))
-	case "invalid": // the HTTP status of a failure is not shown
-		for _, status := range []int{200, 422, 503} {
-			report(t, "the answer", c.checkResponse(fixtureRequest(t, c, row, nil), status, jsonHeader(), text))
-		}
-	default:
-		t.Errorf("what does %q stand for?", kind)
-	}
-}
-
-func jsonHeader() map[string][]string { return map[string][]string{"Content-Type": {jsonType}} }
-
-// fixtureRequest is a request of an operation with a body and the query of its fixture.
-func fixtureRequest(t *testing.T, c *contract, row operationRow, body []byte) message {
-	t.Helper()
-	contentType := jsonType
-	if row.name == "disputes.respond" && body != nil {
-		contentType, body = fixtureForm(t, body)
-	}
-	m, err := c.find(newRequest(t, row.method, fixturePath(row)+fixtureQuery(row), contentType, body), body)
-	require.NoError(t, err)
-	require.Equal(t, row.name, m.Route.Operation.OperationID)
-	return m
-}
-
-// fixturePath puts IDs into a path.
-func fixturePath(row operationRow) string {
-	segments := strings.Split(row.path, "/")
-	for i, segment := range segments {
-		if strings.HasPrefix(segment, "{") {
-			segments[i] = "17"
-		}
-	}
-	return strings.Join(segments, "/")
-}
-
-func fixtureQuery(row operationRow) string {
-	if o := calls.Of(payvault.Operation(row.name)); o.Lists() {
-		return "?" + calls.Fixture("list.query")
-	}
-	return ""
-}
-
-// fixtureForm puts a dispute response into a form with its file.
-func fixtureForm(t *testing.T, response []byte) (string, []byte) {
-	t.Helper()
-	file, err := os.ReadFile(filepath.Join(fixtures, "disputes", "evidence.pdf"))
-	require.NoError(t, err)
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
-	require.NoError(t, form.WriteField("disputeResponse", string(response)))
-	part, err := form.CreatePart(textproto.MIMEHeader{
-		"Content-Disposition": {`form-data; name="file"; filename="evidence.pdf"`}, "Content-Type": {"application/pdf"},
-	})
-	require.NoError(t, err)
-	_, err = part.Write(file)
-	require.NoError(t, err)
-	require.NoError(t, form.Close())
-	return form.FormDataContentType(), body.Bytes()
-}
-
-// TestQueries checks the queries of operations that have no other fixture of their request.
-func TestQueries(t *testing.T) {
-	t.Parallel()
-	c := loadContract(t)
-	for _, row := range operationRows() {
-		if row.method != "POST" {
-			report(t, row.name, c.checkRequest(fixtureRequest(t, c, row, nil)))
-		}
-	}
-}
-
-// TestErrorFixtures checks the error answers that are meant to be right.
+// TestErrorFixtures: the failures of testdata/errors that are meant to be right fit the document.
 func TestErrorFixtures(t *testing.T) {
 	t.Parallel()
-	c := loadContract(t)
-	for file, schema := range map[string]string{
-		"platform.json": "PlatformFailure", "platform_detail.json": "PlatformFailure",
-		"validation_fields.json": "ApplicationValidation", "rcode.json": "TokenizeFailure",
+	c := loadClosed(t)
+	for file, name := range map[string]string{
+		"platform.json": "PlatformFailure", "platform_detail.json": "PlatformFailure", "rcode.json": "TokenizeFailure",
+		"validation_fields.json": "ApplicationValidation",
 	} {
-		text, err := os.ReadFile(filepath.Join(fixtures, "errors", file))
-		require.NoError(t, err)
-		report(t, file, problemsOf(checkJSON(c.schema(t, schema), text)))
+		assert.NoError(t, fits(c.doc.Components.Schemas[name].Value, decode(t, calls.Fixture("errors/"+file))), file)
 	}
 }

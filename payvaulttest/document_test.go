@@ -70,7 +70,8 @@ func TestExamplesOfTheDocument(t *testing.T) {
 				answers = append(answers, a.sendExample(t, o, path, value["value"]).body,
 					a.partner().sendExample(t, o, path, value["value"]).body)
 			}
-			assert.NotZero(t, a.srv.Commits(payvault.Operation(o.ID)), "no example works: %q", answers)
+			assert.NotZero(t, a.srv.Commits(payvault.Operation(o.ID)),
+				"no example works with cmd/payvault-emulator/seed.json: %q", answers)
 		})
 	}
 }

@@ -24,11 +24,11 @@ func newAccept(t *testing.T) (api, func() (accepted string, err error)) {
 	dispute := a.srv.Disputes.Seed(payvaulttest.Dispute{ID: 7})
 	a.srv.Handle(http.MethodPut, "/platform/dispute/{rec_id}/accept", func(w http.ResponseWriter, r *http.Request) {
 		var in struct {
-			Note string `json:"note"`
+			Why string `json:"why"` // the document has no such field
 		}
-		if json.NewDecoder(r.Body).Decode(&in) != nil || in.Note == "" {
+		if json.NewDecoder(r.Body).Decode(&in) != nil || in.Why == "" {
 			w.WriteHeader(http.StatusBadRequest)
-			_, _ = io.WriteString(w, `{"code":400,"message":"note is required"}`)
+			_, _ = io.WriteString(w, `{"code":400,"message":"why is required"}`)
 			return
 		}
 		_, known := a.srv.Disputes.Get(dispute.ID) // handlers may use the server
@@ -41,7 +41,7 @@ func newAccept(t *testing.T) (api, func() (accepted string, err error)) {
 			Data json.RawMessage `json:"data"`
 		}
 		err := client.Call(t.Context(), payvault.Request{
-			Method: http.MethodPut, Path: []string{"platform", "dispute", "7", "accept"}, Body: map[string]string{"note": "ok"},
+			Method: http.MethodPut, Path: []string{"platform", "dispute", "7", "accept"}, Body: map[string]string{"why": "ok"},
 		}, &out)
 		return string(out.Data), err
 	}
@@ -57,7 +57,7 @@ func TestHandle(t *testing.T) {
 	assert.Equal(t, 1, a.srv.Commits(acceptDispute))
 	require.Len(t, a.srv.Requests(), 1)
 	assert.Equal(t, acceptDispute, a.srv.Requests()[0].Operation)
-	assert.JSONEq(t, `{"note":"ok"}`, string(a.srv.Requests()[0].Body()))
+	assert.JSONEq(t, `{"why":"ok"}`, string(a.srv.Requests()[0].Body()))
 
 	const path = "/platform/dispute/7/accept"
 	assert.Equal(t, http.StatusBadRequest, a.do(t, http.MethodPut, path, `{}`).status)

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 
 	"example.com/payvault"
@@ -86,15 +85,16 @@ func Seeded(srv *payvaulttest.Server) IDs {
 	}
 }
 
-// In replaces the parameters of a path template with the IDs.
+// In replaces the parameters of a path template with the IDs. It panics if one of them is missing.
 func (ids IDs) In(template string) string {
 	return regexp.MustCompile(`\{\w+\}`).ReplaceAllStringFunc(template, func(param string) string {
 		for start, id := range ids.all() {
-			if strings.HasPrefix(param, "{"+start) {
+			if strings.HasPrefix(param, "{"+start) && !reflect.ValueOf(id).IsZero() {
 				return fmt.Sprint(id)
 			}
 		}
-		return param
+		panic("calls: no ID for " + param + " of " + template + ": add a field to IDs, Documented and Seeded in calls.go, " +
+			"and to canaryIDs in kinds.go of the simulation")
 	})
 }
 
@@ -264,6 +264,11 @@ func All() []Call {
 
 // info returns an operation of payvault.Operations.
 func info(name payvault.Operation) payvault.OperationInfo {
-	all := payvault.Operations()
-	return all[slices.IndexFunc(all, func(o payvault.OperationInfo) bool { return o.Op == name })]
+	for _, o := range payvault.Operations() {
+		if o.Op == name {
+			_ = Documented().In(o.Path) // panics if there is no ID for a parameter
+			return o
+		}
+	}
+	panic("calls: operations.go does not have operation " + string(name))
 }

@@ -71,7 +71,7 @@ func TestEveryOperation(t *testing.T) {
 		repeated := map[payvault.Replay]string{"with a card_id": "card_id", "same": "yes", "read": "yes", "never": "no"}
 		assert.Contains(t, o.Stated, o.Method+" "+o.Path+" "+repeated[o.Replay]+" ")
 	}
-	assert.Equal(t, payvault.Operations(), all)
+	assert.Equal(t, payvault.Operations(), all, "operations.go and Table in internal/tests/calls/table.go")
 	for _, c := range calls.All() {
 		methods = append(methods, c.GoName)
 	}
@@ -174,6 +174,63 @@ func TestWireForms(t *testing.T) {
 			service.AssertWire(t, o.Want(), want)
 		}
 	})
+}
+
+// TestEveryField: testdata has each field of the types of requests and results, so that none is in the SDK alone.
+// Package contract holds testdata against the document. A field is named like the end of its wire name, so that no two
+// fields have each other's.
+func TestEveryField(t *testing.T) {
+	t.Parallel()
+	all := map[string]wireField{}
+	for _, o := range calls.Table() {
+		noteFields(all, reflect.ValueOf(o.Full))
+		noteFields(all, reflect.ValueOf(o.Want()))
+	}
+	delete(all, "Application.MerchantID") // it is 0 in the answer to create
+	delete(all, "Validation.Problems")    // a success has none: TestRejected reads them
+	otherwise := map[string]string{       // by decision
+		"EvidenceType": "cbr_ce_type", "AllocationType": "cbr_id_type", "Reason": "reason_desc", "Items": "data",
+	}
+	for name, field := range all {
+		assert.True(t, field.filled, "no request.json and no response.json of testdata has %s", name)
+		_, goName, _ := strings.Cut(name, ".")
+		if otherwise[goName] != field.wire {
+			squeezed := strings.ToLower(strings.ReplaceAll(field.wire, "_", ""))
+			assert.True(t, strings.HasSuffix(squeezed, strings.ToLower(goName)), "%s is %s on the wire", name, field.wire)
+		}
+	}
+}
+
+// A wireField has a name on the wire, and perhaps a value in testdata.
+type wireField struct {
+	wire   string
+	filled bool
+}
+
+// noteFields adds the fields of the structs in v that have a wire name, as "Type.Field".
+func noteFields(all map[string]wireField, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			noteFields(all, v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			noteFields(all, v.Index(i))
+		}
+	case reflect.Struct:
+		typeName, _, _ := strings.Cut(v.Type().Name(), "[") // without the type parameter of a page
+		for field, value := range v.Fields() {
+			if !field.IsExported() {
+				continue
+			}
+			if wire, _, _ := strings.Cut(field.Tag.Get("json"), ","); wire != "" && wire != "-" {
+				name := typeName + "." + field.Name
+				all[name] = wireField{wire, all[name].filled || !value.IsZero()}
+			}
+			noteFields(all, value)
+		}
+	}
 }
 
 // at returns a member of a JSON object.
@@ -384,9 +441,13 @@ func TestRefusedOneByOne(t *testing.T) {
 // TestNegativeIDs checks that negative IDs are refused.
 func TestNegativeIDs(t *testing.T) {
 	t.Parallel()
-	ids := calls.IDs{
-		Payee: -1, Application: -1, Dispute: math.MinInt64, Subscription: -1, Invoice: "I", Webhook: "W", Event: "E",
+	ids := calls.Documented()
+	for _, id := range reflect.ValueOf(&ids).Elem().Fields() {
+		if id.CanInt() {
+			id.SetInt(-1)
+		}
 	}
+	ids.Dispute = math.MinInt64
 	for _, o := range calls.Table() {
 		_, rest, _ := strings.Cut(o.Path, "{")
 		if param, _, _ := strings.Cut(rest, "}"); strings.Contains(ids.In(o.Path), "-") {
