@@ -71,8 +71,8 @@ func (s AuthTimes) MarshalText() ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// UnmarshalJSON reads a text that holds the set. One element needs no braces, and may be a number. The text {} is an empty
-// set, which is not nil.
+// UnmarshalJSON reads a text that holds the set. One element needs no braces, and may be a number. The text {} is an
+// empty set, which is not nil.
 func (s *AuthTimes) UnmarshalJSON(b []byte) error {
 	raw := jsontext.Value(b)
 	if raw.Kind() != '"' && raw.Kind() != '0' && !answer.IsNone(raw) {

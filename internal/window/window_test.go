@@ -147,8 +147,10 @@ func TestStop(t *testing.T) {
 		<-given
 		assert.True(t, w.IsStopped())
 		w.Wait()
+		empty := New[int](4)
+		empty.Stop()
 		for range 20 {
-			assert.False(t, w.Start(func() int { return 0 }), "though there is room")
+			assert.False(t, empty.Start(func() int { return 0 }), "though there is room")
 		}
 		assert.Equal(t, 4, started)
 		assert.EqualValues(t, 4, ended.Load())
