@@ -95,7 +95,8 @@ func checkWhole(ctx context.Context, path string) error {
 			return ctx.Err()
 		}
 	}
-	remedy := "Only if nothing is missing, as when another program of SQLite has closed the file, make an empty %[2]s"
+	remedy := "Only if nothing was moved or copied, so that the run was killed while it opened or closed the file, or " +
+		"another program of SQLite has closed it, nothing is missing: then make an empty %[2]s"
 	if isNewFile {
 		remedy = "The file at this place is empty. Only if no batch of %[2]s is needed, remove %[2]s"
 	}
