@@ -65,7 +65,7 @@ type Pricing struct {
 	Plan stdjson.RawMessage `json:"plan,omitempty"`      // raw JSON
 }
 
-// savedData is the answer to saved data.
+// savedData is the data of the answer to SaveData.
 type savedData struct {
 	Fields []savedField[stdjson.RawMessage] `json:"fields"`
 }
@@ -163,7 +163,7 @@ func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, op
 }
 
 // validationReply is the success of Validate. That is also an answer with code 2 and messages about fields. The service
-// does not document its HTTP status, so accept takes any that a refused request may have.
+// does not document its HTTP status, so accept takes 400, 422 and any below 300.
 type validationReply struct {
 	envelope
 

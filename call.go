@@ -35,7 +35,8 @@ type request[T any] interface {
 	prepare(c *caller, p *problems)
 }
 
-// jsonBody makes the JSON body of a request from a prepared copy. No call changes what the caller has passed to it.
+// jsonBody returns the makeContent of a request. It prepares a copy of the request, which is the body: no call changes
+// what the caller has passed to it.
 func jsonBody[T any, R request[T]](req *T) makeContent {
 	return func(c *caller, p *problems) content {
 		if req == nil {
@@ -97,7 +98,7 @@ func (c *call) pathSecrets() (ids []string) {
 }
 
 // isDocumented reports whether a part of a path is a part of the path of any operation. For example, customer is a part
-// of /vault/customer.
+// of /platform/vault/customer.
 func isDocumented(part string) bool {
 	return slices.ContainsFunc(operations, func(op OperationInfo) bool {
 		return slices.Contains(strings.Split(op.Path, "/"), part)

@@ -115,10 +115,9 @@ func (e *Error) readFailure(body []byte) {
 	}
 }
 
-// shownCode returns the code of an error. That is own, the code that is documented for the operation, or the other code
-// if there is no own. But if own refuses and other says success, and so does a status below 300, it is the other one:
-// zero refuses nothing, so the error is that of a malformed answer. With code 51, rcode 000 and status 200, for
-// example, shownCode returns 000.
+// shownCode returns the code of an error: own, which is documented for the operation, or other if there is no own.
+// There is an exception: if own refuses, other says success and the status is below 300, it returns other, such as
+// rcode 000 beside code 51. A zero code makes the error a malformed answer and not a refusal.
 func shownCode(own, other answer.Code, status int) answer.Code {
 	if status < 300 && answer.Disagree(own, other) && other.IsZero() {
 		return other
@@ -207,7 +206,7 @@ func (e *Error) clear(secrets []string) {
 	for _, name := range slices.Sorted(maps.Keys(e.Fields)) {
 		to := clean(name) // two names may become the same: keep the texts of both
 		if cleared[to] == nil {
-			cleared[to] = []string{}
+			cleared[to] = []string{} // a field without texts keeps its name
 		}
 		for _, text := range e.Fields[name] {
 			cleared[to] = append(cleared[to], clean(text))

@@ -110,7 +110,7 @@ type Response struct {
 	Body       []byte        `json:"-" xml:"-" yaml:"-"` // raw, as far as it was read
 	Attempts   int           // 0 if nothing was tried
 	Duration   time.Duration // of the whole call, waits included
-	// JSON pointers to values of the answer that could not be read, although the operation was performed. They also name
+	// JSON pointers to values of the answer of a write that could not be read, also of a refusal. They also name
 	// documented values that are missing and that the caller can do without. There are 20 unreadable values at most.
 	Unread []string
 }

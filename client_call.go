@@ -45,9 +45,10 @@ func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogVal
 // size limits and errors are those of the typed operations. But Call has no rate limit after status 429. If r.Replay is
 // set, the call is repeated like a replayable operation, whatever its method is.
 //
-// An answer is a success if its status is 2xx and its code is 0 or its rcode is 000. The whole JSON body of a success
-// is decoded into out, which may be nil. It is decoded as encoding/json does it: into what is there already. An error
-// of decoding names the place, and out may then have a part of the answer. An answer with too many values is refused,
+// An answer is a success if its status is 2xx and its code is 0. Without a code, its rcode has to be 000. An rcode
+// beside the code must not say failure. The whole JSON body of a success is decoded into out, which may be nil. It is
+// decoded as encoding/json does it: into what is there already. An error of decoding names the place, unless it is that
+// of a type that reads itself, and out may then have a part of the answer. An answer with too many values is refused,
 // as for the typed operations.
 func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOption) error {
 	op := OperationInfo{Op: r.operation(), Method: r.Method, Replay: ReplayNever}

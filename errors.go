@@ -51,8 +51,8 @@ var (
 	// ErrResponseTooLarge is an answer with a status below 400 and a larger body than [WithMaxResponseBytes] allows. With
 	// a higher status the error is that of the status, and does not match: the status says enough without the body.
 	ErrResponseTooLarge = errors.New("response too large")
-	// ErrOutcomeUnknown is a request with [DeliveryUnknown]: the operation may have been performed. An operation that
-	// only reads has no outcome to be unsure of, and never matches.
+	// ErrOutcomeUnknown is a request with [DeliveryUnknown]: the operation may have been performed. An operation whose
+	// class is [ReplayRead] has no outcome to be unsure of, and never matches. [Client.Call] never has that class.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 )
 
@@ -107,12 +107,13 @@ func (d Delivery) String() string {
 //   - secrets and header values of the request, API keys, IDs of the path and values of the query, where the service
 //     repeats them. The values of merchant_id, count, page, order_on and order_by stay. The service may repeat other
 //     things, see docs/secrets.md.
-//   - more than 20 fields, or a text or data of more than 64 KiB. The raw answer has them.
+//   - more than 20 fields, more than 300 characters of a text of the service, or more than 2,000 of a cause. Message,
+//     Detail and Fields have the rest, but no text and no data of more than 64 KiB. The raw answer has those.
 //
 // # Fields
 //
-// After a failed local check, Fields has what is wrong, by wire path such as billing_cards[1].exp_date. An argument or
-// option without a wire path goes by its Go name.
+// After a failed local check of values, Fields has what is wrong, by wire path such as billing_cards[1].exp_date. An
+// argument or option without a wire path has its Go name, or a word such as request, api_key or path[0].
 //
 // After an answer, Fields has what the service says of fields, by name. The service documents that for code 2. For any
 // other code, Fields is set if data holds nothing but lists of texts by name.

@@ -73,8 +73,8 @@ func isOutsideCalls(err, target error) bool {
 // that is the end of the context, because net/http returns the cause of a context as its own error. Otherwise it is one
 // of the errors that are named here, or a hiddenError, which shows nothing.
 //
-// So no URL of the request, and no bytes of the request or the answer, are shown. The caller's own errors are shown as
-// they are: the cause of the context, and the errors of the key source and of the file.
+// So no URL of the request, and no bytes of the request or the answer, are shown. Two of the caller's own errors are
+// shown as they are: the cause of the context, and the error of the key source.
 func safeCause(ctx context.Context, err error) error {
 	if end, cause := ctx.Err(), context.Cause(ctx); end != nil {
 		if cause == end { //nolint:errorlint // a cause that wraps the end says more

@@ -146,7 +146,7 @@ func (out *outgoing) setBody(text []byte) {
 }
 
 // finish decodes a success into the reply, or returns the error of the call. r and err are what the transport returned.
-// unread names the values of a success that could not be read.
+// unread names the values that could not be read, and documented values that are missing and not needed.
 func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) (unread []string, _ error) {
 	var failed *Error
 	switch {
@@ -161,7 +161,7 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) 
 		}
 		failed = answerError(out.call.op, r, malformed)
 	}
-	if r.BodyIncomplete && failed.cause == nil { // the message of the failure may be lost
+	if r.BodyIncomplete && failed.cause == nil { // the message of the failure may be lost; say why
 		failed.cause = errIncomplete
 		if end := ctx.Err(); end != nil {
 			failed.cause = safeCause(ctx, end)

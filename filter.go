@@ -103,7 +103,7 @@ type ListOptions struct {
 	Prefetch int
 }
 
-// LogValue logs the options. Values of filters are left out: they may identify people.
+// LogValue logs how the list is selected, sorted and paged. Values of filters are left out: they may identify people.
 func (o ListOptions) LogValue() slog.Value {
 	attrs := []slog.Attr{
 		slog.String("order_on", o.OrderOn), slog.String("order_by", string(o.OrderBy)),
@@ -151,7 +151,7 @@ func (o *ListOptions) content(c *caller, p *problems) content {
 	return content{query: query}
 }
 
-// check adds a problem for each option that the service cannot have, except for the filters.
+// check adds a problem for each option whose value is not permitted. content checks the filters.
 func (o *ListOptions) check(p *problems) {
 	if o.OrderBy != "" && o.OrderBy != Ascending && o.OrderBy != Descending {
 		p.add("order_by", "is neither asc nor desc")

@@ -63,7 +63,7 @@ type CallResult struct {
 //   - response_too_large, malformed_response
 //   - status: HTTP status 400 or above, without a code or from 500 on
 //   - stopped: not sent or not repeated, because SubmitAll had stopped
-//   - panic: a key source or a transport panicked
+//   - panic: a key source or a transport panicked, in a call that only reads; otherwise outcome_unknown
 //   - certificate, dns, connection
 func (r CallResult) ErrorClass() string {
 	switch err := r.Err; {

@@ -13,7 +13,8 @@ import (
 	"example.com/payvault/internal/window"
 )
 
-// pageLimit is the highest page number of a walk. It ends a walk over a list to which the service claims no end.
+// pageLimit is the number of the first page that a walk does not yield. It ends a walk over a list to which the service
+// claims no end.
 const pageLimit = 1 << 20
 
 // all returns an iterator over the records of the pages from o.Page on. It ends after an error.
@@ -142,7 +143,7 @@ func (w *pageWalk[T]) get(ctx context.Context, number int) fetched[T] {
 		return w.fetch(ctx, number)
 	}
 	w.fill(ctx)
-	f, _ := w.ahead.Pop() // the window holds the page, as its oldest job, so Pop always has a result
+	f, _ := w.ahead.Pop() // fill has started the page: its number is below end, and no earlier page has failed
 	return f
 }
 
@@ -198,9 +199,9 @@ func (w *pageWalk[T]) count(p *Page[T]) {
 	w.previous = &copied
 }
 
-// recordsBefore returns how many records the pages before the first page of the walk have. All of those pages are full,
-// so it needs the length of a full page. That is the length of the first page, or Count if the first page may be the
-// last of the list and thus shorter.
+// recordsBefore returns how many records the pages before the first page of the walk have. All of those pages are full.
+// A full page has as many records as the first page of the walk. But if that may be the last page of the list, it may
+// be shorter: then Count is used, if it is set.
 func (w *pageWalk[T]) recordsBefore(first *Page[T]) int {
 	perPage := cmp.Or(w.options.Count, len(first.Items))
 	if first.Number+1 < first.TotalPages { // it is full too, and the service may give fewer records than Count

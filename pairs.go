@@ -23,7 +23,7 @@ type Pair struct {
 }
 
 // ParsePairs reads text such as [{"order":"17"},{"lane":"4"}], for example [TokenizeResponse.EchoFields]. Text of
-// another form is an error. An object with two pairs is one of these, even if both have the same name.
+// another form is an error. So is an object with two pairs, even if both have the same name.
 func ParsePairs(text string) (Pairs, error) {
 	var objects []map[string]any
 	if answer.ReadExactly([]byte(text), &objects) != nil || objects == nil {

@@ -111,6 +111,6 @@ type FieldSettings struct {
 // FieldOption is one of the values that a field takes.
 type FieldOption struct {
 	Label    string `json:"label"`
-	Value    string `json:"value"` // a value of another kind than text is kept as it is written
+	Value    string `json:"value"` // a number or true is kept as it is written; false and null are ""
 	Disabled bool   `json:"disabled,omitzero"`
 }

@@ -57,7 +57,7 @@ type masked struct {
 	tag  uint64 // a hash of the text
 }
 
-// block is a part of a text, eight bytes long.
+// block names eight bytes of a text: the tag of the text, and where they begin.
 type block struct {
 	tag uint64
 	at  int

@@ -27,10 +27,10 @@ import (
 // Apart from secrets it writes what [encoding/json.Marshal] writes, but <, >, &, U+2028 and U+2029 as they are. A
 // [Secret] in a field of type any is read back as a string. The file of a [DisputeRespondRequest] is not in its JSON.
 //
-// A value that cannot be sent is an error that matches [ErrInvalidRequest]. Such a value has a text that is not UTF-8,
-// a text with [REDACTED] in it, or an object with a name twice. A MarshalJSON method of your own writes [REDACTED] for
-// each secret in its type. Such a type needs the method MarshalJSONTo of JSON v2 instead, which gets the options that
-// write the texts of secrets.
+// A value that cannot be sent is an error that matches [ErrInvalidRequest]. Besides values that encoding/json refuses,
+// that is a text that is not UTF-8, a text with [REDACTED] in it, and an object with a name twice. A MarshalJSON method
+// of your own writes [REDACTED] for each secret in its type. Such a type needs the method MarshalJSONTo of JSON v2
+// instead, which gets the options that write the texts of secrets.
 func MarshalWire(v any) ([]byte, error) {
 	var p problems
 	wire := marshal(v, &p)
@@ -127,9 +127,9 @@ func writeSecret(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 }
 
 // secretsOf returns the texts of all secrets in a request that can be encoded. It encodes the request only to find
-// them, and throws the result away. Each secret is written as a number of its own: two secrets may be names of one map,
-// and a name that comes twice would end the encoding. Of a secret that holds JSON it returns the JSON, and the text of
-// a JSON string, because the service may repeat either.
+// them, and throws the result away. Each secret is written as a text of its own, a number: two secrets may be names of
+// one map, and a name that comes twice would end the encoding. Of a secret that holds JSON it returns the JSON, and the
+// text of a JSON string, because the service may repeat either.
 func secretsOf(body any) (texts []string) {
 	_, _ = json.Marshal(body, wireForm, withSecrets(func(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 		texts = append(texts, s.Reveal())
@@ -158,7 +158,7 @@ func placeOfMark(wire []byte) jsontext.Pointer {
 //
 // The place is cut before the first name that does not look like that of a field. So it may have a name that the caller
 // chose, if that has plain letters only. The reason may be the text of an error of the caller's own method, such as
-// MarshalJSON. Otherwise it shows no value.
+// MarshalJSON. Otherwise it shows no value but the characters that are no JSON, if a value is raw JSON.
 func unwritable(err error) (place []string, reason string) {
 	var outermost jsontext.Pointer
 	for {

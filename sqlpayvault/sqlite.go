@@ -16,7 +16,8 @@ import (
 //
 // While the journal is open, and after a crash, two more files belong to it: its name with -wal and -shm. Close makes
 // one file of them. Open refuses a file that was moved or copied without its -wal, because it may lack the latest
-// batches. Open reads the whole file, and refuses it if a part is missing.
+// batches. It cannot tell such a file from one whose run was killed just while it opened or closed the file; its error
+// says what to do then. Open reads the whole file, and refuses it if a part is missing.
 func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller's own file is the point
 	if err != nil {

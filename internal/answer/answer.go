@@ -151,9 +151,10 @@ type reader struct {
 	unread  []string // places of values that were left out
 }
 
-// value reads one value into the variable that pointer points to. The decoder calls it before each value. For a value
-// of the documented kind it returns [jsonskip.Err]: then the decoder reads the value, and calls this method again for
-// the values within it. The method reads any other value itself, if that is tolerated.
+// value reads one value into the variable that pointer points to. The decoder calls it before each value. It returns
+// [jsonskip.Err] if the decoder can read the value: then the decoder does so, and calls this method again for the
+// values within. The method itself reads integers, types with UnmarshalJSON, and values of another kind, if that is
+// tolerated.
 //
 // The place of a value that cannot be read is added to unread. If the pass is not lenient, or if the value is the whole
 // text, such a value is an error.
@@ -192,9 +193,9 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 }
 
 // isOfKind reports whether the decoder itself reads a value of this kind into a variable of the given type. It never
-// reads an integer: setInteger does, quoted or not. For a pointer to a record it returns true for any kind: the decoder
-// makes the record, and calls value again for the record. There the value may be [] instead of an object, as PHP writes
-// an empty record.
+// reads an integer: setInteger does, quoted or not. For a pointer to a record it returns true for any kind: the
+// decoder makes the record and calls value again, which then sees the kind. It may be [], as PHP writes an empty
+// record.
 func isOfKind(kind jsontext.Kind, of reflect.Type) bool {
 	switch of.Kind() {
 	case reflect.Interface:

@@ -19,7 +19,7 @@ const (
 // cut could leave half of a card number, which nobody would recognize as one.
 const MostSaid = 64 << 10
 
-// Errors of [Codes.Check], which an answer without the code of a success gets.
+// Codes.Check returns one of these for an answer that does not say success.
 var (
 	ErrNoCode    = errors.New("no result code")
 	ErrOtherCode = errors.New("another result code than that of a success")

@@ -32,8 +32,8 @@ func set(raw jsontext.Value, target reflect.Value) error {
 }
 
 // setScalar sets a variable from a value of another kind, such as a string from a number or a bool from "Y". An empty
-// value (see IsNone) sets the zero value, or an empty list if the variable is a list. One text sets a list of texts.
-// Any other value is an error.
+// value (see IsNone) sets the zero value, or an empty list if the variable is a list. One scalar sets a list of texts.
+// Integers come here too, quoted or not. Any other value is an error.
 func setScalar(raw jsontext.Value, target reflect.Value) error {
 	isScalar := raw.Kind() == '"' || raw.Kind() == '0' || raw.Kind() == 't'
 	switch {

@@ -56,8 +56,8 @@ func New(secrets []string) Eraser {
 // or tags hide a secret or a card number, even a part of one, or if escapes are nested too deep to tell.
 //
 // To find what escapes hide, Clean compares two orders: unescape, then erase; and erase, then unescape. If the texts
-// differ, an escape hides something. It compares after each of four rounds, because a reader may stop at any of them.
-// Tags are found in the same way: take them out, then erase; and erase, then take them out.
+// differ, an escape hides something. Clean does so in up to four rounds, because a reader may unescape more than once.
+// Tags are found in the same way, first in the text as it is: take them out, then erase; and erase, then take them out.
 func (e Eraser) Clean(text string) string {
 	cleared := e.erase(text)
 	unescaped, clearedUnescaped := text, cleared

@@ -135,7 +135,7 @@ func TestSavedField_Decode(t *testing.T) {
 		{`"true"`, new(bool), new(true)},
 		{`25000.50`, new(payvault.Amount), new(amount("25000.50"))},
 		{`""`, new(payvault.Amount), new(payvault.Amount)},
-		{`"{}"`, new(payvault.AuthTimes), new(payvault.AuthTimes)},
+		{`"{}"`, new(payvault.AuthTimes), &payvault.AuthTimes{}},
 		{`"{1,30,30+,90+}"`, new(payvault.AuthTimes), &payvault.AuthTimes{"1", "30", "30+", "90+"}},
 		{`{"mc":true}`, new(payvault.CardBrands), &payvault.CardBrands{MC: true}},
 		{`"xx"`, new(payvault.TradingStatus), new(payvault.TradingStatus("xx"))},
