@@ -21,19 +21,19 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// refuses is a refusal that takes some time.
-type refuses struct {
+// reply429 is an answer with status 429 that takes some time. With succeeds in place of Retry-After it is a success.
+type reply429 struct {
 	took       time.Duration
-	retryAfter string // or that it succeeds
+	retryAfter string
 }
 
 const succeeds = "success"
 
-// times are n refusals at once.
-func times(n int, retryAfter string) []refuses { return slices.Repeat([]refuses{{0, retryAfter}}, n) }
+// times returns n equal answers that come at once.
+func times(n int, retryAfter string) []reply429 { return slices.Repeat([]reply429{{0, retryAfter}}, n) }
 
-// refusing is a service that begins with refusals.
-func refusing(first ...refuses) *fake {
+// refusing returns a service that gives the first answers in their order, and then accepts every request.
+func refusing(first ...reply429) *fake {
 	return &fake{answer: func(r asked) (*http.Response, error) {
 		if r.nth > len(first) {
 			return nil, nil
@@ -46,56 +46,42 @@ func refusing(first ...refuses) *fake {
 	}}
 }
 
-// limited is a service that permits a rate, after a burst, and takes 50 ms for an answer.
+// limited returns a service that accepts rate requests a second, after a burst, and takes 50 ms for an answer.
 func limited(rate, burst float64, retryAfter string) (s *fake, refused *int) {
 	var mu sync.Mutex
 	tokens, at, refused := burst, time.Duration(0), new(int)
 	return &fake{pages: 200, answer: func(r asked) (*http.Response, error) {
 		mu.Lock()
 		tokens, at = min(max(rate, 1), tokens+rate*(r.at-at).Seconds()), r.at
-		permitted := tokens >= 1
-		if permitted {
+		isPermitted := tokens >= 1
+		if isPermitted {
 			tokens--
 		} else {
 			*refused++
 		}
 		mu.Unlock()
-		if err := r.sleep(50 * time.Millisecond); err != nil || permitted {
+		if err := r.sleep(50 * time.Millisecond); err != nil || isPermitted {
 			return nil, err
 		}
 		return refusal(retryAfter)
 	}}, refused
 }
 
-// send makes a call that is not repeated when it may have been performed.
-func send(ctx context.Context, c *payvault.Client) error {
+// addEvent makes a call that is not repeated when it may have been performed.
+func addEvent(ctx context.Context, c *payvault.Client) error {
 	_, err := c.Webhooks.AddEvent(ctx, "W1", "E1")
 	return err
 }
 
-// sendAll makes n calls at a time.
-func sendAll(t *testing.T, c *payvault.Client, n int) {
-	t.Helper()
-	service.Together(n, func() { assert.NoError(t, send(t.Context(), c)) })
-}
-
-// TestPaceOfBulkWork is close to a rate that it does not know, and no part of the work fails.
-func TestPaceOfBulkWork(t *testing.T) {
+// TestRateOfBulkWork: bulk work comes close to a rate limit that it does not know, and no batch fails.
+func TestRateOfBulkWork(t *testing.T) {
 	t.Parallel()
 	type test struct {
 		rate, burst float64
 		batches     int
-		share       float64
+		share       float64 // of the permitted rate
 	}
-	tests := []test{
-		{20, 20, 500, 0.9},
-		{20, 20, 2000, 0.95},
-		{200, 200, 2000, 0.85},
-		{5, 5, 1000, 0.9},
-		{200, 0, 2000, 0.5},
-		{200, 5, 2000, 0.6},
-		{20, 5, 2000, 0.9},
-	}
+	tests := []test{{20, 20, 500, 0.9}, {200, 5, 2000, 0.6}, {5, 5, 1000, 0.9}}
 	if testing.Short() {
 		tests = tests[:1]
 	}
@@ -108,13 +94,13 @@ func TestPaceOfBulkWork(t *testing.T) {
 			}
 			share := (float64(test.batches) - test.burst) / test.rate / time.Since(start).Seconds()
 			assert.GreaterOrEqual(t, share, test.share)
-			assert.LessOrEqual(t, *refused, 12+test.batches/10, "12 of the first 32 are refused if 20 are permitted")
+			assert.LessOrEqual(t, *refused, 12+test.batches/10)
 		}
 	})
 }
 
-// TestPaceOfAWalk waits out what is refused, however often.
-func TestPaceOfAWalk(t *testing.T) {
+// TestWalksWaitOutRefusals: a page or a batch is asked for again after each 429, more often than a call has attempts.
+func TestWalksWaitOutRefusals(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, refused := limited(20, 20, "")
@@ -123,50 +109,29 @@ func TestPaceOfAWalk(t *testing.T) {
 		assert.Equal(t, allIDs(0, 200), ids)
 		assert.LessOrEqual(t, *refused, 30)
 
-		_, err = walk(refusing(times(10, "")...).all(t, nil)) // a page, with more refusals than a call has attempts
+		_, err = walk(refusing(times(10, "")...).all(t, nil))
 		require.NoError(t, err)
+
+		s = refusing(times(150, "")...)
+		assert.Equal(t, batchesOf(1), collect(s.submitAll(t, stream(1, nil), nil)))
+		assert.Len(t, s.seen, 151)
 	})
 }
 
-// TestPaceIsWaitedForByAWalk as long as its turn may come before the end of its context. Meanwhile no call is made.
-func TestPaceIsWaitedForByAWalk(t *testing.T) {
-	t.Parallel()
-	forEach(t, []bool{false, true}, func(t *testing.T, journal bool) {
-		calls := 0
-		c := refusing(times(3, "")...).client(t, payvault.WithObserver(payvault.Observer{
-			End: func(context.Context, payvault.CallInfo, payvault.CallResult) { calls++ },
-		}))
-		var o *payvault.SubmitAllOptions
-		if journal {
-			o = newJournal(t, nil).options(1)
-		}
-		_, err := c.AccountUpdater.Submit(t.Context(), []card{newCard(0)})
-		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		defer cancel()
-		start := time.Now()
-		got := collect(c.AccountUpdater.SubmitAll(ctx, stream(100, nil), o))
-		require.Len(t, got, 1)
-		require.ErrorIs(t, got[0].Err, payvault.ErrRateLimited)
-		assert.Equal(t, payvault.BatchNotSent, got[0].Status)
-		assert.LessOrEqual(t, time.Since(start), 2*time.Second)
-		assert.Equal(t, 1, calls)
-	})
-}
-
-// TestPaceHoldsTheOperation, all its calls and no others. Who is told to wait for less does not shorten it.
-func TestPaceHoldsTheOperation(t *testing.T) {
+// TestRateLimitHoldsTheOperation: after a 429 all calls of the operation wait, and calls of other operations do not. A
+// later answer that asks for a shorter wait does not shorten it. A call that cannot wait so long is not sent.
+func TestRateLimitHoldsTheOperation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		less := refuses{time.Second, "1"}
-		s := refusing(refuses{time.Millisecond, "20"}, less, less, less)
+		shorter := reply429{time.Second, "1"}
+		s := refusing(reply429{time.Millisecond, "20"}, shorter, shorter, shorter)
 		c := s.client(t)
-		go sendAll(t, c, 4)
+		go service.Together(4, func() { assert.NoError(t, addEvent(t.Context(), c)) })
 		<-time.After(2 * time.Second)
 
 		brief, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		err := send(brief, c)
+		err := addEvent(brief, c)
 		require.ErrorIs(t, err, payvault.ErrRateLimited)
 		assert.Equal(t, "rate_limited", payvault.CallResult{Err: err}.ErrorClass())
 		e := service.AsError(t, err)
@@ -175,7 +140,7 @@ func TestPaceHoldsTheOperation(t *testing.T) {
 		assert.True(t, payvault.SafeToRetry(err))
 		_, err = c.AccountUpdater.Submit(brief, []card{newCard(0)})
 		require.NoError(t, err, "another operation")
-		assert.Equal(t, 2*time.Second, time.Since(s.start), "at once")
+		assert.Equal(t, 2*time.Second, time.Since(s.start), "nobody has waited")
 
 		<-time.After(time.Hour)
 		require.Len(t, s.asked(), 9)
@@ -185,8 +150,9 @@ func TestPaceHoldsTheOperation(t *testing.T) {
 	})
 }
 
-// TestPaceBeyondTheCap: a walk that is turned away for longer than it waits sends nothing more.
-func TestPaceBeyondTheCap(t *testing.T) {
+// TestSubmitAllBeyondTheCap: a walk stops when the service asks for a longer wait than MaxBulkRetryAfter. Each batch
+// that is not sent says how long. Other calls of the operation do not wait for that long.
+func TestSubmitAllBeyondTheCap(t *testing.T) {
 	t.Parallel()
 	forEach(t, []payvault.RetryPolicy{{}, {IgnoreOverload: true}}, func(t *testing.T, policy payvault.RetryPolicy) {
 		s := refusing(append(times(3, succeeds), times(2, "3600")...)...)
@@ -202,46 +168,18 @@ func TestPaceBeyondTheCap(t *testing.T) {
 		assert.Len(t, s.seen, 4)
 		_, err := c.AccountUpdater.Submit(t.Context(), []card{newCard(0)})
 		require.ErrorIs(t, err, payvault.ErrRateLimited)
-		assert.Len(t, s.seen, 5, "the pace is not that of the hour")
+		assert.Len(t, s.seen, 5, "the call was sent")
 	})
 }
 
-// TestPaceEndsInShort: a batch that was not sent names the refusal that has ended the walk, in short.
-func TestPaceEndsInShort(t *testing.T) {
+// TestSubmitAllOfOneAttempt: with one attempt, by policy or by option, a 429 ends the walk.
+func TestSubmitAllOfOneAttempt(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := refusing(refuses{time.Millisecond, "20"}, refuses{1100 * time.Microsecond, "Sat, 01 Jan 2000 01:00:00 GMT"})
-		var texts []string
-		for b := range s.submitAll(t, stream(300, nil), atATime(2)) {
-			texts = append(texts, strings.TrimPrefix(b.Err.Error(), "payvault: account_updater.submit: "))
-		}
-		const why = "rate limited: another request was refused for 59m59.999s"
-		require.Len(t, texts, 3)
-		assert.ElementsMatch(t, []string{"status 429 Too Many Requests", why + " (not sent)"}, texts[:2])
-		assert.Equal(t, why+" (not sent)", texts[2])
-	})
-}
-
-// TestPaceOfABurst: after one refusal no call is turned away that will have its turn, at the rate that rises meanwhile.
-func TestPaceOfABurst(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := refusing(times(1, "")...).client(t)
-		sendAll(t, c, 1)
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		service.Together(100, func() { assert.NoError(t, send(ctx, c)) })
-	})
-}
-
-// TestPaceOfOneAttempt: who allows one attempt gets no other, in a walk either, which ends.
-func TestPaceOfOneAttempt(t *testing.T) {
-	t.Parallel()
-	forEach(t, []int{0, 1}, func(t *testing.T, attempts int) {
+	forEach(t, []int{0, 1}, func(t *testing.T, attemptsOfPolicy int) {
 		opts := []payvault.CallOption{payvault.WithMaxAttempts(1)}
 		s := refusing(times(9, "")...)
-		c := s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: attempts}))
-		got := collect(c.AccountUpdater.SubmitAll(t.Context(), stream(200, nil), atATime(1), opts[attempts:]...))
+		c := s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: attemptsOfPolicy}))
+		got := collect(c.AccountUpdater.SubmitAll(t.Context(), stream(200, nil), atATime(1), opts[attemptsOfPolicy:]...))
 		assert.Len(t, s.seen, 1)
 		require.ErrorIs(t, got[0].Err, payvault.ErrRateLimited)
 		assert.EqualError(t, got[1].Err,
@@ -249,61 +187,63 @@ func TestPaceOfOneAttempt(t *testing.T) {
 	})
 }
 
-// TestPaceBeyondTheDeadline: neither the call that was refused nor the next one waits for what comes too late.
-func TestPaceBeyondTheDeadline(t *testing.T) {
+// TestSubmitAllBeyondTheDeadline: a walk stops at once if the wait after a 429 is longer than its context lasts. That
+// also holds with a journal, although requests then outlive the context. A batch that waits is no call.
+func TestSubmitAllBeyondTheDeadline(t *testing.T) {
 	t.Parallel()
-	forEach(t, []string{"", "20"}, func(t *testing.T, retryAfter string) {
-		s := refusing(times(100, retryAfter)...)
-		c, start := s.client(t), time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
-		defer cancel()
-		for _, attempts := range []int{1, 0} {
-			err := send(ctx, c)
-			require.ErrorIs(t, err, payvault.ErrRateLimited)
-			assert.True(t, payvault.SafeToRetry(err))
-			assert.Equal(t, attempts, service.AsError(t, err).Attempts)
-			assert.Zero(t, time.Since(start))
+	forEach(t, []bool{false, true}, func(t *testing.T, hasJournal bool) {
+		s, start, calls := refusing(times(1, "20")...), time.Now(), 0
+		var mu sync.Mutex
+		client := s.client(t, payvault.WithObserver(payvault.Observer{
+			End: func(context.Context, payvault.CallInfo, payvault.CallResult) {
+				mu.Lock()
+				defer mu.Unlock()
+				calls++
+			},
+		}))
+		options := atATime(2)
+		if hasJournal {
+			options = newJournal(t, nil).options(2)
 		}
-	})
-}
-
-// TestPaceBeyondTheDeadlineOfAWalk: nor does a walk, whose requests outlive its context when there is a journal.
-func TestPaceBeyondTheDeadlineOfAWalk(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s, start := refusing(times(1, "20")...), time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		got := collect(s.client(t).AccountUpdater.SubmitAll(ctx, stream(1000, nil), newJournal(t, nil).options(2)))
+		got := collect(client.AccountUpdater.SubmitAll(ctx, stream(1000, nil), options))
 		require.Len(t, got, 10)
 		accepted := 0
 		for _, b := range got {
-			if b.Err == nil { // of the two that were sent at first, either may be refused
+			if b.Err == nil { // one of the first two, which were sent at the same time
 				accepted++
 				continue
 			}
 			require.ErrorIs(t, b.Err, payvault.ErrRateLimited)
+			assert.Equal(t, payvault.BatchNotSent, b.Status)
 			assert.InDelta(t, 21, service.AsError(t, b.Err).RetryAfter.Seconds(), 1)
 		}
 		assert.Equal(t, len(s.seen)-1, accepted)
+		assert.Equal(t, len(s.seen), calls)
 		assert.Zero(t, time.Since(start))
 	})
 }
 
-// TestPaceOfAStoppedWalk: when the journal fails, what waits for its turn is not sent, and says why.
-func TestPaceOfAStoppedWalk(t *testing.T) {
+// TestStoppedWalkSendsNothing: when the journal fails, batches that wait for the rate limit or for their key are not
+// sent, and say why.
+func TestStoppedWalkSendsNothing(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	failing := func(t *testing.T) *journal {
+		t.Helper()
+		j := newJournal(t, nil)
+		j.fail = func(step string, _ int) error { return map[string]error{"end": errDisk}[step] }
+		return j
+	}
+	synctest.Test(t, func(t *testing.T) { // the rate limit
 		s := &fake{answer: func(r asked) (*http.Response, error) {
 			if r.nth > 1 {
 				return refusal("20")
 			}
 			return nil, r.sleep(time.Second)
 		}}
-		j := newJournal(t, nil)
-		j.fail = func(step string, _ int) error { return map[string]error{"end": errDisk}[step] }
 		var all []error
-		for b := range s.submitAll(t, stream(800, nil), j.options(8)) {
+		for b := range s.submitAll(t, stream(800, nil), failing(t).options(8)) {
 			all = append(all, b.Err)
 		}
 		err := errors.Join(all...)
@@ -311,43 +251,43 @@ func TestPaceOfAStoppedWalk(t *testing.T) {
 		assert.NotContains(t, err.Error(), "connection failed")
 		assert.LessOrEqual(t, len(s.seen), 8)
 	})
-	synctest.Test(t, func(t *testing.T) { // and what waits for its key
-		s, j, asked := &fake{}, newJournal(t, nil), atomic.Int32{}
-		j.fail = func(step string, _ int) error { return map[string]error{"end": errDisk}[step] }
+	synctest.Test(t, func(t *testing.T) { // the key: the first batch that gets one is sent, and its End fails
+		s, asked, accepted := &fake{}, atomic.Int32{}, 0
 		slow := payvault.WithKeySource(func(context.Context) (string, error) {
 			<-time.After(time.Duration(asked.Add(1)) * time.Second)
 			return service.APIKey, nil
 		})
-		sent := 0 // whichever had its key first
-		for b := range s.client(t, slow).AccountUpdater.SubmitAll(t.Context(), stream(800, nil), j.options(4)) {
+		c := s.client(t, slow)
+		for b := range c.AccountUpdater.SubmitAll(t.Context(), stream(800, nil), failing(t).options(4)) {
 			if b.Err == nil {
-				sent++
+				accepted++
 			}
 		}
-		assert.Equal(t, []int{1, 1}, []int{sent, len(s.seen)})
+		assert.Equal(t, 1, accepted)
+		assert.Len(t, s.seen, 1)
 	})
 }
 
-// TestBudget of retries is shared by all calls: when it is spent, they fail after their first attempt, and its record
-// says why.
+// TestBudget: all calls share a budget of retries. When it is spent, a call fails after its first attempt, and the
+// record of that attempt says why.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &fake{answer: func(asked) (*http.Response, error) {
 			return service.Reply(http.StatusServiceUnavailable, ``), nil
 		}}
-		list := func(c *payvault.Client, n int) (requests int) {
+		requests := func(c *payvault.Client) int {
 			before := len(s.asked())
-			for range n {
+			for range 400 {
 				_, _ = c.Customers.List(t.Context(), nil)
 			}
 			return len(s.asked()) - before
 		}
 		var log strings.Builder
-		assert.Equal(t, 400+100, list(s.client(t, debug(&log)), 400))
+		assert.Equal(t, 400+100, requests(s.client(t, debug(&log))))
 		assert.Equal(t, 400-100/3, strings.Count(log.String(), " budget_spent=true"))
-		c := s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{IgnoreOverload: true}))
-		assert.Equal(t, 400*4, list(c, 400))
+		unlimited := s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{IgnoreOverload: true}))
+		assert.Equal(t, 400*4, requests(unlimited))
 	})
 }
 
@@ -355,8 +295,8 @@ func debug(log *strings.Builder) payvault.Option {
 	return payvault.WithLogger(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 }
 
-// TestPaceInTheRecord: the record of an attempt has how long it was held back.
-func TestPaceInTheRecord(t *testing.T) {
+// TestWaitInTheRecord: observers and the log are told how long an attempt waited for the rate limit.
+func TestWaitInTheRecord(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
@@ -364,7 +304,8 @@ func TestPaceInTheRecord(t *testing.T) {
 		observer := payvault.Observer{Attempt: func(_ context.Context, _ payvault.CallInfo, r payvault.CallResult) {
 			waited = append(waited, r.Waited)
 		}}
-		sendAll(t, refusing(times(1, "20")...).client(t, debug(&log), payvault.WithObserver(observer)), 1)
+		c := refusing(times(1, "20")...).client(t, debug(&log), payvault.WithObserver(observer))
+		require.NoError(t, addEvent(t.Context(), c))
 		require.Len(t, waited, 2)
 		assert.Zero(t, waited[0])
 		assert.InDelta(t, 21, waited[1].Seconds(), 1)
@@ -372,80 +313,8 @@ func TestPaceInTheRecord(t *testing.T) {
 	})
 }
 
-// TestPaceAfterAnOutage: work goes on within seconds, as fast as before, as fast as it can, or as slowly.
-func TestPaceAfterAnOutage(t *testing.T) {
-	t.Parallel()
-	type test struct {
-		rate     float64
-		from, to time.Duration // of the outage
-		batches  int
-		atATime  int
-		most     time.Duration
-	}
-	forEach(t, []test{
-		{20, 10 * time.Second, 15 * time.Second, 400, 32, 40 * time.Second},
-		{20, 20 * time.Second, 80 * time.Second, 600, 32, 115 * time.Second},
-		{1e9, 0, time.Minute, 1000, 128, 110 * time.Second},
-		{1, time.Minute, 2 * time.Minute, 120, 8, 230 * time.Second},
-	}, func(t *testing.T, test test) {
-		s, refused := limited(test.rate, test.rate, "")
-		permits := s.answer
-		s.answer = func(r asked) (*http.Response, error) {
-			if r.at < test.from || r.at >= test.to {
-				return permits(r)
-			}
-			<-time.After(50 * time.Millisecond)
-			return refusal("")
-		}
-		for b := range s.submitAll(t, stream(100*test.batches, nil), atATime(test.atATime)) {
-			require.NoError(t, b.Err)
-		}
-		assert.LessOrEqual(t, time.Since(s.start), test.most)
-		assert.LessOrEqual(t, *refused, test.batches/5)
-	})
-}
-
-// TestPaceBeyondWhatIsPermitted: of more calls than there is time for, as many succeed as are permitted. The others end
-// with their context and are safe to repeat, except for those that are in flight at that moment.
-func TestPaceBeyondWhatIsPermitted(t *testing.T) {
-	t.Parallel()
-	forEach(t, []float64{0.5, 2, 10}, func(t *testing.T, rate float64) {
-		s, _ := limited(rate, rate, "")
-		c := s.client(t)
-		for range c.AccountUpdater.SubmitAll(t.Context(), stream(int(6000*rate), nil), atATime(8)) {
-		}
-		permitted := int64(50 * rate)
-		var served, cutOff atomic.Int64
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
-		defer cancel()
-		service.Together(int(3*permitted), func() {
-			switch _, err := c.AccountUpdater.Submit(ctx, []card{newCard(0)}); {
-			case err == nil:
-				served.Add(1)
-			case errors.Is(err, payvault.ErrOutcomeUnknown):
-				cutOff.Add(1)
-			default:
-				assert.True(t, payvault.SafeToRetry(err))
-			}
-		})
-		assert.GreaterOrEqual(t, served.Load(), permitted*7/10)
-		assert.LessOrEqual(t, cutOff.Load(), int64(2))
-	})
-}
-
-// TestPaceAtItsLowest: however often a service refuses, it is asked every ten seconds, and no budget is spent.
-func TestPaceAtItsLowest(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := refusing(times(150, "")...)
-		assert.Equal(t, batchesOf(1), collect(s.submitAll(t, stream(1, nil), nil)))
-		assert.Len(t, s.seen, 151)
-		assert.InDelta(t, 1.05*1445, time.Since(s.start).Seconds(), 75)
-	})
-}
-
-// TestPaceIgnored: each call goes by its own attempts, and a walk goes on after a batch that was refused.
-func TestPaceIgnored(t *testing.T) {
+// TestIgnoreOverload: each call makes its own attempts, and a walk goes on after a batch that was refused.
+func TestIgnoreOverload(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := refusing(times(100, "20")...)

@@ -866,7 +866,7 @@ func TestJournalWhileThePaceHolds(t *testing.T) {
 func TestJournalOfABatchThatAnotherRunHasSent(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"sent", "fails"}, func(t *testing.T, how string) {
-		s, j := refusing(refuses{0, "20"}), newJournal(t, nil)
+		s, j := refusing(times(1, "20")...), newJournal(t, nil)
 		time.AfterFunc(10*time.Second, func() {
 			j.mu.Lock()
 			defer j.mu.Unlock()
