@@ -31,40 +31,31 @@ func assertNoClient(t *testing.T, want service.Fields, baseURL, key string, opts
 	assert.Nil(t, client)
 	service.AssertInvalid(t, err, payvault.OpNewClient, want)
 	service.AssertHidden(t, err, "hunter2", service.APIKey)
-	if len(baseURL) > 8 {
-		service.AssertHidden(t, err, baseURL)
-	}
 }
 
 func TestNewClient_baseURL(t *testing.T) {
 	t.Parallel()
 	for want, refused := range map[string][]string{
 		"is not an absolute http or https URL": {
-			"", "sandbox.example.com", "/path", "//sandbox.example.com", "https:", "https://", "https:///path", "https://:443",
-			"https:sandbox.example.com", "ftp://sandbox.example.com", "file:///etc/passwd",
+			"", "sandbox.example.com", "//sandbox.example.com", "https:///path", "https://:443", "ftp://sandbox.example.com",
 		},
 		"has user information":      {"https://hunter2@example.com", "https://a:hunter2@example.com", "https://@example.com"},
 		"has a query or a fragment": {sandbox + "?hunter2", sandbox + "/?", sandbox + "#hunter2", sandbox + "/#"},
 		"is plain http to a host that is not loopback; see WithInsecureHTTP": {
-			"http://sandbox.example.com", "http://10.0.0.1", "http://localhost.example.com", "http://127.0.0.1.example.com",
-			"http://[2001:db8::1]", "http://0.0.0.0", "HTTP://sandbox.example.com",
+			"HTTP://sandbox.example.com", "http://10.0.0.1", "http://localhost.example.com", "http://127.0.0.1.example.com",
 		},
 		"has a path segment that is empty or a dot segment": {
-			sandbox + "//", sandbox + "//a", sandbox + "/a//", sandbox + "/a//b", sandbox + "/.", sandbox + "/a/../b",
-			sandbox + "/%2e%2E/b",
+			sandbox + "//", sandbox + "/a//b", sandbox + "/.", sandbox + "/a/../b", sandbox + "/%2e%2E/b",
 		},
-		"is not a URL": {
-			sandbox + "/%", sandbox + ":port", "https://[::1", sandbox + "/a b\x00", "https://user:hunter2@example.com/\r\n",
-			" " + sandbox,
-		},
+		"is not a URL": {sandbox + "/%", sandbox + ":port", "https://user:hunter2@example.com/\r\n", " " + sandbox},
 	} {
 		for _, text := range refused {
 			assertNoClient(t, service.Fields{"base_url": {want}}, text, service.APIKey)
 		}
 	}
 	for _, text := range []string{
-		sandbox, sandbox + "/", sandbox + ":8443/a/b/", "HTTPS://SANDBOX.example.com", "https://10.0.0.1",
-		"http://localhost:8080", "http://127.0.0.1", "http://127.8.8.8/x", "http://[::1]:80/", sandbox + "/a%2Fb",
+		sandbox + ":8443/a/b/", "HTTPS://SANDBOX.example.com/", "http://localhost:8080", "http://127.8.8.8/x",
+		"http://[::1]:80/", sandbox + "/a%2Fb",
 	} {
 		_, err := payvault.NewClient(text, service.APIKey)
 		assert.NoError(t, err, text)
@@ -73,19 +64,7 @@ func TestNewClient_baseURL(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// TestNewClient_key: FuzzKey has those that are taken.
-func TestNewClient_key(t *testing.T) {
-	t.Parallel()
-	for want, refused := range map[string][]string{
-		"is empty":                     {"", "  ", "\t\n"},
-		"contains a control character": {"hunter2\n", "hunter2\r\nX: y", "hunter2\x00", "\u0085hunter2", "hunter2\x7f"},
-	} {
-		for _, key := range refused {
-			assertNoClient(t, service.Fields{"api_key": {want}}, sandbox, key)
-		}
-	}
-}
-
+// TestNewClient_options: options refuse values that they do not take. All problems are named at once.
 func TestNewClient_options(t *testing.T) {
 	t.Parallel()
 	type policy = payvault.RetryPolicy
@@ -95,10 +74,13 @@ func TestNewClient_options(t *testing.T) {
 		"WithRetryPolicy has a negative field": {
 			payvault.WithRetryPolicy(policy{MaxAttempts: -1}), payvault.WithRetryPolicy(policy{MinBackoff: -1}),
 			payvault.WithRetryPolicy(policy{MaxBackoff: -1}), payvault.WithRetryPolicy(policy{MaxRetryAfter: -1}),
+			payvault.WithRetryPolicy(policy{MaxBulkRetryAfter: -1}),
 		},
 		"WithRetryPolicy has a MaxRetryAfter of 24 hours or more": {
 			payvault.WithRetryPolicy(policy{MaxRetryAfter: 24 * time.Hour}),
-			payvault.WithRetryPolicy(policy{MaxRetryAfter: math.MaxInt64}),
+		},
+		"WithRetryPolicy has a MaxBulkRetryAfter of 24 hours or more": {
+			payvault.WithRetryPolicy(policy{MaxBulkRetryAfter: 24 * time.Hour}),
 		},
 		"WithTimeout is not positive":                {payvault.WithTimeout(0), payvault.WithTimeout(-1)},
 		"WithKeySource is nil":                       {payvault.WithKeySource(nil)},
@@ -113,16 +95,19 @@ func TestNewClient_options(t *testing.T) {
 			assertNoClient(t, service.Fields{name: {text}}, sandbox, service.APIKey, option)
 		}
 	}
+	for _, key := range []string{"hunter2\r\nX: y", "\u0085hunter2"} {
+		assertNoClient(t, service.Fields{"api_key": {"contains a control character"}}, sandbox, key)
+	}
 	assertNoClient(t, service.Fields{
 		"base_url": {"is not an absolute http or https URL"}, "api_key": {"is empty"},
 		"WithTimeout": {"is not positive"}, "WithLogger": {"is nil"},
-	}, "", "", payvault.WithTimeout(0), nil, payvault.WithLogger(nil))
+	}, "", " ", payvault.WithTimeout(0), nil, payvault.WithLogger(nil))
 	longest := payvault.WithRetryPolicy(policy{MaxRetryAfter: 24*time.Hour - 1})
 	_, err := payvault.NewClient(sandbox, service.APIKey, longest, nil)
 	assert.NoError(t, err, "a nil option is none")
 }
 
-// TestNewClient_noIO: nothing is dialed, asked or read before the first call.
+// TestNewClient_noIO: NewClient sends no request and does not ask for a key.
 func TestNewClient_noIO(t *testing.T) {
 	t.Parallel()
 	pool := service.RoundTripper(func(*http.Request) (*http.Response, error) { panic("a request was sent") })
@@ -189,6 +174,7 @@ func TestWithHeader(t *testing.T) {
 	assert.Empty(t, requests[2].Header.Get("X-Tag"))
 }
 
+// TestWithHeader_refused: a reserved header, and a name or value that is not one, are refused and not shown.
 func TestWithHeader_refused(t *testing.T) {
 	t.Parallel()
 	client := service.Client(t, service.Nowhere)
@@ -196,9 +182,9 @@ func TestWithHeader_refused(t *testing.T) {
 		"X-A": {"a\r\nX-B: hunter2", "hunter2\n", "\x00hunter2"}, "X-A\r\nX-B": {"hunter2"}, "X A": {"hunter2"},
 		"": {"hunter2"}, "X-É": {"hunter2"}, "X:": {"hunter2"},
 	}
-	for name := range strings.FieldsSeq(`Authorization authorization AUTHORIZATION Host host Content-Type content-length
-		Content-Encoding Content-Anything Accept Accept-Encoding User-Agent Connection Transfer-Encoding Te Trailer Upgrade
-		Expect Proxy-Authorization Proxy-Connection Keep-Alive Idempotency-Key idempotency-key X-Idempotency-Key`) {
+	for name := range strings.FieldsSeq(`authorization Host Content-Type content-length Content-Anything Accept
+		Accept-Encoding User-Agent Connection Transfer-Encoding Te Trailer Upgrade Expect Proxy-Authorization
+		Proxy-Connection Keep-Alive Idempotency-Key X-Idempotency-Key`) {
 		refused[name] = []string{"hunter2"}
 	}
 	for name, values := range refused {
@@ -211,7 +197,8 @@ func TestWithHeader_refused(t *testing.T) {
 	}
 }
 
-func TestWithAttempts(t *testing.T) {
+// TestWithMaxAttempts: the option of a call goes before the policy of the client.
+func TestWithMaxAttempts(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		policy, want int
@@ -232,7 +219,7 @@ func TestWithAttempts(t *testing.T) {
 	service.AssertInvalid(t, err, payvault.OpWebhooksAddEvent, service.Fields{"WithMaxAttempts": {"is not positive"}})
 }
 
-// TestWithResponse: nothing that the service sent is out of reach.
+// TestWithResponse: the caller gets the whole answer, or an empty Response if nothing was sent.
 func TestWithResponse(t *testing.T) {
 	t.Parallel()
 	const body = `{"code":0,"data":{},"unknown":[1.50]}`
@@ -248,6 +235,7 @@ func TestWithResponse(t *testing.T) {
 	assert.Equal(t, payvault.Response{Duration: raw.Duration}, raw, "a request that fails a local check has no answer")
 }
 
+// TestCall: a request arrives as the caller has made it, and its answer is read into the caller's type.
 func TestCall(t *testing.T) {
 	t.Parallel()
 	server := service.Answer(t, 200, `{"code":0,"message":"Success","data":{"invoice_id":"I1","amount":12.50}}`)
@@ -274,7 +262,8 @@ func TestCall(t *testing.T) {
 	}, got.Header)
 }
 
-func TestCall_envelopes(t *testing.T) {
+// TestCall_codes: either code says success, and both must not disagree. A failure leaves the result alone.
+func TestCall_codes(t *testing.T) {
 	t.Parallel()
 	malformed := []error{payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown}
 	for _, test := range []struct {
@@ -282,14 +271,12 @@ func TestCall_envelopes(t *testing.T) {
 		body, code string
 		kinds      []error // none of a success
 	}{
-		{200, `{"code":0}`, "", nil},
 		{200, `{"code":"0","data":[]}`, "", nil},
-		{200, `{"rcode":"000"}`, "", nil},
-		{201, `{"rcode":"000","code":0}`, "", nil},
-		{200, `{"code":7,"rcode":"000"}`, "000", malformed}, // it contradicts itself
+		{201, `{"rcode":"000"}`, "", nil},
+		{200, `{"code":7,"rcode":"000"}`, "000", malformed},
 		{200, `{"code":0,"rcode":"905"}`, "0", malformed},
 		{400, `{"code":7,"rcode":"000"}`, "7", []error{payvault.ErrRejected}},
-		{200, `{"rcode":"905","rmsg":"No"}`, "905", []error{payvault.ErrRejected}},
+		{200, `{"rcode":"905"}`, "905", []error{payvault.ErrRejected}},
 		{200, `{"code":2,"data":{"a":["b"]}}`, "2", []error{payvault.ErrRejected, payvault.ErrValidation}},
 		{200, `{"message":"hello"}`, "", malformed},
 		{404, `{"code":0}`, "0", []error{payvault.ErrNotFound}},
@@ -297,17 +284,17 @@ func TestCall_envelopes(t *testing.T) {
 		var out map[string]any
 		err := answering(t, test.status, test.body).Call(t.Context(), request("GET"), &out)
 		if test.kinds == nil {
-			require.NoError(t, err)
-			assert.NotEmpty(t, out)
+			require.NoError(t, err, test.body)
+			assert.NotEmpty(t, out, test.body)
 			continue
 		}
 		service.AssertMatches(t, err, test.kinds...)
-		assert.Equal(t, payvault.OpCall, service.AsError(t, err).Op)
-		assert.Equal(t, test.code, service.AsError(t, err).Code)
-		assert.Nil(t, out, "a failure leaves the result alone")
+		assert.Equal(t, test.code, service.AsError(t, err).Code, test.body)
+		assert.Nil(t, out, test.body)
 	}
 }
 
+// TestCall_refused: a request that is wrong is not sent, and all of its problems are named.
 func TestCall_refused(t *testing.T) {
 	t.Parallel()
 	client := service.Client(t, service.Nowhere)
@@ -324,13 +311,11 @@ func TestCall_refused(t *testing.T) {
 		out     any
 		want    service.Fields
 	}{
-		{request(""), nil, service.Fields{"method": noMethod}},
 		{request("GET /x HTTP/1.1\r\nA:"), nil, service.Fields{"method": noMethod}},
 		{request("CONNECT"), nil, service.Fields{"method": noMethod}},
 		{payvault.Request{Method: "GET"}, nil, service.Fields{"path": {"is required"}}},
 		{unwritable, nil, service.Fields{"body": {"cannot be written as JSON: unsupported value: NaN"}}},
 		{request("GET"), map[string]any{}, service.Fields{"out": noPointer}},
-		{request("GET"), struct{}{}, service.Fields{"out": noPointer}},
 		{request("GET"), (*int)(nil), service.Fields{"out": noPointer}},
 		{payvault.Request{Path: []string{"", "x", ".."}}, 1, service.Fields{
 			"method": noMethod, "out": noPointer, "path[0]": {calls.BadSegment}, "path[2]": {calls.BadSegment},
@@ -341,7 +326,6 @@ func TestCall_refused(t *testing.T) {
 		{withName("with blanks"), nil, service.Fields{"name": badName}},
 		{withName(strings.Repeat("x", 65)), nil, service.Fields{"name": badName}},
 		{withName("tokens.tokenize"), nil, service.Fields{"name": takenName}},
-		{withName("client.new"), nil, service.Fields{"name": takenName}},
 	} {
 		service.AssertInvalid(t, client.Call(t.Context(), test.request, test.out), payvault.OpCall, test.want)
 	}
@@ -353,11 +337,11 @@ func TestCall_refused(t *testing.T) {
 		payvault.ErrMerchantNotSupported)
 }
 
-// TestCall_name: errors and logs say the name, and nothing else changes.
+// TestCall_name: errors, observers and logs say the name of the request and not its path.
 func TestCall_name(t *testing.T) {
 	t.Parallel()
 	const name payvault.Operation = "disputes.accept-2_x"
-	accept := payvault.Request{Name: string(name), Method: "PUT", Path: []string{"platform", "dispute", "7", "accept"}}
+	accept := payvault.Request{Name: string(name), Method: "PUT", Path: []string{"platform", "dispute", "4711", "accept"}}
 	var d diary
 	var log bytes.Buffer
 	client := answering(t, 409, `{"code":7}`, d.option(),
@@ -366,20 +350,12 @@ func TestCall_name(t *testing.T) {
 	service.AssertError(t, err, payvault.Error{
 		Op: name, StatusCode: 409, Code: "7", Attempts: 1, Delivery: payvault.DeliveryAnswered,
 	}, payvault.ErrConflict, payvault.ErrRejected)
-	assert.Contains(t, err.Error(), "payvault: disputes.accept-2_x: ")
-	for _, call := range d.calls {
-		assert.Equal(t, payvault.CallInfo{Op: name, Method: "PUT", Server: call.Server}, call, "the path is the caller's")
-	}
+	assert.Equal(t, []payvault.CallInfo{{Op: name, Method: "PUT", Server: "127.0.0.1:1"}}, d.calls)
 	assert.Equal(t, 2, strings.Count(log.String(), "operation="+string(name)), "the attempt and the call")
-	assert.Contains(t, fmt.Sprint(accept), string(name))
-
-	client = answering(t, 200, `{"rcode":"000","rmsg":"Success"}`)
-	require.NoError(t, client.Call(t.Context(), accept, nil), "either code is enough")
-	err = answering(t, 200, `{"rcode":"905"}`).Call(t.Context(), accept, nil)
-	require.ErrorIs(t, err, payvault.ErrRejected)
+	assert.NotContains(t, log.String(), "4711")
 }
 
-// TestCall_path: what is in a documented path may be said, and no other part of a path.
+// TestCall_path: an error may repeat words of documented paths, and no other part of the path.
 func TestCall_path(t *testing.T) {
 	t.Parallel()
 	client := answering(t, 400, `{"code":2,"message":"customer JANE1","data":{"customer_email":["of JANE1"]}}`)
@@ -389,10 +365,10 @@ func TestCall_path(t *testing.T) {
 	assert.Equal(t, service.Fields{"customer_email": {"of [REDACTED]"}}, err.Fields)
 }
 
-// TestCall_replay: the caller's word counts, not the method.
+// TestCall_replay: Replay says whether a request is repeated, and its method does not.
 func TestCall_replay(t *testing.T) {
 	t.Parallel()
-	for _, method := range []string{"GET", "HEAD", "PUT", "DELETE", "POST", "OPTIONS", "TRACE"} {
+	for _, method := range []string{"GET", "PUT", "DELETE", "POST"} {
 		for replay, want := range map[bool]int{true: 4, false: 1} {
 			r := payvault.Request{Method: method, Path: []string{"x"}, Replay: replay}
 			err := answering(t, 503, "").Call(t.Context(), r, nil)
@@ -402,6 +378,7 @@ func TestCall_replay(t *testing.T) {
 	}
 }
 
+// TestClient_ForMerchant: clients of several merchants share connections, and each sends its own merchant.
 func TestClient_ForMerchant(t *testing.T) {
 	t.Parallel()
 	connections := map[string]bool{}
@@ -421,7 +398,8 @@ func TestClient_ForMerchant(t *testing.T) {
 	assert.Len(t, connections, 2)
 }
 
-// TestWithTimeout_isOfOneAttempt, and so is the Timeout of the caller's http.Client; the shorter one counts.
+// TestWithTimeout_isOfOneAttempt: the timeout limits one attempt. So does the Timeout of the caller's http.Client, and
+// the shorter one counts.
 func TestWithTimeout_isOfOneAttempt(t *testing.T) {
 	t.Parallel()
 	const none, second = time.Duration(0), time.Second
@@ -441,7 +419,7 @@ func TestWithTimeout_isOfOneAttempt(t *testing.T) {
 			start := time.Now()
 			_, err := service.Client(t, service.Nowhere, opts...).Applications.Validate(t.Context(), 1)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.ErrorContains(t, err, "an attempt took too long", "it does not look like the end of the caller's context")
+			require.ErrorContains(t, err, "an attempt took too long", "the text must not look like the end of the context")
 			assert.Equal(t, 2*test.want, time.Since(start).Round(time.Millisecond), "two attempts")
 		})
 	}
