@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"math"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,49 +14,42 @@ import (
 	"example.com/payvault"
 )
 
+// TestAmount: a number is read exactly, with its scale, and written as a JSON number. internal/answer has the tests of
+// numbers themselves.
 func TestAmount(t *testing.T) {
 	t.Parallel()
 	for wire, want := range map[string]string{
-		`12.50`: "12.50", `12.5`: "12.5", `12.500`: "12.500", `0`: "0", `-0.00`: "0.00", `-12.50`: "-12.50",
-		`"12.50"`: "12.50", `"\u0031\u002e5"`: "1.5", `null`: "0", `""`: "0", `" 12.50 "`: "12.50", `0.1`: "0.1",
-		`1e2`: "100", `1.5E+3`: "1500", `1250e-2`: "12.50", `"1,234.50"`: "1234.50", `"-12,345,678.9"`: "-12345678.9",
-		`1.00000000000000000000`: "1.000000000000000000", `[]`: "0", `{}`: "0",
-		`1e18`: "1000000000000000000", `1e-19`: "0.0000000000000000001",
-		`-12345e-2`: "-123.45", `10000000000000000000e-1`: "1000000000000000000", `0E-5`: "0.00000",
-		`"1.5e1"`: "15", `false`: "0",
-		`0.0000000000000000001`: "0.0000000000000000001", `9999999999999999999`: "9999999999999999999",
-		`-9999999999999999999`: "-9999999999999999999", `99999999999999999.99`: "99999999999999999.99",
+		`12.50`: "12.50", `-12.50`: "-12.50", `0`: "0", `1250e-2`: "12.50", `"12.50"`: "12.50", `"\u0031\u002e5"`: "1.5",
+		`" 12.50 "`: "12.50", `"1.5e1"`: "15", `"1,234.50"`: "1234.50", `"-12,345,678.9"`: "-12345678.9",
+		`null`: "0", `""`: "0", `[]`: "0", `{}`: "0", `false`: "0",
+		`-9999999999999999999`: "-9999999999999999999", `0.0000000000000000001`: "0.0000000000000000001",
 		`9007199254740993`: "9007199254740993", // not a float64
 	} {
-		got, err := decode[payvault.Amount](wire)
-		require.NoError(t, err, wire)
+		got := payvault.MustParseAmount("1") // which is replaced, by null too
+		require.NoError(t, json.Unmarshal([]byte(wire), &got), wire)
 		assert.Equal(t, want, got.String())
 		text, err := json.Marshal(got)
 		require.NoError(t, err)
-		assert.Equal(t, want, string(text), "a JSON number")
+		assert.Equal(t, want, string(text))
 	}
 }
 
-func TestAmount_refusesWhatDoesNotFit(t *testing.T) {
+// TestAmount_refused: a number that does not fit, another form and another grouping are errors that do not show it.
+func TestAmount_refused(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{
-		`99999999999999999999`, `12345678901234567890.1`, `0.12345678901234567891`, `1.00000000000000000001`, `1e19`,
-		`1e-20`, `1e400`, `1e-400`, `1e99999999999999999999`, strings.Repeat("9", 400), `0.` + strings.Repeat("0", 400) + `1`,
-	} {
+	for _, text := range []string{`99999999999999999999`, `1.00000000000000000001`, `1e-20`, `1e400`} {
 		_, err := payvault.ParseAmount(text)
 		assert.EqualError(t, err, "not a decimal number of at most 19 digits", text)
 		assertUnreadable[payvault.Amount](t, text, `"`+text+`"`)
 	}
 	assertUnreadable[payvault.Amount](t, `"1,50"`, `"1,234"`, `"1.234,50"`, `"1,23.50"`, `"1234,567.50"`, `"1,234.50."`,
-		`",234.50"`, `"1,234,56.00"`, `"1,234."`, `"1.2.3"`, `"NaN"`, `"Infinity"`, `"0x10"`, `"1_000"`, `"--1"`, `"-"`,
-		`"."`, `"1e"`, `"e1"`, `"-e1"`, `".e1"`, `"+-1e1"`, `"1.2.3e1"`, `"1e1e1"`, `"1e1.0"`)
-	for _, text := range []string{"", garbageCanary, "12.50 USD", "1/3"} {
-		_, err := payvault.ParseAmount(text)
-		assert.Error(t, err, text)
-	}
+		`",234.50"`, `"1,234."`, `"NaN"`, `"0x10"`, `"12.50 USD"`)
+	_, err := payvault.ParseAmount("")
+	require.Error(t, err)
 	assert.Panics(t, func() { payvault.MustParseAmount("12.50 USD") })
 }
 
+// TestAmount_isExact: amounts are made of integers and of decimals without rounding.
 func TestAmount_isExact(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, decimal.MustParse("0.3"), payvault.MustParseAmount("0.3").Decimal())

@@ -23,7 +23,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// diary keeps what an observer is told, for calls that are made one after the other.
+// diary keeps what an observer is told of calls that are made one after another.
 type diary struct {
 	calls          []payvault.CallInfo
 	attempts, ends []payvault.CallResult
@@ -45,7 +45,7 @@ func (d *diary) option() payvault.Option {
 	})
 }
 
-// TestObserver_callInfo: the path of an operation that is not typed is the caller's, and may hold IDs.
+// TestObserver_callInfo: observers are told the template of the path. Client.Call has none, and its path may hold IDs.
 func TestObserver_callInfo(t *testing.T) {
 	t.Parallel()
 	for base, want := range map[string]string{
@@ -64,7 +64,7 @@ func TestObserver_callInfo(t *testing.T) {
 	}
 }
 
-// TestObserver_panic: a call ends also when the caller's own code panics in it.
+// TestObserver_panic: observers and the log are told the end of a call in which the caller's own code panics.
 func TestObserver_panic(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][3]string{
@@ -86,7 +86,7 @@ func TestObserver_panic(t *testing.T) {
 	}
 }
 
-// TestObserver_results: the errors are those that the caller gets.
+// TestObserver_results: observers are told the outcome of each attempt and of each call, with the error of the caller.
 func TestObserver_results(t *testing.T) {
 	t.Parallel()
 	var d diary
@@ -113,7 +113,8 @@ func TestObserver_results(t *testing.T) {
 	}, all)
 }
 
-// TestObserver_context: transports, key sources and log handlers see the span of the call, before the call ends.
+// TestObserver_context: key sources, transports and log handlers get the context that Start returns. The log has its
+// records before End is called.
 func TestObserver_context(t *testing.T) {
 	t.Parallel()
 	var d diary
@@ -132,25 +133,26 @@ func TestObserver_context(t *testing.T) {
 	assert.Equal(t, slices.Repeat([]string{"of the call 0"}, 4), seen, "key source, transport, and two records")
 }
 
+// TestObserver_severalInOrder: observers are called in the order in which they were given, and nil functions are not.
 func TestObserver_severalInOrder(t *testing.T) {
 	t.Parallel()
 	var order []string
 	note := func(name string) payvault.Option {
-		told := func(what string) func(context.Context, payvault.CallInfo, payvault.CallResult) {
-			return func(context.Context, payvault.CallInfo, payvault.CallResult) { order = append(order, what+name) }
-		}
-		start := func(ctx context.Context, _ payvault.CallInfo) context.Context {
-			order = append(order, "start "+name)
-			return ctx
-		}
-		return payvault.WithObserver(payvault.Observer{Start: start, Attempt: told("attempt "), End: told("end ")})
+		return payvault.WithObserver(payvault.Observer{
+			Start: func(ctx context.Context, _ payvault.CallInfo) context.Context {
+				order = append(order, "start "+name)
+				return ctx
+			},
+			End: func(context.Context, payvault.CallInfo, payvault.CallResult) { order = append(order, "end "+name) },
+		})
 	}
 	none := payvault.WithObserver(payvault.Observer{})
 	require.NoError(t, addEvent(t, answering(t, 200, `{"code":0,"data":{}}`, note("1"), none, note("2"))))
-	assert.Equal(t, []string{"start 1", "start 2", "attempt 1", "attempt 2", "end 1", "end 2"}, order)
+	assert.Equal(t, []string{"start 1", "start 2", "end 1", "end 2"}, order)
 }
 
-// TestObserver_hiddenURL: net/http wraps each failure in a *url.Error, and a transport may put more into it.
+// TestObserver_hiddenURL: no error has the URL of the request, in which net/http wraps each failure. The failure itself
+// can be matched and is not shown.
 func TestObserver_hiddenURL(t *testing.T) {
 	t.Parallel()
 	var d diary
@@ -170,15 +172,14 @@ func TestObserver_hiddenURL(t *testing.T) {
 	assert.Empty(t, canary.Find(fmt.Sprintf("%+v %#v", d.attempts[0], d.calls[0]), canary.Forms(canary.Secret)))
 }
 
+// TestCallResult_ErrorClass: each kind of error has a class. An unknown outcome and a 429 are no rejections, whatever
+// code they have.
 func TestCallResult_ErrorClass(t *testing.T) {
 	t.Parallel()
 	noKey := addEvent(t, service.Client(t, service.Nowhere, payvault.WithKeySource(
 		func(context.Context) (string, error) { return "", context.Canceled })))
 	refused := &payvault.Error{
 		Op: payvault.OpInvoicesSend, StatusCode: 409, Code: "7", Delivery: payvault.DeliveryAnswered,
-	}
-	write := func(status int) *payvault.Error {
-		return &payvault.Error{Op: payvault.OpInvoicesSend, StatusCode: status}
 	}
 	read := func(status int) *payvault.Error {
 		return &payvault.Error{Op: payvault.OpCustomersList, StatusCode: status}
@@ -193,7 +194,9 @@ func TestCallResult_ErrorClass(t *testing.T) {
 		{"outcome_unknown", payvault.CallResult{StatusCode: 409, Err: &payvault.Error{
 			Op: payvault.OpInvoicesSend, StatusCode: 409, Code: "7", // of the last attempt, after one that was lost
 		}}},
-		{"outcome_unknown", payvault.CallResult{StatusCode: 503, Err: write(503)}},
+		{"outcome_unknown", payvault.CallResult{StatusCode: 503, Err: &payvault.Error{
+			Op: payvault.OpInvoicesSend, StatusCode: 503, Code: "7",
+		}}},
 		{"rate_limited", payvault.CallResult{StatusCode: 429, Err: &payvault.Error{
 			Op: payvault.OpInvoicesSend, StatusCode: 429, Code: "7", Delivery: payvault.DeliveryAnswered,
 		}}},
@@ -209,42 +212,7 @@ func TestCallResult_ErrorClass(t *testing.T) {
 		{"dns", payvault.CallResult{Err: &net.OpError{Err: &net.DNSError{IsNotFound: true}}}},
 		{"connection", payvault.CallResult{Err: io.ErrUnexpectedEOF}},
 	} {
-		assert.Equal(t, test.want, test.result.ErrorClass())
-	}
-}
-
-// TestErrorClass_ofCalls: an unknown outcome and a refusal for the rate are not taken for a rejection.
-func TestErrorClass_ofCalls(t *testing.T) {
-	t.Parallel()
-	const lost = 0
-	for _, test := range []struct {
-		statuses []int
-		want     string
-	}{
-		{[]int{lost, http.StatusConflict}, "outcome_unknown"},
-		{[]int{lost}, "outcome_unknown"},
-		{[]int{http.StatusServiceUnavailable}, "outcome_unknown"},
-		{[]int{http.StatusTooManyRequests}, "rate_limited"},
-		{[]int{http.StatusConflict}, "rejected"},
-	} {
-		var d diary
-		var log bytes.Buffer
-		statuses := test.statuses
-		answers := service.RoundTripper(func(*http.Request) (*http.Response, error) {
-			status := statuses[0]
-			if statuses = statuses[1:]; status == lost {
-				return nil, io.ErrUnexpectedEOF
-			}
-			return service.Reply(status, `{"code":7,"message":"no"}`), nil
-		})
-		client := service.Client(t, service.Nowhere, d.option(), service.Over(answers),
-			payvault.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
-		attempts := payvault.WithMaxAttempts(len(test.statuses))
-		err := client.Invoices.Send(t.Context(), "I1", nil, payvault.WithReplay(), attempts)
-		require.Error(t, err)
-		require.Len(t, d.ends, 1)
-		assert.Equal(t, test.want, d.ends[0].ErrorClass(), "%v: %v", test.statuses, err)
-		assert.Contains(t, log.String(), "error_class="+test.want+" ")
+		assert.Equal(t, test.want, test.result.ErrorClass(), "%v", test.result.Err)
 	}
 }
 
@@ -279,6 +247,7 @@ func (n *notes) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
+// TestLogger: the log has a record of each attempt and of each call, at the documented levels.
 func TestLogger(t *testing.T) {
 	t.Parallel()
 	read, write := named(t, "applications.validate"), named(t, "webhooks.add_event")

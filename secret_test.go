@@ -14,6 +14,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
+// TestSecret: a secret is read from text and shown as a mark, and the mark is not read back.
 func TestSecret(t *testing.T) {
 	t.Parallel()
 	const number = "4111111111111111"
@@ -34,9 +35,7 @@ func TestSecret(t *testing.T) {
 			assert.Equal(t, want, back, how)
 		}
 		for _, text := range []string{
-			`"[REDACTED]"`, `"\u005bREDACTED]"`, `" [REDACTED]\n"`, `"\"[REDACTED]\""`, `"%B[REDACTED]^DOE/JOHN^2512101?"`,
-			`true`, `{"a":"` + number + `"}`,
-			`["` + number + `"]`,
+			`"\u005bREDACTED]"`, `" [REDACTED]\n"`, `"%B[REDACTED]^DOE/JOHN^2512101?"`, `true`, `["` + number + `"]`,
 		} {
 			err := unmarshal([]byte(text), new(payvault.Secret))
 			require.Error(t, err, "%s: %s", how, text)
@@ -53,7 +52,8 @@ func TestSecret(t *testing.T) {
 	assert.Equal(t, `["","","[REDACTED]"]`, string(text))
 }
 
-// TestSecret_oneKnown: whoever knows one of the texts in a dump learns nothing of the others, nor of the rest of it.
+// TestSecret_oneKnown: somebody who knows one text, or a part of it, learns nothing of the others from a dump of the
+// memory.
 func TestSecret_oneKnown(t *testing.T) {
 	t.Parallel()
 	hidden := func(text string) string { // what a dumper finds
