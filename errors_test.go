@@ -133,29 +133,6 @@ func TestError_notSent(t *testing.T) {
 	assert.EqualError(t, err, "payvault: webhooks.add_event: connection failed (outcome unknown)")
 }
 
-// TestError_ofAProxy: the answer of a proxy, which may repeat the request, is not shown. An error of the connection to
-// the proxy is.
-func TestError_ofAProxy(t *testing.T) {
-	t.Parallel()
-	proxy := service.Observe(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
-		conn, _, err := http.NewResponseController(w).Hijack()
-		assert.NoError(t, err)
-		_, _ = io.WriteString(conn, "HTTP/1.1 407 "+strangerCard+" is not permitted\r\n\r\n")
-		_ = conn.Close()
-	})
-	for address, want := range map[string]string{
-		proxy.URL:       "connection failed (not sent)",
-		service.Nowhere: "proxyconnect tcp: dial tcp 127.0.0.1:1: connect: connection refused (not sent)",
-	} {
-		u, err := url.Parse(address)
-		require.NoError(t, err)
-		through := service.Over(&http.Transport{Proxy: http.ProxyURL(u)})
-		err = addEvent(t, service.Client(t, "https://service.test", service.Impatient(1), through))
-		require.EqualError(t, err, "payvault: webhooks.add_event: "+want)
-		service.AssertHidden(t, err, strangerCard)
-	}
-}
-
 // TestError_endOfContextKeepsTheAnswer: the context ends while the next attempt waits, or while the body of a refusal
 // is read. The error has the refusal, and matches the end of the context.
 func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
