@@ -86,33 +86,6 @@ func TestObserver_panic(t *testing.T) {
 	}
 }
 
-// TestObserver_results: observers are told the outcome of each attempt and of each call, with the error of the caller.
-func TestObserver_results(t *testing.T) {
-	t.Parallel()
-	var d diary
-	client := service.Client(t, service.Nowhere, d.option(), inTurn(0, 429, 200, 0))
-	_, err := client.Applications.Validate(t.Context(), 1)
-	require.NoError(t, err)
-	invalid := client.Invoices.Send(t.Context(), "", nil)
-	lost := client.Invoices.Send(t.Context(), "I1", nil)
-	require.Len(t, d.attempts, 4, "the invalid one was not sent")
-	all := append(d.attempts, d.ends...)
-	for i := range all {
-		assert.Positive(t, all[i].Duration)
-		all[i].Duration = 0
-	}
-	assert.Equal(t, "connection", all[0].ErrorClass())
-	assert.Equal(t, []payvault.CallResult{
-		{Attempts: 1, Delivery: payvault.DeliveryUnknown, Err: all[0].Err},
-		{StatusCode: 429, Attempts: 2, Delivery: payvault.DeliveryAnswered},
-		{StatusCode: 200, Attempts: 3, Delivery: payvault.DeliveryAnswered},
-		{Attempts: 1, Delivery: payvault.DeliveryUnknown, Err: all[3].Err},
-		{StatusCode: 200, Attempts: 3, Delivery: payvault.DeliveryAnswered, Code: "0"},
-		{Delivery: payvault.DeliveryNotSent, Err: invalid},
-		{Attempts: 1, Delivery: payvault.DeliveryUnknown, Err: lost},
-	}, all)
-}
-
 // TestObserver_context: key sources, transports and log handlers get the context that Start returns. The log has its
 // records before End is called.
 func TestObserver_context(t *testing.T) {
