@@ -1,7 +1,6 @@
 package bulk
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -44,7 +43,7 @@ func invalidCards() []invalid {
 	return cards
 }
 
-// TestCheck: it finds what Submit refuses, before anything is sent, and nothing else.
+// TestCheck: Check finds what Submit refuses before anything is sent, and nothing else.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	const op = payvault.OpAccountUpdaterSubmit
@@ -66,8 +65,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestSubmitAllOfInvalidCards: a card that cannot be sent is named, and its neighbours are sent. Batches are cut by
-// position, so that the journal knows them when the check has changed, and a batch without any card is not begun.
+// TestSubmitAllOfInvalidCards: a card that cannot be sent is named, and the rest of its batch is sent. Batches are cut
+// by position, whether their cards are valid or not. A batch without a valid card is not begun.
 func TestSubmitAllOfInvalidCards(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -112,28 +111,8 @@ func TestSubmitAllOfInvalidCards(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfNothingButInvalidCards goes through all of them, even when the walk has stopped.
-func TestSubmitAllOfNothingButInvalidCards(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		cards := slices.Repeat([]card{{}}, 5000)
-		for _, ctx := range []context.Context{t.Context(), ctx} {
-			s := &fake{}
-			got := collect(s.client(t).AccountUpdater.SubmitAll(ctx, slices.Values(cards), newJournal(t, nil).options(1)))
-			require.GreaterOrEqual(t, len(got), 50)
-			for _, b := range got[:50] {
-				service.AssertMatches(t, b.Err, payvault.ErrInvalidRequest)
-				assert.Len(t, b.Invalid, 100)
-			}
-			assert.Len(t, got, map[bool]int{true: 50, false: 51}[ctx.Err() == nil], "a walk that has stopped says so")
-			assert.Empty(t, s.seen)
-		}
-	})
-}
-
-// TestPosition: an error of the service names cards by their place in the request.
+// TestPosition: Position returns the place in the stream of a card that an error of the service names by its place in
+// the request.
 func TestPosition(t *testing.T) {
 	t.Parallel()
 	cards := slices.Collect(stream(200, nil))
@@ -153,20 +132,19 @@ func TestPosition(t *testing.T) {
 	}
 }
 
-// TestJobName is the SHA-256 of what the file has.
+// TestJobName: files with the same content have the same name, and other files have other names.
 func TestJobName(t *testing.T) {
 	t.Parallel()
-	name, err := payvault.JobName(strings.NewReader("4111111111111111,1229\n"))
-	require.NoError(t, err)
-	assert.Len(t, name, 64)
-	same, err := payvault.JobName(strings.NewReader("4111111111111111,1229\n"))
-	require.NoError(t, err)
-	assert.Equal(t, name, same)
-	other, err := payvault.JobName(strings.NewReader("4111111111111111,1230\n"))
-	require.NoError(t, err)
-	assert.NotEqual(t, name, other)
-	_, err = payvault.JobName(broken{})
-	assert.ErrorIs(t, err, errDisk, "what was read until then is not all there is")
+	name := func(content string) string {
+		name, err := payvault.JobName(strings.NewReader(content))
+		require.NoError(t, err)
+		return name
+	}
+	assert.Len(t, name("4111111111111111,1229\n"), 64)
+	assert.Equal(t, name("4111111111111111,1229\n"), name("4111111111111111,1229\n"))
+	assert.NotEqual(t, name("4111111111111111,1229\n"), name("4111111111111111,1230\n"))
+	_, err := payvault.JobName(broken{})
+	assert.ErrorIs(t, err, errDisk)
 }
 
 // broken is a file that breaks off.

@@ -509,28 +509,3 @@ func TestSubmitAllThatPanics(t *testing.T) {
 		}
 	})
 }
-
-// TestSubmitAllThatPanicsWhenItIsLeft: a panic comes out of a loop that was left before its batch.
-func TestSubmitAllThatPanicsWhenItIsLeft(t *testing.T) {
-	t.Parallel()
-	forEach(t, []string{"stream", "transport"}, func(t *testing.T, place string) {
-		s := &fake{answer: func(r asked) (*http.Response, error) {
-			if place == "transport" && r.n == 1 {
-				panic("broken")
-			}
-			return nil, nil
-		}}
-		cards := func(yield func(card) bool) {
-			stream(2000, nil)(yield)
-			if place == "stream" {
-				panic("broken")
-			}
-		}
-		assert.PanicsWithValue(t, "broken", func() {
-			for range s.submitAll(t, cards, atATime(2)) {
-				synctest.Wait()
-				break
-			}
-		})
-	})
-}
