@@ -1,6 +1,8 @@
 package payvault_test
 
 import (
+	"bytes"
+	"encoding/gob"
 	"encoding/json"
 	"encoding/xml"
 	"math"
@@ -87,6 +89,11 @@ func TestValues_otherEncodings(t *testing.T) {
 	for _, odd := range []string{"<amount>1,50</amount>", "<amount></amount>", "<date>14.3.2026</date>"} {
 		assert.Error(t, xml.Unmarshal([]byte("<record>"+odd+"</record>"), new(record)), odd)
 	}
+	var gobbed bytes.Buffer
+	require.NoError(t, gob.NewEncoder(&gobbed).Encode(in))
+	out = record{}
+	require.NoError(t, gob.NewDecoder(&gobbed).Decode(&out))
+	assert.Equal(t, in, out)
 	_, err = xml.Marshal(payvault.Date{2026, 2, 30})
 	assert.Error(t, err)
 }

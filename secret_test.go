@@ -1,6 +1,8 @@
 package payvault_test
 
 import (
+	"bytes"
+	"encoding/gob"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -42,6 +44,9 @@ func TestSecret(t *testing.T) {
 			assert.NotContains(t, err.Error(), number, how)
 		}
 	}
+	var gobbed bytes.Buffer
+	require.NoError(t, gob.NewEncoder(&gobbed).Encode(secret))
+	require.ErrorContains(t, gob.NewDecoder(&gobbed).Decode(new(payvault.Secret)), "a redacted secret")
 	for _, value := range []any{secret, &secret} {
 		assert.Equal(t, strings.Repeat(mark, 5), fmt.Sprintf("%v%s%+[1]v%[1]x%[1]d", value, value))
 		assert.Equal(t, `"[REDACTED]" "[REDACTED]"`, fmt.Sprintf("%q %#v", value, value))
