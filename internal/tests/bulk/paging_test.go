@@ -272,60 +272,46 @@ func TestWalkWithAnError(t *testing.T) {
 // TestWalkOverServicesThatLie: a walk over a service with wrong totals ends, with all records or with an error.
 func TestWalkOverServicesThatLie(t *testing.T) {
 	t.Parallel()
-	// claims has records on n pages, and says of their number what is in totals; the last one goes for all others.
-	claims := func(n int, totals ...int) *fake {
-		return lying(func(page int) string {
-			return pageBody(totals[min(page, len(totals)-1)], 0, recordIDs(page, n)...)
-		})
-	}
-	always := func(body string) *fake { return lying(func(int) string { return body }) }
+	type pages []string // the last one is the answer for all pages beyond
 	malformed := payvault.ErrMalformedResponse
 	for name, test := range map[string]struct {
-		s    *fake
-		want []string
-		err  error
-		most int // requests, besides those that are prefetched
+		pages pages
+		want  string // the records
+		err   error
+		most  int // requests, besides those that are prefetched
 	}{
-		"ignores the page, without totals": {always(`{"code":0,"data":[{"customer_id":"A"}]}`), []string{"A"}, malformed, 2},
-		"claims records, has no data":      {always(`{"code":0,"totalPages":1,"totalRecords":5}`), nil, malformed, 1},
-		"claims 2^31-1 pages, has two":     {claims(2, math.MaxInt32), allIDs(0, 2), nil, 3},
-		"claims a negative number":         {claims(4, -3), allIDs(0, 4), nil, 5},
-		"claims on the first page only":    {claims(4, 4, 0), allIDs(0, 4), nil, 5},
-		"has null on a page":               {always(`{"code":0,"data":null,"totalPages":1}`), nil, nil, 1},
-		"grows on its last page":           {claims(6, 3, 3, 6), allIDs(0, 6), nil, 6},
-		"null beyond its last page": {lying(func(page int) string {
-			if page < 3 {
-				return pageBody(2, 99, recordIDs(page, 4)...)
-			}
-			return `{"code":0,"totalPages":2,"totalRecords":99,"data":null}`
-		}), allIDs(0, 4)[:9], nil, 4},
-		"null before its last page": {lying(func(page int) string {
-			if page < 1 {
-				return pageBody(3, 8, recordIDs(page, 3)...)
-			}
-			return `{"code":0,"totalPages":3,"totalRecords":8,"data":null}`
-		}), allIDs(0, 3)[:3], malformed, 2},
-		"shrinks, empty beyond": {claims(3, 9, 3), allIDs(0, 3), nil, 3},
-		"repeats a page in the middle": {
-			lying(func(page int) string { return correct(min(page, 3), 7) }), allIDs(0, 7)[:4*perPage], malformed, 5,
+		"claims 2^31-1 pages, has two": {
+			pages{pageBody(math.MaxInt32, 0, "A", "B"), pageBody(math.MaxInt32, 0, "C"), pageBody(math.MaxInt32, 0)},
+			"ABC", nil, 3,
 		},
-		"repeats a page with other totals": {
-			lying(func(page int) string { return pageBody(page+5, 7*page, "A") }), []string{"A"}, malformed, 2,
+		"claims a negative number":      {pages{pageBody(-3, 0, "A"), pageBody(-3, 0, "B"), pageBody(-3, 0)}, "AB", nil, 3},
+		"claims on the first page only": {pages{pageBody(2, 0, "A"), pageBody(0, 0, "B"), pageBody(0, 0)}, "AB", nil, 3},
+		"grows":                         {pages{pageBody(2, 0, "A"), pageBody(3, 0, "B"), pageBody(3, 0, "C")}, "ABC", nil, 3},
+		"shrinks":                       {pages{pageBody(9, 0, "A"), pageBody(2, 0, "B"), pageBody(2, 0)}, "AB", nil, 2},
+		"shrinks to nothing":            {pages{pageBody(9, 0, "A"), pageBody(0, 0)}, "A", nil, 2},
+		"has no data":                   {pages{`{"code":0,"totalPages":1,"totalRecords":5}`}, "", malformed, 1},
+		"has null on its only page":     {pages{`{"code":0,"totalPages":1,"data":null}`}, "", nil, 1},
+		"has null before its last page": {
+			pages{pageBody(3, 8, "A"), `{"code":0,"totalPages":3,"totalRecords":8,"data":null}`}, "A", malformed, 2,
 		},
-		"shrinks to nothing": {lying(func(page int) string {
-			return pageBody([]int{9, 0}[min(page, 1)], 0, recordIDs(page, 1)...)
-		}), allIDs(0, 1), nil, 2},
+		"has null beyond its last page": {
+			pages{pageBody(1, 99, "A"), pageBody(1, 99, "B"), `{"code":0,"totalPages":1,"totalRecords":99,"data":null}`},
+			"AB", nil, 3,
+		},
+		"ignores the page number":          {pages{`{"code":0,"data":[{"customer_id":"A"}]}`}, "A", malformed, 2},
+		"repeats its second page":          {pages{pageBody(9, 18, "A", "B"), pageBody(9, 18, "C", "D")}, "ABCD", malformed, 3},
+		"repeats a page with other totals": {pages{pageBody(5, 0, "A"), pageBody(6, 7, "A")}, "A", malformed, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
-				s := &fake{answer: test.s.answer}
+				s := lying(func(page int) string { return test.pages[min(page, len(test.pages)-1)] })
 				ids, err := walk(s.all(t, ahead))
 				require.ErrorIs(t, err, test.err)
 				if test.err != nil {
 					assert.Equal(t, payvault.OpCustomersList, service.AsError(t, err).Op)
 				}
-				assert.Equal(t, test.want, ids)
+				assert.Equal(t, test.want, strings.Join(ids, ""))
 				assert.LessOrEqual(t, len(s.seen), test.most+ahead.Prefetch)
 			})
 		})
