@@ -286,11 +286,13 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 		},
 		"claims a negative number":      {pages{pageBody(-3, 0, "A"), pageBody(-3, 0, "B"), pageBody(-3, 0)}, "AB", nil, 3},
 		"claims on the first page only": {pages{pageBody(2, 0, "A"), pageBody(0, 0, "B"), pageBody(0, 0)}, "AB", nil, 3},
-		"grows":                         {pages{pageBody(2, 0, "A"), pageBody(3, 0, "B"), pageBody(3, 0, "C")}, "ABC", nil, 3},
-		"shrinks":                       {pages{pageBody(9, 0, "A"), pageBody(2, 0, "B"), pageBody(2, 0)}, "AB", nil, 2},
-		"shrinks to nothing":            {pages{pageBody(9, 0, "A"), pageBody(0, 0)}, "A", nil, 2},
-		"has no data":                   {pages{`{"code":0,"totalPages":1,"totalRecords":5}`}, "", malformed, 1},
-		"has null on its only page":     {pages{`{"code":0,"totalPages":1,"data":null}`}, "", nil, 1},
+		"grows": {
+			pages{pageBody(2, 0, "A"), pageBody(3, 0, "B"), pageBody(3, 0, "C")}, "ABC", nil, 3,
+		},
+		"shrinks":                   {pages{pageBody(9, 0, "A"), pageBody(2, 0, "B"), pageBody(2, 0)}, "AB", nil, 2},
+		"shrinks to nothing":        {pages{pageBody(9, 0, "A"), pageBody(0, 0)}, "A", nil, 2},
+		"has no data":               {pages{`{"code":0,"totalPages":1,"totalRecords":5}`}, "", malformed, 1},
+		"has null on its only page": {pages{`{"code":0,"totalPages":1,"data":null}`}, "", nil, 1},
 		"has null before its last page": {
 			pages{pageBody(3, 8, "A"), `{"code":0,"totalPages":3,"totalRecords":8,"data":null}`}, "A", malformed, 2,
 		},
@@ -298,8 +300,10 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 			pages{pageBody(1, 99, "A"), pageBody(1, 99, "B"), `{"code":0,"totalPages":1,"totalRecords":99,"data":null}`},
 			"AB", nil, 3,
 		},
-		"ignores the page number":          {pages{`{"code":0,"data":[{"customer_id":"A"}]}`}, "A", malformed, 2},
-		"repeats its second page":          {pages{pageBody(9, 18, "A", "B"), pageBody(9, 18, "C", "D")}, "ABCD", malformed, 3},
+		"ignores the page number": {pages{`{"code":0,"data":[{"customer_id":"A"}]}`}, "A", malformed, 2},
+		"repeats its second page": {
+			pages{pageBody(9, 18, "A", "B"), pageBody(9, 18, "C", "D")}, "ABCD", malformed, 3,
+		},
 		"repeats a page with other totals": {pages{pageBody(5, 0, "A"), pageBody(6, 7, "A")}, "A", malformed, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
