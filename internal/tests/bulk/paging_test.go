@@ -90,7 +90,8 @@ func eachPrefetch(t *testing.T, test func(t *testing.T, ahead *payvault.ListOpti
 	})
 }
 
-// TestWalkInOrderAndOnce: it starts anew each time, whatever becomes of the options after the call.
+// TestWalkInOrderAndOnce: a walk yields all records in their order and asks for each page once. Each walk begins anew,
+// and what the caller does to the options after the call changes nothing.
 func TestWalkInOrderAndOnce(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
@@ -100,6 +101,7 @@ func TestWalkInOrderAndOnce(t *testing.T) {
 			options.Page, options.Filters = first, []payvault.Filter{payvault.Where("a", "IN", "P", "Q")}
 			seq := s.all(t, &options, opts...)
 			options.Filters[0].Values[0], options.Filters[0].Field = "X", "x"
+			opts[0] = payvault.WithMaxAttempts(-1)
 			options = payvault.ListOptions{Page: 77, Prefetch: 99, Count: -1}
 			synctest.Wait()
 			assert.Empty(t, s.seen, "nothing is asked before it is ranged over")
