@@ -331,30 +331,3 @@ func TestReading_malformed(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, response.Unread, 20, "so many are left out")
 }
-
-// TestCall_answers: types of the caller are read as encoding/json reads them. An error names the place and nothing
-// else.
-func TestCall_answers(t *testing.T) {
-	t.Parallel()
-	for _, member := range []string{
-		`"Any":[12345678901234567890,null,{"a":{"b":[]}}]`, `"bytes":"YWI="`, `"array":[1,2,3]`, `"quoted":"7"`,
-		`"record":{"inner":"a"},"RECORD":{"other":"b"}`, `"map":{"2":"b","1":"a"}`, `"list":[{"inner":"a"},null]`,
-		`"snakecase":5`, `"time":"2026-01-15T10:20:30Z"`, `"inner":"` + "\xff" + `"`, `"number":1.50`, `"raw":{"a": 1}`,
-	} {
-		body := `{"code":0,` + member + `}`
-		var want, got callerForm
-		require.NoError(t, json.Unmarshal([]byte(body), &want), member)
-		require.NoError(t, answering(t, 200, body).Call(t.Context(), request("GET"), &got), member)
-		assert.Equal(t, want, got, member)
-	}
-	// The decoder of GOEXPERIMENT=jsonv2 names more places than the other one.
-	for member, place := range map[string]string{
-		`"list":[{},{"inner":1}]`: "/list(/1)?/inner", `"map":{"` + garbageCanary + `":5}`: "/map",
-		`"time":"` + garbageCanary + `"`: "(the body|/time)",
-	} {
-		err := answering(t, 200, `{"code":0,`+member+`}`).Call(t.Context(), request("POST"), new(callerForm))
-		service.AssertMatches(t, err, payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown) // it was performed
-		assert.Regexp(t, ": "+place+` cannot be read \(`, err.Error(), member)
-		service.AssertHidden(t, err, garbageCanary)
-	}
-}
