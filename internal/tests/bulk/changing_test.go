@@ -140,7 +140,7 @@ func TestWalkOfAChangingListGoesOnPageByPage(t *testing.T) {
 	forEach(t, []int{2, 8}, func(t *testing.T, prefetch int) {
 		l := newLive(60, 3)
 		l.before = func(r asked) {
-			if r.nth == 2 { // page 1: all pages ahead are answered, and then a record is added
+			if r.n == 1 && r.nth <= 1+prefetch { // for the first time: then the pages ahead are answered before it
 				_ = r.sleep(time.Second)
 				l.add()
 			}

@@ -268,6 +268,11 @@ func TestWalkWithAnError(t *testing.T) {
 		assert.Equal(t, "<html>", string(raw.Body))
 		assert.Equal(t, broken*perPage, n)
 		assert.Len(t, s.seen, min(7, max(broken, ahead.Prefetch)+1), "no further page is asked for")
+
+		ahead.Count = -1
+		_, err := walk(s.all(t, ahead))
+		require.ErrorContains(t, err, "payvault: customers.list: invalid request")
+		assert.NotContains(t, err.Error(), "page 0", "a local check is not about a page")
 	})
 }
 
@@ -290,6 +295,9 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 		"claims on the first page only": {pages{pageBody(2, 0, "A"), pageBody(0, 0, "B"), pageBody(0, 0)}, "AB", nil, 3},
 		"grows": {
 			pages{pageBody(2, 0, "A"), pageBody(3, 0, "B"), pageBody(3, 0, "C")}, "ABC", nil, 3,
+		},
+		"claims too few records": {
+			pages{pageBody(3, 1, "A"), pageBody(3, 1, "B"), pageBody(3, 1, "C")}, "ABC", nil, 3,
 		},
 		"shrinks":                   {pages{pageBody(9, 0, "A"), pageBody(2, 0, "B"), pageBody(2, 0)}, "AB", nil, 2},
 		"shrinks to nothing":        {pages{pageBody(9, 0, "A"), pageBody(0, 0)}, "A", nil, 2},

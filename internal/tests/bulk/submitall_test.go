@@ -445,7 +445,7 @@ func TestSubmitAllOfAnswersThatProveNothing(t *testing.T) {
 	}{
 		"a body that is cut off": {451, func(w http.ResponseWriter) {
 			w.Header().Set("Content-Length", "9")
-			service.Say(w, 451, `{"co`)
+			service.Say(w, 451, `<html`)
 		}, 1},
 		"half an object, with its length": {451, func(w http.ResponseWriter) { service.Say(w, 451, ` {"co`) }, 1},
 		"408":                             {408, func(w http.ResponseWriter) { service.Say(w, 408, "") }, 3},
