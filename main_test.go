@@ -21,13 +21,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errShutdown = errors.New("the program shuts down")
 
-// answering is a client whose service always gives the same answer.
+// answering returns a client of a service that always gives the same answer.
 func answering(tb testing.TB, status int, body string, opts ...payvault.Option) *payvault.Client {
 	tb.Helper()
 	return service.Client(tb, service.Nowhere, append(opts, service.Over(service.Canned(status, body)))...)
 }
 
-// inTurn answers with one status after the other, the last one for good, and a success in JSON. 0 is a lost connection.
+// inTurn is a service that answers with the statuses in their order, and goes on with the last one. The body is that of
+// a success. Status 0 is a lost connection.
 func inTurn(statuses ...int) payvault.Option {
 	return service.Over(service.RoundTripper(func(*http.Request) (*http.Response, error) {
 		status := statuses[0]
@@ -41,17 +42,17 @@ func inTurn(statuses ...int) payvault.Option {
 	}))
 }
 
-// addEvent makes a call that is not repeated once it may have been performed.
+// addEvent makes a call that is not repeated if it may have been performed.
 func addEvent(tb testing.TB, c *payvault.Client, opts ...payvault.CallOption) error {
 	tb.Helper()
 	_, err := c.Webhooks.AddEvent(tb.Context(), "w", "e", opts...)
 	return err
 }
 
-// call is one that is made of a client.
+// call makes a call by a client.
 type call func(c *payvault.Client, opts ...payvault.CallOption) (any, error)
 
-// named is the call of this name in package calls, with the least request.
+// named returns the call that has this name in package calls. It makes the call with the smallest request.
 func named(tb testing.TB, name string) call {
 	tb.Helper()
 	all := calls.All()
@@ -61,7 +62,7 @@ func named(tb testing.TB, name string) call {
 	}
 }
 
-// request is one that the package does not type.
+// request returns a request for Client.Call.
 func request(method string) payvault.Request {
 	return payvault.Request{Method: method, Path: []string{"x"}}
 }
@@ -73,10 +74,10 @@ func decode[T any](text string) (T, error) {
 	return v, err
 }
 
-// garbageCanary stands in values that cannot be read: no error may repeat it.
+// garbageCanary stands in values that cannot be read. No error may repeat it.
 const garbageCanary = "4111garbage1111"
 
-// assertUnreadable wants an error for each text, and none that repeats it.
+// assertUnreadable checks that each text is an error that does not repeat it.
 func assertUnreadable[T any](t *testing.T, texts ...string) {
 	t.Helper()
 	texts = append(texts, `"`+garbageCanary+`"`, `{"a":"`+garbageCanary+`"}`, `["`+garbageCanary+`"]`, `true`)

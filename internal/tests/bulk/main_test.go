@@ -1,4 +1,5 @@
-// Package bulk holds lists and walks over them, SubmitAll and its journal, and the pace and budget of what is sent.
+// Package bulk tests walks over lists, SubmitAll with its journal, and what the rate limit and the budget of retries do
+// to both.
 package bulk
 
 import (
@@ -24,9 +25,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// asked is a request.
+// asked is a request that the fake got.
 type asked struct {
-	*http.Request // nil in what is kept, since it holds the answer
+	*http.Request // nil in the list of the fake, because it holds the answer
 
 	nth   int // of all requests; 1 for the first
 	n     int // the page, or the batch
@@ -34,7 +35,7 @@ type asked struct {
 	at    time.Duration // since the first one
 }
 
-// sleep ends with the request.
+// sleep waits for a time, or until the request ends.
 func (r asked) sleep(d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -44,20 +45,20 @@ func (r asked) sleep(d time.Duration) error {
 	}
 }
 
-// answer gives neither for a success.
+// answer returns an answer or an error. It returns neither for a success.
 type answer func(r asked) (*http.Response, error)
 
-// fake is a RoundTripper that stands for the service. It keeps what it was asked.
+// fake is a RoundTripper that stands for the service. It keeps the requests that it got.
 type fake struct {
 	answer answer
-	pages  int             // as it claims
-	gates  []chan struct{} // if set, a request waits for that of its page or batch
+	pages  int             // how many it claims
+	gates  []chan struct{} // if set, a request waits until the gate of its page or batch is closed
 
-	flying atomic.Int64 // requests
+	flying atomic.Int64 // requests in flight
 	mu     sync.Mutex
 	start  time.Time
 	seen   []asked
-	cards  []int // by their position in the stream
+	cards  []int // positions in the stream of the cards that came
 }
 
 func (s *fake) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -86,7 +87,7 @@ func (s *fake) RoundTrip(req *http.Request) (*http.Response, error) {
 	return service.Reply(http.StatusOK, body), nil
 }
 
-// take reads the request.
+// take reads a request and keeps it.
 func (s *fake) take(req *http.Request) (asked, error) {
 	var body struct {
 		Data []struct {
@@ -119,7 +120,8 @@ func (s *fake) asked() []asked {
 	return slices.Clone(s.seen)
 }
 
-// numbers are the pages or batches that were asked for, sorted, since those in flight overtake each other.
+// numbers returns the numbers of the pages or batches that were asked for. They are sorted, because requests in flight
+// overtake each other.
 func (s *fake) numbers() []int {
 	var numbers []int
 	for _, r := range s.asked() {
@@ -128,7 +130,7 @@ func (s *fake) numbers() []int {
 	return slices.Sorted(slices.Values(numbers))
 }
 
-// client does not wait where no pace makes it.
+// client returns a client that waits for the rate limit only.
 func (s *fake) client(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	t.Helper()
 	quick := payvault.WithRetryPolicy(payvault.RetryPolicy{MinBackoff: 1, MaxBackoff: 1})
@@ -138,7 +140,7 @@ func (s *fake) client(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	return c
 }
 
-// gives is an answer to a request for one of these pages or batches.
+// gives returns an answer to requests for these pages or batches. All others succeed.
 func gives(status int, body string, at ...int) answer {
 	return func(r asked) (*http.Response, error) {
 		if !slices.Contains(at, r.n) {
@@ -155,7 +157,7 @@ func refusal(retryAfter string) (*http.Response, error) {
 	return resp, nil
 }
 
-// newGates are a hundred gates; the first ones are open.
+// newGates returns a hundred gates, of which the first ones are open.
 func newGates(open int) []chan struct{} {
 	gates := make([]chan struct{}, 100)
 	for i := range gates {

@@ -19,10 +19,10 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// perPage is how many records a page has; the last one has one less.
+// perPage is how many records a page has. The last page has one less.
 const perPage = 3
 
-// pageBody is a page with the given totals, written as the service does.
+// pageBody returns a page with the given totals and records, as the service writes it.
 func pageBody(totalPages, totalRecords int, ids ...string) string {
 	records := make([]string, len(ids))
 	for i, id := range ids {
@@ -32,7 +32,7 @@ func pageBody(totalPages, totalRecords int, ids ...string) string {
 		totalPages, totalRecords, strings.Join(records, ","))
 }
 
-// recordIDs are the IDs on one of n pages.
+// recordIDs returns the IDs on one of n pages.
 func recordIDs(page, n int) (ids []string) {
 	for i := range perPage {
 		if page < n && (page < n-1 || i < perPage-1) {
@@ -50,10 +50,10 @@ func allIDs(first, n int) (ids []string) {
 	return ids
 }
 
-// correct is a page of n.
+// correct returns one of n pages, with true totals.
 func correct(page, n int) string { return pageBody(n, n*perPage-1, recordIDs(page, n)...) }
 
-// lying is a service with a body for each page; an empty one is of a page that is not found.
+// lying returns a service with a body for each page. A page with an empty body is answered with status 404.
 func lying(body func(page int) string) *fake {
 	return &fake{answer: func(r asked) (*http.Response, error) {
 		if body(r.n) == "" {
@@ -70,7 +70,7 @@ func (s *fake) all(t *testing.T, o *payvault.ListOptions, opts ...payvault.CallO
 	return s.client(t).Customers.All(t.Context(), o, opts...)
 }
 
-// walk gives the IDs of all records, and the error that ends the walk.
+// walk returns the IDs of all records, and the error that ends the walk.
 func walk(seq customers) (ids []string, err error) {
 	for customer, e := range seq {
 		if e != nil {
@@ -82,7 +82,7 @@ func walk(seq customers) (ids []string, err error) {
 	return ids, err
 }
 
-// eachPrefetch runs a test in a bubble for each window.
+// eachPrefetch runs a test with several values of Prefetch, each in a bubble of testing/synctest.
 func eachPrefetch(t *testing.T, test func(t *testing.T, ahead *payvault.ListOptions)) {
 	t.Helper()
 	forEach(t, []int{0, 1, 3, 32}, func(t *testing.T, prefetch int) {

@@ -29,7 +29,8 @@ type (
 	batch = payvault.AccountUpdaterBatch
 )
 
-// stream gives n cards. It calls before, if there is one, with the position of each, and with n before it ends.
+// stream returns a stream of n cards. It calls before, which may be nil, with the position of each card, and with n
+// before it ends.
 func stream(n int, before func(i int)) iter.Seq[card] {
 	return func(yield func(card) bool) {
 		for i := range n + 1 {
@@ -55,7 +56,7 @@ func (s *fake) submitAll(t *testing.T, cards iter.Seq[card], o *payvault.SubmitA
 	return s.client(t).AccountUpdater.SubmitAll(t.Context(), cards, o, opts...)
 }
 
-// assertSent wants the cards from one position up to another, or several such ranges, to have come once.
+// assertSent checks that exactly the cards of the given ranges came, each once. A range is two positions.
 func (s *fake) assertSent(t *testing.T, bounds ...int) {
 	t.Helper()
 	var want []int
@@ -70,7 +71,7 @@ func (s *fake) assertSent(t *testing.T, bounds ...int) {
 	assert.True(t, slices.Equal(want, s.cards), "sent %v", s.cards)
 }
 
-// batchesOf are the batches of n cards, all of them accepted.
+// batchesOf returns the batches of n cards, all of them accepted.
 func batchesOf(n int) []batch {
 	batches := []batch{}
 	for i := 0; i*100 < n; i++ {
