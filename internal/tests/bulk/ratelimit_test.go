@@ -252,7 +252,10 @@ func (j slowJournal) Begin(ctx context.Context, job string, i int) (payvault.Bat
 func TestStoppedWalkSendsNothing(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"key", "journal"}, func(t *testing.T, slow string) {
-		s, asked, j, accepted := &fake{}, atomic.Int32{}, newJournal(t, nil), 0
+		s := &fake{answer: func(r asked) (*http.Response, error) { // meanwhile the other batches begin
+			return nil, r.sleep(time.Second / 2)
+		}}
+		keys, j, accepted := atomic.Int32{}, newJournal(t, nil), 0
 		j.fail = func(step string, _ int) error { return map[string]error{"end": errDisk}[step] }
 		options, text := j.options(4), "the walk was stopped: journal: disk full"
 		if slow == "journal" {
@@ -260,7 +263,7 @@ func TestStoppedWalkSendsNothing(t *testing.T) {
 		}
 		c := s.client(t, payvault.WithKeySource(func(context.Context) (string, error) {
 			if slow == "key" {
-				<-time.After(time.Duration(asked.Add(1)) * time.Second)
+				<-time.After(time.Duration(keys.Add(1)) * time.Second)
 			}
 			return service.APIKey, nil
 		}))
