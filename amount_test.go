@@ -1,10 +1,11 @@
 package payvault_test
 
 import (
+	"bytes"
+	"encoding/gob"
 	"encoding/json"
 	"encoding/xml"
 	"math"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,53 +16,42 @@ import (
 	"example.com/payvault"
 )
 
-// TestAmount checks that every form of a number that services send is read exactly and written as a JSON number.
+// TestAmount: a number is read exactly, with its scale, and written as a JSON number. internal/answer has the tests of
+// numbers themselves.
 func TestAmount(t *testing.T) {
 	t.Parallel()
 	for wire, want := range map[string]string{
-		`12.50`: "12.50", `12.5`: "12.5", `12.500`: "12.500", `0`: "0", `-0.00`: "0.00", `-12.50`: "-12.50",
-		`"12.50"`: "12.50", `"\u0031\u002e5"`: "1.5", `null`: "0", `""`: "0", `" 12.50 "`: "12.50", `0.1`: "0.1",
-		`1e2`: "100", `1.5E+3`: "1500", `1250e-2`: "12.50", `"1,234.50"`: "1234.50", `"-12,345,678.9"`: "-12345678.9",
-		`1.00000000000000000000`: "1.000000000000000000", `[]`: "0", `{}`: "0",
-		`1e18`: "1000000000000000000", `1e-19`: "0.0000000000000000001",
-		`-12345e-2`: "-123.45", `10000000000000000000e-1`: "1000000000000000000", `0E-5`: "0.00000",
-		`"1.5e1"`: "15", `false`: "0",
-		`0.0000000000000000001`: "0.0000000000000000001", `9999999999999999999`: "9999999999999999999",
-		`-9999999999999999999`: "-9999999999999999999", `99999999999999999.99`: "99999999999999999.99",
-		`9007199254740993`: "9007199254740993", // a float64 cannot hold it
+		`12.50`: "12.50", `-12.50`: "-12.50", `0`: "0", `1250e-2`: "12.50", `"12.50"`: "12.50", `"\u0031\u002e5"`: "1.5",
+		`" 12.50 "`: "12.50", `"1.5e1"`: "15", `"1,234.50"`: "1234.50", `"-12,345,678.9"`: "-12345678.9",
+		`null`: "0", `""`: "0", `[]`: "0", `{}`: "0", `false`: "0",
+		`-9999999999999999999`: "-9999999999999999999", `0.0000000000000000001`: "0.0000000000000000001",
+		`9007199254740993`: "9007199254740993", // not a float64
 	} {
-		got, err := decode[payvault.Amount](wire)
-		require.NoError(t, err, wire)
+		got := payvault.MustParseAmount("1") // which is replaced, by null too
+		require.NoError(t, json.Unmarshal([]byte(wire), &got), wire)
 		assert.Equal(t, want, got.String())
 		text, err := json.Marshal(got)
 		require.NoError(t, err)
-		assert.Equal(t, want, string(text), "a JSON number")
+		assert.Equal(t, want, string(text))
 	}
 }
 
-// TestAmount_refusesWhatDoesNotFit checks that numbers of more than 19 digits, and texts that are no numbers, are
-// refused.
-func TestAmount_refusesWhatDoesNotFit(t *testing.T) {
+// TestAmount_refused: a number that does not fit, another form and another grouping are errors that do not show it.
+func TestAmount_refused(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{
-		`99999999999999999999`, `12345678901234567890.1`, `0.12345678901234567891`, `1.00000000000000000001`, `1e19`,
-		`1e-20`, `1e400`, `1e-400`, `1e99999999999999999999`, strings.Repeat("9", 400), `0.` + strings.Repeat("0", 400) + `1`,
-	} {
+	for _, text := range []string{`99999999999999999999`, `1.00000000000000000001`, `1e-20`, `1e400`} {
 		_, err := payvault.ParseAmount(text)
 		assert.EqualError(t, err, "not a decimal number of at most 19 digits", text)
 		assertUnreadable[payvault.Amount](t, text, `"`+text+`"`)
 	}
 	assertUnreadable[payvault.Amount](t, `"1,50"`, `"1,234"`, `"1.234,50"`, `"1,23.50"`, `"1234,567.50"`, `"1,234.50."`,
-		`",234.50"`, `"1,234,56.00"`, `"1,234."`, `"1.2.3"`, `"NaN"`, `"Infinity"`, `"0x10"`, `"1_000"`, `"--1"`, `"-"`,
-		`"."`, `"1e"`, `"e1"`, `"-e1"`, `".e1"`, `"+-1e1"`, `"1.2.3e1"`, `"1e1e1"`, `"1e1.0"`)
-	for _, text := range []string{"", garbageCanary, "12.50 USD", "1/3"} {
-		_, err := payvault.ParseAmount(text)
-		assert.Error(t, err, text)
-	}
+		`",234.50"`, `"1,234."`, `"NaN"`, `"0x10"`, `"12.50 USD"`)
+	_, err := payvault.ParseAmount("")
+	require.Error(t, err)
 	assert.Panics(t, func() { payvault.MustParseAmount("12.50 USD") })
 }
 
-// TestAmount_isExact checks that an Amount converts to and from decimals and integers without rounding.
+// TestAmount_isExact: amounts are made of integers and of decimals without rounding.
 func TestAmount_isExact(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, decimal.MustParse("0.3"), payvault.MustParseAmount("0.3").Decimal())
@@ -79,7 +69,7 @@ func TestAmount_isExact(t *testing.T) {
 	assert.Equal(t, "0", payvault.Amount{}.String())
 }
 
-// TestValues_otherEncodings checks that amounts and dates keep their exact value in XML, which stores them as text.
+// TestValues_otherEncodings: amounts and dates go through encoders other than JSON as text, exactly.
 func TestValues_otherEncodings(t *testing.T) {
 	t.Parallel()
 	type record struct {
@@ -99,6 +89,11 @@ func TestValues_otherEncodings(t *testing.T) {
 	for _, odd := range []string{"<amount>1,50</amount>", "<amount></amount>", "<date>14.3.2026</date>"} {
 		assert.Error(t, xml.Unmarshal([]byte("<record>"+odd+"</record>"), new(record)), odd)
 	}
+	var gobbed bytes.Buffer
+	require.NoError(t, gob.NewEncoder(&gobbed).Encode(in))
+	out = record{}
+	require.NoError(t, gob.NewDecoder(&gobbed).Decode(&out))
+	assert.Equal(t, in, out)
 	_, err = xml.Marshal(payvault.Date{2026, 2, 30})
 	assert.Error(t, err)
 }

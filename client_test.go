@@ -1,14 +1,9 @@
 package payvault_test
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"log/slog"
-	"math"
 	"net/http"
 	"net/http/cookiejar"
-	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,54 +13,44 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
-	"example.com/payvault/internal/tests/calls"
 	"example.com/payvault/internal/tests/service"
 )
 
 const sandbox = "https://sandbox.example.com"
 
-// assertNoClient checks that NewClient refuses its arguments with these problems and repeats none of them.
+// assertNoClient checks that NewClient refuses its arguments.
 func assertNoClient(t *testing.T, want service.Fields, baseURL, key string, opts ...payvault.Option) {
 	t.Helper()
 	client, err := payvault.NewClient(baseURL, key, opts...)
 	assert.Nil(t, client)
 	service.AssertInvalid(t, err, payvault.OpNewClient, want)
 	service.AssertHidden(t, err, "hunter2", service.APIKey)
-	if len(baseURL) > 8 {
-		service.AssertHidden(t, err, baseURL)
-	}
 }
 
-// TestNewClient_baseURL checks which base URLs are accepted, and the problem that is reported for each of the others.
+// TestNewClient_baseURL: a base URL is absolute, has nothing but a path, and uses plain http for the loopback only.
 func TestNewClient_baseURL(t *testing.T) {
 	t.Parallel()
 	for want, refused := range map[string][]string{
 		"is not an absolute http or https URL": {
-			"", "sandbox.example.com", "/path", "//sandbox.example.com", "https:", "https://", "https:///path", "https://:443",
-			"https:sandbox.example.com", "ftp://sandbox.example.com", "file:///etc/passwd",
+			"", "sandbox.example.com", "//sandbox.example.com", "https:///path", "https://:443", "ftp://sandbox.example.com",
 		},
 		"has user information":      {"https://hunter2@example.com", "https://a:hunter2@example.com", "https://@example.com"},
 		"has a query or a fragment": {sandbox + "?hunter2", sandbox + "/?", sandbox + "#hunter2", sandbox + "/#"},
 		"is plain http to a host that is not loopback; see WithInsecureHTTP": {
-			"http://sandbox.example.com", "http://10.0.0.1", "http://localhost.example.com", "http://127.0.0.1.example.com",
-			"http://[2001:db8::1]", "http://0.0.0.0", "HTTP://sandbox.example.com",
+			"HTTP://sandbox.example.com", "http://10.0.0.1", "http://localhost.example.com", "http://127.0.0.1.example.com",
 		},
 		"has a path segment that is empty or a dot segment": {
-			sandbox + "//", sandbox + "//a", sandbox + "/a//", sandbox + "/a//b", sandbox + "/.", sandbox + "/a/../b",
-			sandbox + "/%2e%2E/b",
+			sandbox + "//", sandbox + "/a//b", sandbox + "/.", sandbox + "/a/../b", sandbox + "/%2e%2E/b",
 		},
-		"is not a URL": {
-			sandbox + "/%", sandbox + ":port", "https://[::1", sandbox + "/a b\x00", "https://user:hunter2@example.com/\r\n",
-			" " + sandbox,
-		},
+		"is not a URL": {sandbox + "/%", sandbox + ":port", "https://user:hunter2@example.com/\r\n", " " + sandbox},
 	} {
 		for _, text := range refused {
 			assertNoClient(t, service.Fields{"base_url": {want}}, text, service.APIKey)
 		}
 	}
 	for _, text := range []string{
-		sandbox, sandbox + "/", sandbox + ":8443/a/b/", "HTTPS://SANDBOX.example.com", "https://10.0.0.1",
-		"http://localhost:8080", "http://127.0.0.1", "http://127.8.8.8/x", "http://[::1]:80/", sandbox + "/a%2Fb",
+		sandbox + ":8443/a/b/", "HTTPS://SANDBOX.example.com/", "http://localhost:8080", "http://127.8.8.8/x",
+		"http://[::1]:80/", sandbox + "/a%2Fb",
 	} {
 		_, err := payvault.NewClient(text, service.APIKey)
 		assert.NoError(t, err, text)
@@ -74,20 +59,7 @@ func TestNewClient_baseURL(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// TestNewClient_key checks which keys are refused. FuzzKey checks which keys are accepted.
-func TestNewClient_key(t *testing.T) {
-	t.Parallel()
-	for want, refused := range map[string][]string{
-		"is empty":                     {"", "  ", "\t\n"},
-		"contains a control character": {"hunter2\n", "hunter2\r\nX: y", "hunter2\x00", "\u0085hunter2", "hunter2\x7f"},
-	} {
-		for _, key := range refused {
-			assertNoClient(t, service.Fields{"api_key": {want}}, sandbox, key)
-		}
-	}
-}
-
-// TestNewClient_options checks that NewClient refuses invalid options and reports all problems at once.
+// TestNewClient_options: options refuse values that they do not take. All problems are named at once.
 func TestNewClient_options(t *testing.T) {
 	t.Parallel()
 	type policy = payvault.RetryPolicy
@@ -97,10 +69,13 @@ func TestNewClient_options(t *testing.T) {
 		"WithRetryPolicy has a negative field": {
 			payvault.WithRetryPolicy(policy{MaxAttempts: -1}), payvault.WithRetryPolicy(policy{MinBackoff: -1}),
 			payvault.WithRetryPolicy(policy{MaxBackoff: -1}), payvault.WithRetryPolicy(policy{MaxRetryAfter: -1}),
+			payvault.WithRetryPolicy(policy{MaxBulkRetryAfter: -1}),
 		},
 		"WithRetryPolicy has a MaxRetryAfter of 24 hours or more": {
 			payvault.WithRetryPolicy(policy{MaxRetryAfter: 24 * time.Hour}),
-			payvault.WithRetryPolicy(policy{MaxRetryAfter: math.MaxInt64}),
+		},
+		"WithRetryPolicy has a MaxBulkRetryAfter of 24 hours or more": {
+			payvault.WithRetryPolicy(policy{MaxBulkRetryAfter: 24 * time.Hour}),
 		},
 		"WithTimeout is not positive":                {payvault.WithTimeout(0), payvault.WithTimeout(-1)},
 		"WithKeySource is nil":                       {payvault.WithKeySource(nil)},
@@ -115,16 +90,19 @@ func TestNewClient_options(t *testing.T) {
 			assertNoClient(t, service.Fields{name: {text}}, sandbox, service.APIKey, option)
 		}
 	}
+	for _, key := range []string{"hunter2\r\nX: y", "\u0085hunter2"} {
+		assertNoClient(t, service.Fields{"api_key": {"contains a control character"}}, sandbox, key)
+	}
 	assertNoClient(t, service.Fields{
 		"base_url": {"is not an absolute http or https URL"}, "api_key": {"is empty"},
 		"WithTimeout": {"is not positive"}, "WithLogger": {"is nil"},
-	}, "", "", payvault.WithTimeout(0), nil, payvault.WithLogger(nil))
+	}, "", " ", payvault.WithTimeout(0), nil, payvault.WithLogger(nil))
 	longest := payvault.WithRetryPolicy(policy{MaxRetryAfter: 24*time.Hour - 1})
 	_, err := payvault.NewClient(sandbox, service.APIKey, longest, nil)
 	assert.NoError(t, err, "a nil option is none")
 }
 
-// TestNewClient_noIO checks that NewClient sends nothing and does not call the key source.
+// TestNewClient_noIO: NewClient sends no request and does not ask for a key.
 func TestNewClient_noIO(t *testing.T) {
 	t.Parallel()
 	pool := service.RoundTripper(func(*http.Request) (*http.Response, error) { panic("a request was sent") })
@@ -134,8 +112,7 @@ func TestNewClient_noIO(t *testing.T) {
 	client.ForMerchant(1).CloseIdleConnections()
 }
 
-// TestWithHTTPClient checks that redirects are not followed, cookies are not kept, and the caller's client is not
-// changed.
+// TestWithHTTPClient: redirects are not followed, cookies are not kept, and the caller's client is left as it is.
 func TestWithHTTPClient(t *testing.T) {
 	t.Parallel()
 	jar, err := cookiejar.New(nil)
@@ -143,28 +120,23 @@ func TestWithHTTPClient(t *testing.T) {
 	own := &http.Client{Transport: &http.Transport{}, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error {
 		panic("a redirect was considered")
 	}}
-	before := *own
 	server := service.Observe(t, func(n int, w http.ResponseWriter, r *http.Request) {
 		assert.Empty(t, r.Cookies())
 		w.Header().Set("Set-Cookie", "session=1")
 		w.Header().Set("Location", "/elsewhere")
-		service.Say(w, map[bool]int{true: http.StatusTemporaryRedirect, false: 200}[n == 1], `{"code":0,"data":{}}`)
+		service.Say(w, []int{http.StatusTemporaryRedirect, 200, 200}[n-1], `{"code":0,"data":{}}`)
 	})
 	client := service.Client(t, server.URL, payvault.WithHTTPClient(own))
 	require.ErrorIs(t, addEvent(t, client), payvault.ErrMalformedResponse)
 	require.NoError(t, addEvent(t, client))
-	address, err := url.Parse(server.URL)
-	require.NoError(t, err)
-	assert.Empty(t, jar.Cookies(address))
 	assert.NotNil(t, own.CheckRedirect)
-	own.CheckRedirect, before.CheckRedirect = nil, nil // functions cannot be compared
-	assert.Equal(t, before, *own)
+	assert.Same(t, jar, own.Jar)
 	own.Transport, own.Timeout = nil, 1
-	require.NoError(t, addEvent(t, client), "nor does it matter what the caller does to it later")
+	require.NoError(t, addEvent(t, client), "what the caller does to it later does not matter")
 	assert.Len(t, server.Seen(), 3)
 }
 
-// TestWithUserAgent checks that the product of the caller stands before that of this package.
+// TestWithUserAgent: the product of the caller stands before the name of the package.
 func TestWithUserAgent(t *testing.T) {
 	t.Parallel()
 	for product, want := range map[string]string{"acme/2.1": `^acme/2\.1 payvault-go/`, "": "^payvault-go/"} {
@@ -174,7 +146,7 @@ func TestWithUserAgent(t *testing.T) {
 	}
 }
 
-// TestWithHeader checks that a header is sent with each attempt of its call, and with no other call.
+// TestWithHeader: a header goes with each attempt of its call, and with no other call.
 func TestWithHeader(t *testing.T) {
 	t.Parallel()
 	server := service.Observe(t, func(n int, w http.ResponseWriter, _ *http.Request) {
@@ -193,7 +165,7 @@ func TestWithHeader(t *testing.T) {
 	assert.Empty(t, requests[2].Header.Get("X-Tag"))
 }
 
-// TestWithHeader_refused checks that unprintable headers are refused, and so are headers that the client sets itself.
+// TestWithHeader_refused: a reserved header, and a name or value that is not one, are refused and not shown.
 func TestWithHeader_refused(t *testing.T) {
 	t.Parallel()
 	client := service.Client(t, service.Nowhere)
@@ -201,9 +173,9 @@ func TestWithHeader_refused(t *testing.T) {
 		"X-A": {"a\r\nX-B: hunter2", "hunter2\n", "\x00hunter2"}, "X-A\r\nX-B": {"hunter2"}, "X A": {"hunter2"},
 		"": {"hunter2"}, "X-É": {"hunter2"}, "X:": {"hunter2"},
 	}
-	for name := range strings.FieldsSeq(`Authorization authorization AUTHORIZATION Host host Content-Type content-length
-		Content-Encoding Content-Anything Accept Accept-Encoding User-Agent Connection Transfer-Encoding Te Trailer Upgrade
-		Expect Proxy-Authorization Proxy-Connection Keep-Alive Idempotency-Key idempotency-key X-Idempotency-Key`) {
+	for name := range strings.FieldsSeq(`authorization Host Content-Type content-length Content-Anything Accept
+		Accept-Encoding User-Agent Connection Transfer-Encoding Te Trailer Upgrade Expect Proxy-Authorization
+		Proxy-Connection Keep-Alive Idempotency-Key X-Idempotency-Key`) {
 		refused[name] = []string{"hunter2"}
 	}
 	for name, values := range refused {
@@ -216,8 +188,8 @@ func TestWithHeader_refused(t *testing.T) {
 	}
 }
 
-// TestWithAttempts checks that WithMaxAttempts overrides the retry policy for one call.
-func TestWithAttempts(t *testing.T) {
+// TestWithMaxAttempts: the option of a call goes before the policy of the client.
+func TestWithMaxAttempts(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		policy, want int
@@ -226,7 +198,7 @@ func TestWithAttempts(t *testing.T) {
 		{4, 1, payvault.WithMaxAttempts(1)},
 		{1, 2, payvault.WithMaxAttempts(2)},
 		{3, 7, payvault.WithMaxAttempts(7)},
-		{0, 4, nil}, // the default policy
+		{0, 4, nil}, // the default
 	} {
 		var raw payvault.Response
 		client := answering(t, http.StatusTooManyRequests, "", service.Impatient(test.policy))
@@ -238,7 +210,7 @@ func TestWithAttempts(t *testing.T) {
 	service.AssertInvalid(t, err, payvault.OpWebhooksAddEvent, service.Fields{"WithMaxAttempts": {"is not positive"}})
 }
 
-// TestWithResponse checks that Response has the whole answer, and that nothing of an earlier call stays in it.
+// TestWithResponse: the caller gets the whole answer, or an empty Response if nothing was sent.
 func TestWithResponse(t *testing.T) {
 	t.Parallel()
 	const body = `{"code":0,"data":{},"unknown":[1.50]}`
@@ -254,164 +226,7 @@ func TestWithResponse(t *testing.T) {
 	assert.Equal(t, payvault.Response{Duration: raw.Duration}, raw, "a request that fails a local check has no answer")
 }
 
-// TestCall checks the request that Call sends, and that its answer is decoded into the caller's type.
-func TestCall(t *testing.T) {
-	t.Parallel()
-	server := service.Answer(t, 200, `{"code":0,"message":"Success","data":{"invoice_id":"I1","amount":12.50}}`)
-	var out struct {
-		Message string
-		Data    struct {
-			InvoiceID payvault.InvoiceID `json:"invoice_id"`
-			Amount    payvault.Amount    `json:"amount"`
-		}
-	}
-	request := payvault.Request{
-		Method: "POST", Path: []string{"platform", "invoice", "add"}, Body: map[string]any{"amount": 1},
-		Query: url.Values{"merchant_id": {"7"}, "a b": {"c,d", "é&="}},
-	}
-	require.NoError(t, service.Client(t, server.URL+service.BasePath).Call(t.Context(), request, &out))
-	assert.Equal(t, "{Success {I1 12.50}}", fmt.Sprint(out))
-	got := server.Seen()[0]
-	assert.Equal(t, "POST "+service.BasePath+"/platform/invoice/add", got.Method+" "+got.Path)
-	assert.Equal(t, request.Query, got.Query)
-	assert.JSONEq(t, `{"amount":1}`, string(got.Body))
-	assert.Equal(t, http.Header{
-		"Content-Type": {"application/json"}, "Accept": {"application/json"}, "Authorization": {service.BasicToken},
-		"User-Agent": got.Header["User-Agent"], "Accept-Encoding": {"gzip"}, "Content-Length": {"12"},
-	}, got.Header)
-}
-
-// TestCall_envelopes checks which statuses and result codes make an answer a success, a refusal, or a malformed answer.
-func TestCall_envelopes(t *testing.T) {
-	t.Parallel()
-	malformed := []error{payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown}
-	for _, test := range []struct {
-		status     int
-		body, code string
-		kinds      []error // the sentinels of the error; nil for a success
-	}{
-		{200, `{"code":0}`, "", nil},
-		{200, `{"code":"0","data":[]}`, "", nil},
-		{200, `{"rcode":"000"}`, "", nil},
-		{201, `{"rcode":"000","code":0}`, "", nil},
-		{200, `{"code":7,"rcode":"000"}`, "000", malformed}, // the two codes contradict each other
-		{200, `{"code":0,"rcode":"905"}`, "0", malformed},
-		{400, `{"code":7,"rcode":"000"}`, "7", []error{payvault.ErrRejected}},
-		{200, `{"rcode":"905","rmsg":"No"}`, "905", []error{payvault.ErrRejected}},
-		{200, `{"code":2,"data":{"a":["b"]}}`, "2", []error{payvault.ErrRejected, payvault.ErrValidation}},
-		{200, `{"message":"hello"}`, "", malformed},
-		{404, `{"code":0}`, "0", []error{payvault.ErrNotFound}},
-	} {
-		var out map[string]any
-		err := answering(t, test.status, test.body).Call(t.Context(), request("GET"), &out)
-		if test.kinds == nil {
-			require.NoError(t, err)
-			assert.NotEmpty(t, out)
-			continue
-		}
-		service.AssertMatches(t, err, test.kinds...)
-		assert.Equal(t, payvault.OpCall, service.AsError(t, err).Op)
-		assert.Equal(t, test.code, service.AsError(t, err).Code)
-		assert.Nil(t, out, "a failure leaves the result alone")
-	}
-}
-
-// TestCall_refused checks that an invalid request is not sent, and that each problem is reported by its field.
-func TestCall_refused(t *testing.T) {
-	t.Parallel()
-	client := service.Client(t, service.Nowhere)
-	noMethod, noPointer := []string{"is not an HTTP method"}, []string{"is not a pointer"}
-	badName := []string{"is not of at most 64 letters, digits, dots, hyphens and underscores"}
-	takenName := []string{"is the name of an operation of this package"}
-	withName := func(name string) payvault.Request {
-		return payvault.Request{Name: name, Method: "GET", Path: []string{"x"}}
-	}
-	unwritable := request("POST")
-	unwritable.Body = math.NaN()
-	for _, test := range []struct {
-		request payvault.Request
-		out     any
-		want    service.Fields
-	}{
-		{request(""), nil, service.Fields{"method": noMethod}},
-		{request("GET /x HTTP/1.1\r\nA:"), nil, service.Fields{"method": noMethod}},
-		{request("CONNECT"), nil, service.Fields{"method": noMethod}},
-		{payvault.Request{Method: "GET"}, nil, service.Fields{"path": {"is required"}}},
-		{unwritable, nil, service.Fields{"body": {"cannot be written as JSON: unsupported value: NaN"}}},
-		{request("GET"), map[string]any{}, service.Fields{"out": noPointer}},
-		{request("GET"), struct{}{}, service.Fields{"out": noPointer}},
-		{request("GET"), (*int)(nil), service.Fields{"out": noPointer}},
-		{payvault.Request{Path: []string{"", "x", ".."}}, 1, service.Fields{
-			"method": noMethod, "out": noPointer, "path[0]": {calls.BadSegment}, "path[2]": {calls.BadSegment},
-		}},
-		{payvault.Request{Method: "GET", Path: []string{"platform/dispute", "7"}}, nil, service.Fields{
-			"path[0]": {`has a "/": give each segment as an element of its own`},
-		}},
-		{withName("with blanks"), nil, service.Fields{"name": badName}},
-		{withName(strings.Repeat("x", 65)), nil, service.Fields{"name": badName}},
-		{withName("tokens.tokenize"), nil, service.Fields{"name": takenName}},
-		{withName("client.new"), nil, service.Fields{"name": takenName}},
-	} {
-		service.AssertInvalid(t, client.Call(t.Context(), test.request, test.out), payvault.OpCall, test.want)
-	}
-	var none context.Context
-	err := client.Call(none, request("GET"), nil)
-	service.AssertInvalid(t, err, payvault.OpCall, service.Fields{"context": {"is nil"}})
-	err = client.ForMerchant(7).Call(t.Context(), request("GET"), nil)
-	service.AssertError(t, err, payvault.Error{Op: payvault.OpCall, Delivery: payvault.DeliveryNotSent},
-		payvault.ErrMerchantNotSupported)
-}
-
-// TestCall_name checks that errors, logs and observers get the name of the request, and that nothing else changes.
-func TestCall_name(t *testing.T) {
-	t.Parallel()
-	const name payvault.Operation = "disputes.accept-2_x"
-	accept := payvault.Request{Name: string(name), Method: "PUT", Path: []string{"platform", "dispute", "7", "accept"}}
-	var d diary
-	var log bytes.Buffer
-	client := answering(t, 409, `{"code":7}`, d.option(),
-		payvault.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))))
-	err := client.Call(t.Context(), accept, nil)
-	service.AssertError(t, err, payvault.Error{
-		Op: name, StatusCode: 409, Code: "7", Attempts: 1, Delivery: payvault.DeliveryAnswered,
-	}, payvault.ErrConflict, payvault.ErrRejected)
-	assert.Contains(t, err.Error(), "payvault: disputes.accept-2_x: ")
-	for _, call := range d.calls {
-		assert.Equal(t, payvault.CallInfo{Op: name, Method: "PUT", Server: call.Server}, call, "the path is the caller's")
-	}
-	assert.Equal(t, 2, strings.Count(log.String(), "operation="+string(name)), "the attempt and the call")
-	assert.Contains(t, fmt.Sprint(accept), string(name))
-
-	client = answering(t, 200, `{"rcode":"000","rmsg":"Success"}`)
-	require.NoError(t, client.Call(t.Context(), accept, nil), "either code is enough")
-	err = answering(t, 200, `{"rcode":"905"}`).Call(t.Context(), accept, nil)
-	require.ErrorIs(t, err, payvault.ErrRejected)
-}
-
-// TestCall_path checks that messages may repeat the documented parts of a path, and that all other parts are redacted.
-func TestCall_path(t *testing.T) {
-	t.Parallel()
-	client := answering(t, 400, `{"code":2,"message":"customer JANE1","data":{"customer_email":["of JANE1"]}}`)
-	request := payvault.Request{Method: "POST", Path: []string{"platform", "vault", "customer", "JANE1"}}
-	err := service.AsError(t, client.Call(t.Context(), request, nil))
-	assert.Equal(t, "customer [REDACTED]", err.Message)
-	assert.Equal(t, service.Fields{"customer_email": {"of [REDACTED]"}}, err.Fields)
-}
-
-// TestCall_replay checks that Replay decides whether a call is retried, whatever its method is.
-func TestCall_replay(t *testing.T) {
-	t.Parallel()
-	for _, method := range []string{"GET", "HEAD", "PUT", "DELETE", "POST", "OPTIONS", "TRACE"} {
-		for replay, want := range map[bool]int{true: 4, false: 1} {
-			r := payvault.Request{Method: method, Path: []string{"x"}, Replay: replay}
-			err := answering(t, 503, "").Call(t.Context(), r, nil)
-			assert.Equal(t, want, service.AsError(t, err).Attempts, method)
-			assert.Equal(t, replay, payvault.SafeToRetry(err))
-		}
-	}
-}
-
-// TestClient_ForMerchant checks that the derived clients send their merchant ID and share one connection pool.
+// TestClient_ForMerchant: clients of several merchants share connections, and each sends its own merchant.
 func TestClient_ForMerchant(t *testing.T) {
 	t.Parallel()
 	connections := map[string]bool{}
@@ -431,8 +246,8 @@ func TestClient_ForMerchant(t *testing.T) {
 	assert.Len(t, connections, 2)
 }
 
-// TestWithTimeout_isOfOneAttempt checks that the timeout limits each attempt. If the caller's http.Client has a timeout
-// too, the shorter one applies.
+// TestWithTimeout_isOfOneAttempt: the timeout limits one attempt. So does the Timeout of the caller's http.Client, and
+// the shorter one counts.
 func TestWithTimeout_isOfOneAttempt(t *testing.T) {
 	t.Parallel()
 	const none, second = time.Duration(0), time.Second
@@ -440,7 +255,7 @@ func TestWithTimeout_isOfOneAttempt(t *testing.T) {
 		{5 * second, none, 5 * second},
 		{none, 3 * second, 3 * second},
 		{2 * second, 3 * second, 2 * second},
-		{none, none, time.Minute}, // the default timeout
+		{none, none, time.Minute}, // the default
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			hc := service.Pipe(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
@@ -452,7 +267,7 @@ func TestWithTimeout_isOfOneAttempt(t *testing.T) {
 			start := time.Now()
 			_, err := service.Client(t, service.Nowhere, opts...).Applications.Validate(t.Context(), 1)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.ErrorContains(t, err, "an attempt took too long", "it does not look like the end of the caller's context")
+			require.ErrorContains(t, err, "an attempt took too long", "the text must not look like the end of the context")
 			assert.Equal(t, 2*test.want, time.Since(start).Round(time.Millisecond), "two attempts")
 		})
 	}

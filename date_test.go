@@ -2,7 +2,6 @@ package payvault_test
 
 import (
 	"encoding/json"
-	"math"
 	"testing"
 	"time"
 
@@ -13,65 +12,59 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// TestDate checks that every form of a day that services send is read, and that a Date converts to and from a time.
+// TestDate: a day is written as YYYY-MM-DD, and read in the forms that services send. Some of them stand for no day.
 func TestDate(t *testing.T) {
 	t.Parallel()
 	day := payvault.Date{2026, time.February, 28}
-	for text, date := range map[string]payvault.Date{
-		`"2026-02-28"`: day, `""`: {}, `"2024-02-29"`: {2024, 2, 29}, `"0001-01-02"`: {1, 1, 2},
-		`"9999-12-31"`: {9999, 12, 31},
-	} {
-		service.AssertWire(t, date, text)
-	}
+	service.AssertWire(t, day, `"2026-02-28"`)
+	service.AssertWire(t, payvault.Date{}, `""`)
+	service.AssertWire(t, payvault.Date{1, 1, 2}, `"0001-01-02"`)
 	for want, texts := range map[payvault.Date][]string{
 		{}: {
-			`null`, `false`, `""`, `" "`, `[]`, `{}`, `0`, `"0000-00-00"`, `"0000-00-00 00:00:00"`,
-			`"0001-01-01"`, `"0001-01-01T00:00:00"`, `"0001-01-01T00:00:00+00:00"`,
+			`null`, `false`, `" "`, `[]`, `{}`, `0`, `"0000-00-00"`, `"0000-00-00 00:00:00"`, `"0001-01-01T00:00:00+00:00"`,
 		},
 		day: {
 			`"20260228"`, `20260228`, `" 2026-02-28 "`, `"2026-02-28t10:20:30z"`, `"2026-02-28T10:20"`, `"2026-02-28Z"`,
-			`"2026-02-28 10:20:30 +07:00"`, `"2026-02-28T10:20:30.123-07"`, `"2026-02-28 10:20:30 UTC"`,
-			`"2026-02-28+05:30"`, `"2026-02-28-0530"`,
+			`"2026-02-28 10:20:30 +07:00"`, `"2026-02-28T10:20:30.123-07"`, `"2026-02-28 10:20:30 UTC"`, `"2026-02-28-0530"`,
 		},
 	} {
 		for _, text := range texts {
-			got, err := decode[payvault.Date](text)
-			require.NoError(t, err, text)
+			got := payvault.Date{1, 2, 3}
+			require.NoError(t, json.Unmarshal([]byte(text), &got), text)
 			assert.Equal(t, want, got, text)
 		}
 	}
-	assert.Empty(t, payvault.Date{}.String())
-	parsed, err := payvault.ParseDate("2026-02-28")
-	require.NoError(t, err)
-	assert.Equal(t, day, parsed)
+}
 
+// TestDate_location: a day begins at its first midnight, or later if clocks skip it, in the location that is given.
+func TestDate_location(t *testing.T) {
+	t.Parallel()
+	day := payvault.Date{2026, time.February, 28}
 	berlin := time.FixedZone("CET", 3600)
 	assert.Equal(t, time.Date(2026, 2, 28, 0, 0, 0, 0, berlin), day.In(berlin))
 	saoPaulo, err := time.LoadLocation("America/Sao_Paulo")
 	require.NoError(t, err)
-	first := time.Date(2018, 11, 4, 1, 0, 0, 0, saoPaulo) // the first time of that day, which had no midnight
+	first := time.Date(2018, 11, 4, 1, 0, 0, 0, saoPaulo) // of the day, when midnight was left out
 	assert.Equal(t, first, payvault.Date{2018, 11, 4}.In(saoPaulo))
 	amman, err := time.LoadLocation("Asia/Amman")
 	require.NoError(t, err)
-	midnight := time.Date(2021, 10, 28, 21, 0, 0, 0, time.UTC) // the first of the two midnights in Amman
+	midnight := time.Date(2021, 10, 28, 21, 0, 0, 0, time.UTC) // the first of two in Amman
 	assert.True(t, midnight.Equal(payvault.Date{2021, 10, 29}.In(amman)))
 	late := time.Date(2026, 2, 28, 23, 59, 0, 0, time.FixedZone("", -3600))
 	assert.Equal(t, day, payvault.DateOf(late), "the day in the location of the time")
 	assert.Equal(t, payvault.Date{2026, 3, 1}, payvault.DateOf(late.UTC()))
 }
 
-// TestDate_refusesWhatIsNoDay checks that days that do not exist, and all other forms, are neither read nor written.
-func TestDate_refusesWhatIsNoDay(t *testing.T) {
+// TestDate_refused: what is no day of the calendar is neither read nor written.
+func TestDate_refused(t *testing.T) {
 	t.Parallel()
-	assertUnreadable[payvault.Date](t, `"2026-02-29"`, `"2026-13-01"`, `"2026-00-01"`, `"2026-01-00"`, `"2026-1"`,
-		`"2026-01-01x"`, `"2026010"`, `20261301`, `20260230`, `"2026-01-01 at noon"`, `"2026-02-29T00:00:00Z"`,
-		`"2026-01-011"`, `"01/02/2026"`, `"T"`, `"10000-01-01"`, `"-001-01-01"`,
-		`"2026-01-15T99:99:99Z"`, `"2026-01-15T24:00"`, `"2026-01-15T10"`, `"2026-01-15 10:60"`, `"2026-01-15+99:00"`,
-		`"2026-01-15ZZ"`, `"0000-00-00 at noon"`, `"20260115.5"`, `"2026-1-155"`, `"2026--15-1"`, `2026011510`,
-		`"0000-00-01"`, `"2026-2-28"`, `"20260228102030"`, `20260228.0`, `"00000000"`, `"20260228T102030Z"`,
-		`"00010101"`, `00010101`, `10101`, `"0001-1-1"`, `"0001-01-01x"`, `"0000-00-00T"`)
+	assertUnreadable[payvault.Date](t, `"2026-02-29"`, `"2026-13-01"`, `"2026-01-00"`, `"2026-1"`, `"2026-2-28"`,
+		`"2026-01-15x"`, `"2026-01-15 at noon"`, `"2026-01-011"`, `"01/02/2026"`, `"T"`, `"10000-01-01"`,
+		`"2026-01-15T24:00"`, `"2026-01-15 10:60"`, `"2026-01-15T10"`, `"2026-01-15+99:00"`, `"2026-01-15ZZ"`,
+		`20260230`, `"2026010"`, `20260228.0`, `"20260228102030"`, `"20260228T102030Z"`,
+		`"0000-00-01"`, `"00000000"`, `"00010101"`, `10101`, `"0000-00-00 at noon"`, `"0001-01-01x"`)
 	for _, date := range []payvault.Date{
-		{2026, 2, 29}, {2026, 13, 1}, {2026, 0, 1}, {2026, 1, 0}, {10000, 1, 1}, {-1, 1, 1}, {2026, 1, -1}, {0, 0, 1},
+		{2026, 2, 29}, {2026, 13, 1}, {2026, 0, 1}, {2026, 1, 0}, {10000, 1, 1}, {-1, 1, 1}, {0, 0, 1},
 	} {
 		assert.False(t, date.Valid(), "%v", date)
 		_, err := json.Marshal(date)
@@ -81,7 +74,7 @@ func TestDate_refusesWhatIsNoDay(t *testing.T) {
 	assert.True(t, payvault.Date{2000, 2, 29}.Valid())
 }
 
-// TestTimestamp checks that every form of a time that services send is read and written in RFC 3339.
+// TestTimestamp: an instant is read in the forms that services send, and keeps its offset.
 func TestTimestamp(t *testing.T) {
 	t.Parallel()
 	for want, texts := range map[string][]string{
@@ -92,7 +85,7 @@ func TestTimestamp(t *testing.T) {
 		"2026-01-15T14:30:42+07:00": { // the offset is kept
 			`"2026-01-15T14:30:42+07:00"`, `"2026-01-15T14:30:42+0700"`, `"2026-01-15T14:30:42+07"`,
 			`"2026-01-15T14:30:42.000+0700"`, `"2026-01-15 14:30:42+07:00"`, `"2026-01-15 14:30:42 +07:00"`,
-			`"2026-01-15T14:30:42\u002b07:00"`, `"2026\u002D01-15T14:30:42\u002B0700"`, // as .NET escapes a plus and a hyphen
+			`"2026-01-15T14:30:42\u002b07:00"`, `"2026\u002D01-15T14:30:42\u002B0700"`, // as .NET escapes it
 		},
 		"2026-01-15T14:30:42-05:30":           {`"2026-01-15T14:30:42-05:30"`, `"2026-01-15T14:30:42-0530"`},
 		"2026-01-15T14:30:42.5Z":              {`"2026-01-15T14:30:42.5Z"`, `"2026-01-15T14:30:42,5Z"`},
@@ -101,12 +94,11 @@ func TestTimestamp(t *testing.T) {
 		"2026-01-15T14:30:00Z":                {`"2026-01-15T14:30Z"`},
 		"2026-01-15T14:30:00-07:00":           {`"2026-01-15 14:30-07"`},
 		"0001-01-01T00:00:00Z": {
-			`"0000-00-00 00:00:00"`, `"0000-00-00T00:00:00Z"`, `" "`, `""`, `null`, `0`, `false`, `[]`, `{}`,
-			`"0001-01-01T00:00:00"`, `"0001-01-01"`, `"0001-01-01T00:00:00-05:00"`, `"0000-00-00"`,
+			`"0000-00-00 00:00:00"`, `" "`, `null`, `0`, `false`, `[]`, `{}`, `"0001-01-01"`, `"0001-01-01T00:00:00-05:00"`,
 		},
 	} {
 		for _, text := range texts {
-			got := payvault.Timestamp{Time: time.Unix(1, 0)} // Unmarshal must replace it, for null too
+			got := payvault.Timestamp{Time: time.Unix(1, 0)} // which is replaced, by null too
 			require.NoError(t, json.Unmarshal([]byte(text), &got), text)
 			assert.Equal(t, want, got.Format(time.RFC3339Nano), text)
 			written, err := json.Marshal(got)
@@ -116,25 +108,19 @@ func TestTimestamp(t *testing.T) {
 	}
 }
 
-// TestTimestamp_refusesGarbage checks that times without an offset, and all other forms, are neither read nor written.
-func TestTimestamp_refusesGarbage(t *testing.T) {
+// TestTimestamp_refused: a text without an offset is no instant, and other forms are not guessed.
+func TestTimestamp_refused(t *testing.T) {
 	t.Parallel()
-	assertUnreadable[payvault.Timestamp](t, `"2026-01-15"`, `"2026-01-15T14:30:42"`, `"2026-01-15T25:00:00Z"`,
-		`"2026-02-30T00:00:00Z"`, `"2026-01-15T14Z"`, `"2026-01-15T14:30"`, `"2026-01-15T14:30:42 PST"`,
-		`"2026-01-15T14:30:42+7"`, `"Thu, 15 Jan 2026 14:30:42 GMT"`, `1768487442`, `"\u0000"`,
-		`"2026-01-15T14:30:42+99:99"`, `"+0700"`, `"T"`, `"2026-01-15 14:30:42 +0700 UTC"`,
-		`"20260115T143042"`, `"20260115T1430Z"`, `"20261315T143042Z"`, `"20260115T253042Z"`,
-		`"20260115143042"`, `"20260115T143042Z"`, `"2026-01-15T14:30:42 GMT"`, `"2026-01-15T14:30:42+7:00"`,
-		`"2026-01-15T24:00:00Z"`, `"2026-01-15T23:59:60Z"`, `"2026-01-15 14:30:42 +0000 UTC"`, `"2026-01-15T24:00:01Z"`,
-		`"2026-01-15T14:30:61Z"`, `"9999-12-31T24:00:00Z"`,
-		`"2026-01-15T14:30:42+7:0"`, `"2026-01-15T14:30:42+24:00"`, `"2026-01-15T14:30:42-24:00"`,
-		`"00010101"`, `"0001-1-1"`, `"0001-01-01x"`, `"0000-00-00 at noon"`,
-		`"2026-01-15T9:04:05Z"`, `"2026-01-1 0:04:05Z"`, `"2026-01-15T 9:04:05Z"`)
+	assertUnreadable[payvault.Timestamp](t, `"2026-01-15"`, `"2026-01-15T14:30:42"`, `"2026-01-15T14:30"`, `1768487442`,
+		`"2026-01-15T25:00:00Z"`, `"2026-02-30T00:00:00Z"`, `"2026-01-15T24:00:00Z"`, `"2026-01-15T23:59:60Z"`,
+		`"2026-01-15T14Z"`, `"2026-01-15T9:04:05Z"`, `"2026-01-15T14:30:42 PST"`, `"2026-01-15 14:30:42 +0700 UTC"`,
+		`"2026-01-15T14:30:42+7"`, `"2026-01-15T14:30:42+7:00"`, `"2026-01-15T14:30:42+24:00"`, `"+0700"`, `"T"`,
+		`"Thu, 15 Jan 2026 14:30:42 GMT"`, `"20260115T143042Z"`, `"20260115143042"`, `"00010101"`, `"0001-01-01x"`)
 	_, err := json.Marshal(payvault.Timestamp{Time: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)})
 	assert.Error(t, err)
 }
 
-// TestCompactTime checks that 14 digits are read as a time in a given location, and that nothing else is.
+// TestCompactTime: 14 digits are an instant in the location that is given, and nothing else is.
 func TestCompactTime(t *testing.T) {
 	t.Parallel()
 	zone := time.FixedZone("", -5*3600)
@@ -142,8 +128,7 @@ func TestCompactTime(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, time.Date(2026, 1, 15, 14, 30, 42, 0, zone), got)
 	for _, text := range []string{
-		"", "2026011514304", "202601151430422", "20260230000000", "20261301000000", "20260115250000", "2026-01-15T14:",
-		"20260115143042.5", "20260115143.42", garbageCanary, "+2026011514304",
+		"", "2026011514304", "202601151430422", "20260230000000", "20260115250000", "20260115143042.5", garbageCanary,
 	} {
 		got, err := payvault.CompactTime(text).In(time.UTC)
 		assert.EqualError(t, err, "not a date and time of 14 digits", text)
@@ -151,7 +136,7 @@ func TestCompactTime(t *testing.T) {
 	}
 }
 
-// TestExpDate checks the form MMYY that FormatExpDate returns, and that a request with any other form is refused.
+// TestExpDate: a month and a year become MMYY. A text that is not a month and a year fails the check of a request.
 func TestExpDate(t *testing.T) {
 	t.Parallel()
 	for date, want := range map[[2]int]string{
@@ -162,11 +147,8 @@ func TestExpDate(t *testing.T) {
 	client := service.Client(t, service.Nowhere)
 	for _, bad := range []string{
 		payvault.FormatExpDate(0, 2030), payvault.FormatExpDate(13, 2030), payvault.FormatExpDate(-1, 2030),
-		payvault.FormatExpDate(1, -5),
-		payvault.FormatExpDate(1, 1999), payvault.FormatExpDate(1, 2100),
-		payvault.FormatExpDate(123, 4), payvault.FormatExpDate(math.MaxInt, math.MinInt),
-		"1", "123", "12345", "12/30", "+123", " 123",
-		"１２３０", "12 0", "1 29", "1329", "0029", "9929", "ab29", "12ab", "0x1f", "1_29",
+		payvault.FormatExpDate(1, 1999), payvault.FormatExpDate(1, 2100), payvault.FormatExpDate(123, 4),
+		"123", "12345", "12/30", "+123", "１２３０", "12 0", "0029", "ab29", "12ab",
 	} {
 		_, err := client.Tokens.Tokenize(t.Context(), &payvault.TokenizeRequest{MerchantID: 1, ExpDate: bad})
 		service.AssertInvalid(t, err, payvault.OpTokensTokenize, service.Fields{"exp_date": {"is not of the form MMYY"}})

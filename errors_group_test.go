@@ -21,22 +21,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// inGroup runs call and sibling as errgroup.WithContext does: the sibling's error becomes the cause of their canceled
-// context. The sibling runs when call waits for its answer.
-func inGroup(t *testing.T, call func(ctx context.Context) error, sibling func() error) error {
-	t.Helper()
-	ctx, cancel := context.WithCancelCause(t.Context())
-	defer cancel(nil)
-	failed := make(chan error, 1)
-	go func() { failed <- call(ctx) }()
-	synctest.Wait()
-	cause := sibling()
-	require.Error(t, cause)
-	cancel(cause)
-	return <-failed
-}
-
-// silent returns a client of a service that never answers, except that it answers the creation of a payee with 429.
+// silent is a client of a service that receives each request and never answers. Only the creation of payees gets an
+// answer, which is a 429.
 func silent(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	t.Helper()
 	pool := service.Pipe(t, func(w http.ResponseWriter, r *http.Request) {
@@ -45,7 +31,7 @@ func silent(t *testing.T, opts ...payvault.Option) *payvault.Client {
 			service.Say(w, http.StatusTooManyRequests, "")
 			return
 		}
-		_, _ = io.Copy(io.Discard, r.Body) // until it is read, the server does not notice that the client leaves
+		_, _ = io.Copy(io.Discard, r.Body) // or the server does not notice that the client leaves
 		<-r.Context().Done()
 	})
 	client, err := payvault.NewClient("http://127.0.0.1:1", service.APIKey,
@@ -54,139 +40,130 @@ func silent(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	return client
 }
 
-// besideEach runs test once for each sibling, in a synctest bubble.
-func besideEach(t *testing.T, name string, test func(t *testing.T, client *payvault.Client, sibling func() error)) {
-	t.Helper()
-	for _, sibling := range []string{"a failed local check", "a 429"} {
-		t.Run(name+" beside "+sibling, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				client := silent(t, payvault.WithObserver(payvault.Observer{
-					Attempt: func(_ context.Context, info payvault.CallInfo, r payvault.CallResult) {
-						if info.Op != payvault.OpPayeesCreate {
-							service.AssertMatches(t, r.Err)
-						}
-					},
-				}))
-				test(t, client, siblings(t, client)[sibling])
-			})
-		})
-	}
-}
-
-// siblings returns two calls that fail before they are performed: one is not sent, and one is answered with 429.
-func siblings(t *testing.T, client *payvault.Client) map[string]func() error {
-	t.Helper()
+// siblings are calls whose errors would be wrong for a call beside them: they say that nothing was performed.
+func siblings(ctx context.Context, client *payvault.Client) map[string]func() error {
 	return map[string]func() error{
 		"a failed local check": func() error {
-			_, err := client.Payees.Create(t.Context(), &payvault.PayeeCreateRequest{})
-			assert.ErrorIs(t, err, payvault.ErrInvalidRequest)
+			_, err := client.Payees.Create(ctx, &payvault.PayeeCreateRequest{})
 			return err
 		},
-		"a 429": func() error { // it asks for more time than the context has
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		"a 429 that cannot be waited out": func() error {
+			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 			defer cancel()
 			_, err := client.Payees.Create(ctx, &payvault.PayeeCreateRequest{Name: "Acme"})
-			assert.ErrorIs(t, err, payvault.ErrRateLimited)
 			return err
 		},
 	}
 }
 
-// assertOwn checks that an error has the Delivery of its own call, whatever canceled the context.
-func assertOwn(t *testing.T, err error, want payvault.Error) {
-	t.Helper()
-	unknown := want.Delivery == payvault.DeliveryUnknown
-	if unknown {
-		service.AssertError(t, err, want, payvault.ErrOutcomeUnknown)
-	} else {
-		service.AssertError(t, err, want)
-	}
-	assert.ErrorIs(t, err, context.Canceled)
-	assert.Equal(t, unknown, strings.HasSuffix(err.Error(), " (outcome unknown)"), err)
-	assert.Equal(t, !unknown, strings.HasSuffix(err.Error(), " (not sent)"), err)
-	assert.Equal(t, !unknown, payvault.SafeToRetry(err), err)
-	class := payvault.CallResult{Err: err}.ErrorClass()
-	assert.NotContains(t, []string{"invalid_request", "rate_limited"}, class)
+// causeJournal is a journal whose error is the cause of the context, as that of a database driver may be.
+type causeJournal struct{}
+
+func (causeJournal) Begin(ctx context.Context, _ string, _ int) (payvault.BatchState, error) {
+	return payvault.BatchState{}, context.Cause(ctx)
 }
 
-// TestError_causeIsTheErrorOfASibling checks that a call that was sent has an unknown outcome, whatever canceled its
-// context.
+func (causeJournal) End(context.Context, string, int, payvault.BatchOutcome) error { return nil }
+
+// besides are pieces of work that run beside a sibling. They return the error of each request that they would make. The
+// first ones are in flight when the sibling fails.
+func besides() map[string]func(context.Context, *payvault.Client) []error {
+	submitAll := func(ctx context.Context, c *payvault.Client, options payvault.SubmitAllOptions) (errs []error) {
+		cards := slices.Repeat([]payvault.AccountUpdaterCard{card()}, 10*payvault.MaxAccountUpdaterCards)
+		for b := range c.AccountUpdater.SubmitAll(ctx, slices.Values(cards), &options) {
+			errs = append(errs, b.Err)
+		}
+		return errs
+	}
+	return map[string]func(context.Context, *payvault.Client) []error{
+		"a call": func(ctx context.Context, c *payvault.Client) []error {
+			return []error{c.Invoices.Send(ctx, "I1", nil)}
+		},
+		"SubmitAll": func(ctx context.Context, c *payvault.Client) []error {
+			return submitAll(ctx, c, payvault.SubmitAllOptions{})
+		},
+		"a job": func(ctx context.Context, c *payvault.Client) []error {
+			return submitAll(ctx, c, payvault.SubmitAllOptions{Journal: causeJournal{}, Job: "job"})
+		},
+	}
+}
+
+// TestError_causeIsTheErrorOfASibling: errgroup makes the error of one call the cause of the context of the others.
+// What was in flight then is of unknown outcome, and the rest is not sent. No error matches what that of the sibling
+// matches.
 func TestError_causeIsTheErrorOfASibling(t *testing.T) {
 	t.Parallel()
-	calls := map[payvault.Operation]func(context.Context, *payvault.Client) error{
-		payvault.OpInvoicesSend: func(ctx context.Context, c *payvault.Client) error {
-			return c.Invoices.Send(ctx, "I1", nil)
-		},
-		payvault.OpPayeesDelete: func(ctx context.Context, c *payvault.Client) error {
-			return c.Payees.Delete(ctx, 3001)
-		},
-	}
-	for op, call := range calls {
-		besideEach(t, string(op), func(t *testing.T, client *payvault.Client, sibling func() error) {
-			t.Helper()
-			err := inGroup(t, func(ctx context.Context) error { return call(ctx, client) }, sibling)
-			assertOwn(t, err, payvault.Error{Op: op, Attempts: 1})
-			assert.ErrorContains(t, err, "payees.create", "the text may say why")
-		})
-	}
-}
-
-// TestError_causeIsTheErrorOfASiblingOfSubmitAll checks that batches that were sent have an unknown outcome, and that
-// the other batches are reported as not sent.
-func TestError_causeIsTheErrorOfASiblingOfSubmitAll(t *testing.T) {
-	t.Parallel()
-	const inFlight = 4
-	besideEach(t, "SubmitAll", func(t *testing.T, client *payvault.Client, sibling func() error) {
-		t.Helper()
-		cards := slices.Repeat([]payvault.AccountUpdaterCard{card()}, 10*payvault.MaxAccountUpdaterCards)
-		var batches []payvault.AccountUpdaterBatch
-		err := inGroup(t, func(ctx context.Context) error {
-			options := &payvault.SubmitAllOptions{Concurrency: inFlight}
-			for b := range client.AccountUpdater.SubmitAll(ctx, slices.Values(cards), options) {
-				batches = append(batches, *b)
-			}
-			return ctx.Err()
-		}, sibling)
-		require.ErrorIs(t, err, context.Canceled)
-		require.Len(t, batches, 10)
-		for i, b := range batches {
-			want := payvault.Error{Op: payvault.OpAccountUpdaterSubmit, Attempts: 1}
-			if i >= inFlight {
-				want.Delivery, want.Attempts = payvault.DeliveryNotSent, 0
-			}
-			assertOwn(t, b.Err, want)
+	for _, sibling := range []string{"a failed local check", "a 429 that cannot be waited out"} {
+		for name, work := range besides() {
+			t.Run(name+" beside "+sibling, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					client := silent(t, payvault.WithObserver(payvault.Observer{
+						Attempt: func(_ context.Context, info payvault.CallInfo, r payvault.CallResult) {
+							if info.Op != payvault.OpPayeesCreate {
+								service.AssertMatches(t, r.Err)
+							}
+						},
+					}))
+					ctx, cancel := context.WithCancelCause(t.Context())
+					defer cancel(nil)
+					done := make(chan []error, 1)
+					go func() { done <- work(ctx, client) }()
+					synctest.Wait() // the work waits for its answers
+					cause := siblings(t.Context(), client)[sibling]()
+					require.Error(t, cause)
+					cancel(cause)
+					errs, inFlight := <-done, 4
+					if name == "a call" {
+						inFlight = 1
+					}
+					require.Len(t, errs, map[int]int{1: 1, 4: 10}[inFlight])
+					for i, err := range errs {
+						assertOwn(t, err, i < inFlight, name == "a job")
+					}
+				})
+			})
 		}
-	})
+	}
 }
 
-// like is an error whose Is method matches a sentinel.
+// assertOwn checks that an error says what became of its own request, whatever canceled the context.
+func assertOwn(t *testing.T, err error, wasSent, isJob bool) {
+	t.Helper()
+	if wasSent {
+		service.AssertMatches(t, err, payvault.ErrOutcomeUnknown)
+		assert.Equal(t, payvault.DeliveryUnknown, service.AsError(t, err).Delivery)
+	} else {
+		service.AssertMatches(t, err)
+		assert.Equal(t, payvault.DeliveryNotSent, service.AsError(t, err).Delivery)
+	}
+	if !wasSent || !isJob { // a job lets the requests in flight go on until they time out
+		require.ErrorIs(t, err, context.Canceled)
+	}
+	assert.Equal(t, !wasSent && !isJob, payvault.SafeToRetry(err), err)
+}
+
+// like is an error that matches a sentinel by its method Is.
 type like struct{ sentinel error }
 
 func (like) Error() string { return "like another" }
 
 func (l like) Is(target error) bool { return target == l.sentinel }
 
-// TestError_ofAnotherCall checks an error of another call that the caller's code returns to this call, for example from
-// a RoundTripper. This call's error must match neither that error nor its sentinels nor its cause.
+// TestError_ofAnotherCall: an error of another call that comes through the caller's own code says nothing about this
+// call. Its sentinels, its cause and itself are not found, whatever wraps it.
 func TestError_ofAnotherCall(t *testing.T) {
 	t.Parallel()
-	dns := &net.OpError{Op: "write", Err: &net.DNSError{Err: "no such host"}}
-	others := map[string]error{"a sentinel": payvault.ErrRateLimited, "like a sentinel": like{payvault.ErrInvalidRequest}}
-	for name, opts := range map[string][]payvault.Option{
-		"a failed check": {}, "a connection": {service.Over(service.RoundTripper(
-			func(*http.Request) (*http.Response, error) { return nil, dns }))},
-		"a key":  {payvault.WithKeySource(func(context.Context) (string, error) { return "", io.EOF })},
-		"a size": {service.Over(service.Canned(200, `{"code":0}`)), payvault.WithMaxResponseBytes(1)},
-		"a 401":  {service.Over(service.Canned(401, ""))},
-	} {
-		client := service.Client(t, service.Nowhere, append(opts, service.Impatient(1))...)
-		if name == "a failed check" {
-			others[name] = client.Invoices.Send(t.Context(), "", nil)
-		} else {
-			others[name] = client.Invoices.Send(t.Context(), "I1", nil)
-		}
-		require.Error(t, others[name])
+	failing := func(err error) error {
+		pool := service.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, err })
+		client := service.Client(t, service.Nowhere, service.Over(pool), service.Impatient(1))
+		return client.Invoices.Send(t.Context(), "I1", nil)
+	}
+	others := map[string]error{
+		"a sentinel": payvault.ErrRateLimited, "like a sentinel": like{payvault.ErrInvalidRequest},
+		"a failed check": service.Client(t, service.Nowhere).Invoices.Send(t.Context(), "", nil),
+		"a connection":   failing(&net.OpError{Op: "write", Err: &net.DNSError{Err: "no such host"}}),
+		"a canceled one": failing(context.Canceled),
 	}
 	for name, other := range others {
 		for shape, wrapped := range map[string]error{
@@ -215,8 +192,7 @@ func TestError_ofAnotherCall(t *testing.T) {
 	}
 }
 
-// waysOf returns calls into which the caller's code brings err: by a RoundTripper, a body, a key source, a file or a
-// context.
+// waysOf are calls that get an error from the caller's own code.
 func waysOf(t *testing.T, err error) map[string]func() error {
 	t.Helper()
 	send := func(opt payvault.Option) func() error {
@@ -252,7 +228,7 @@ func waysOf(t *testing.T, err error) map[string]func() error {
 	}
 }
 
-// checkedOnce is a file that fails once its last byte was read, so that only the check before the upload succeeds.
+// checkedOnce is a document that can be read until the check is over. The check ends with reading the last byte.
 type checkedOnce struct {
 	*strings.Reader
 
@@ -266,42 +242,4 @@ func (f *checkedOnce) ReadAt(p []byte, off int64) (int, error) {
 	}
 	f.checked = off == f.Size()-1
 	return f.Reader.ReadAt(p, off)
-}
-
-// causeJournal is a journal that returns the cause of the context, as a database driver may do.
-type causeJournal struct{}
-
-func (causeJournal) Begin(ctx context.Context, _ string, _ int) (payvault.BatchState, error) {
-	return payvault.BatchState{}, context.Cause(ctx)
-}
-
-func (causeJournal) End(context.Context, string, int, payvault.BatchOutcome) error { return nil }
-
-// TestError_causeIsTheErrorOfASiblingOfAJob checks that batches in flight have an unknown outcome and that the other
-// batches are not sent, in a walk with a journal. It does not cancel requests in flight.
-func TestError_causeIsTheErrorOfASiblingOfAJob(t *testing.T) {
-	t.Parallel()
-	besideEach(t, "a job", func(t *testing.T, client *payvault.Client, sibling func() error) {
-		t.Helper()
-		cards := slices.Repeat([]payvault.AccountUpdaterCard{card()}, 10*payvault.MaxAccountUpdaterCards)
-		var batches []payvault.AccountUpdaterBatch
-		_ = inGroup(t, func(ctx context.Context) error {
-			options := &payvault.SubmitAllOptions{Journal: causeJournal{}, Job: "job"}
-			for b := range client.AccountUpdater.SubmitAll(ctx, slices.Values(cards), options) {
-				batches = append(batches, *b)
-			}
-			return ctx.Err()
-		}, sibling)
-		require.Len(t, batches, 10)
-		for i, b := range batches {
-			if i < 4 {
-				service.AssertMatches(t, b.Err, payvault.ErrOutcomeUnknown)
-				assert.Equal(t, payvault.BatchUnknown, b.Status)
-			} else {
-				service.AssertMatches(t, b.Err)
-				require.ErrorIs(t, b.Err, context.Canceled)
-				assert.Equal(t, payvault.BatchNotSent, b.Status)
-			}
-		}
-	})
 }

@@ -16,19 +16,19 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// TestMain fails the package if a test leaves a goroutine behind, for example by an open server or pool.
+// TestMain fails the package if a test leaves a goroutine behind: every server and every pool is closed.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errShutdown = errors.New("the program shuts down")
 
-// answering returns a client whose service always sends the same answer.
+// answering returns a client of a service that always gives the same answer.
 func answering(tb testing.TB, status int, body string, opts ...payvault.Option) *payvault.Client {
 	tb.Helper()
 	return service.Client(tb, service.Nowhere, append(opts, service.Over(service.Canned(status, body)))...)
 }
 
-// inTurn answers with one status after the other and repeats the last. Its body is a success. Status 0 is a lost
-// connection.
+// inTurn is a service that answers with the statuses in their order, and goes on with the last one. The body is that of
+// a success. Status 0 is a lost connection.
 func inTurn(statuses ...int) payvault.Option {
 	return service.Over(service.RoundTripper(func(*http.Request) (*http.Response, error) {
 		status := statuses[0]
@@ -42,17 +42,17 @@ func inTurn(statuses ...int) payvault.Option {
 	}))
 }
 
-// addEvent makes a call that the client does not repeat if it may have been performed.
+// addEvent makes a call that is not repeated if it may have been performed.
 func addEvent(tb testing.TB, c *payvault.Client, opts ...payvault.CallOption) error {
 	tb.Helper()
 	_, err := c.Webhooks.AddEvent(tb.Context(), "w", "e", opts...)
 	return err
 }
 
-// call makes one call with a client.
+// call makes a call by a client.
 type call func(c *payvault.Client, opts ...payvault.CallOption) (any, error)
 
-// named returns the call of this name from package calls, with its smallest request.
+// named returns the call that has this name in package calls. It makes the call with the smallest request.
 func named(tb testing.TB, name string) call {
 	tb.Helper()
 	all := calls.All()
@@ -67,17 +67,17 @@ func request(method string) payvault.Request {
 	return payvault.Request{Method: method, Path: []string{"x"}}
 }
 
-// decode reads a value from a JSON text.
+// decode reads a JSON text.
 func decode[T any](text string) (T, error) {
 	var v T
 	err := json.Unmarshal([]byte(text), &v)
 	return v, err
 }
 
-// garbageCanary is part of unreadable values. No error may repeat it.
+// garbageCanary stands in values that cannot be read. No error may repeat it.
 const garbageCanary = "4111garbage1111"
 
-// assertUnreadable checks that each text is refused, and that the error does not repeat it.
+// assertUnreadable checks that each text is an error that does not repeat it.
 func assertUnreadable[T any](t *testing.T, texts ...string) {
 	t.Helper()
 	texts = append(texts, `"`+garbageCanary+`"`, `{"a":"`+garbageCanary+`"}`, `["`+garbageCanary+`"]`, `true`)

@@ -23,7 +23,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// diary records the values that an observer receives. It serves calls that are made one after the other.
+// diary keeps what an observer is told of calls that are made one after another.
 type diary struct {
 	calls          []payvault.CallInfo
 	attempts, ends []payvault.CallResult
@@ -31,7 +31,7 @@ type diary struct {
 
 type diaryKey struct{}
 
-// option returns the observer. It also puts a value into the context of each call.
+// option also marks the context of a call.
 func (d *diary) option() payvault.Option {
 	return payvault.WithObserver(payvault.Observer{
 		Start: func(ctx context.Context, call payvault.CallInfo) context.Context {
@@ -45,8 +45,7 @@ func (d *diary) option() payvault.Option {
 	})
 }
 
-// TestObserver_callInfo checks the CallInfo of every operation. For Client.Call it has no path, since the caller's path
-// may contain IDs.
+// TestObserver_callInfo: observers are told the template of the path. Client.Call has none, and its path may hold IDs.
 func TestObserver_callInfo(t *testing.T) {
 	t.Parallel()
 	for base, want := range map[string]string{
@@ -65,8 +64,7 @@ func TestObserver_callInfo(t *testing.T) {
 	}
 }
 
-// TestObserver_panic checks that End is called and the call is logged, even if the caller's code panics during the
-// call.
+// TestObserver_panic: observers and the log are told the end of a call in which the caller's own code panics.
 func TestObserver_panic(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][3]string{
@@ -88,35 +86,8 @@ func TestObserver_panic(t *testing.T) {
 	}
 }
 
-// TestObserver_results checks the results that observers receive. Their errors are those that the caller gets.
-func TestObserver_results(t *testing.T) {
-	t.Parallel()
-	var d diary
-	client := service.Client(t, service.Nowhere, d.option(), inTurn(0, 429, 200, 0))
-	_, err := client.Applications.Validate(t.Context(), 1)
-	require.NoError(t, err)
-	invalid := client.Invoices.Send(t.Context(), "", nil)
-	lost := client.Invoices.Send(t.Context(), "I1", nil)
-	require.Len(t, d.attempts, 4, "the invalid one was not sent")
-	all := append(d.attempts, d.ends...)
-	for i := range all {
-		assert.Positive(t, all[i].Duration)
-		all[i].Duration = 0
-	}
-	assert.Equal(t, "connection", all[0].ErrorClass())
-	assert.Equal(t, []payvault.CallResult{
-		{Attempts: 1, Delivery: payvault.DeliveryUnknown, Err: all[0].Err},
-		{StatusCode: 429, Attempts: 2, Delivery: payvault.DeliveryAnswered},
-		{StatusCode: 200, Attempts: 3, Delivery: payvault.DeliveryAnswered},
-		{Attempts: 1, Delivery: payvault.DeliveryUnknown, Err: all[3].Err},
-		{StatusCode: 200, Attempts: 3, Delivery: payvault.DeliveryAnswered, Code: "0"},
-		{Delivery: payvault.DeliveryNotSent, Err: invalid},
-		{Attempts: 1, Delivery: payvault.DeliveryUnknown, Err: lost},
-	}, all)
-}
-
-// TestObserver_context checks that transports, key sources and log handlers get the context that Start returned, before
-// End is called.
+// TestObserver_context: key sources, transports and log handlers get the context that Start returns. The log has its
+// records before End is called.
 func TestObserver_context(t *testing.T) {
 	t.Parallel()
 	var d diary
@@ -135,26 +106,26 @@ func TestObserver_context(t *testing.T) {
 	assert.Equal(t, slices.Repeat([]string{"of the call 0"}, 4), seen, "key source, transport, and two records")
 }
 
-// TestObserver_severalInOrder checks that several observers are called in the order of their options.
+// TestObserver_severalInOrder: observers are called in the order in which they were given, and nil functions are not.
 func TestObserver_severalInOrder(t *testing.T) {
 	t.Parallel()
 	var order []string
 	note := func(name string) payvault.Option {
-		told := func(what string) func(context.Context, payvault.CallInfo, payvault.CallResult) {
-			return func(context.Context, payvault.CallInfo, payvault.CallResult) { order = append(order, what+name) }
-		}
-		start := func(ctx context.Context, _ payvault.CallInfo) context.Context {
-			order = append(order, "start "+name)
-			return ctx
-		}
-		return payvault.WithObserver(payvault.Observer{Start: start, Attempt: told("attempt "), End: told("end ")})
+		return payvault.WithObserver(payvault.Observer{
+			Start: func(ctx context.Context, _ payvault.CallInfo) context.Context {
+				order = append(order, "start "+name)
+				return ctx
+			},
+			End: func(context.Context, payvault.CallInfo, payvault.CallResult) { order = append(order, "end "+name) },
+		})
 	}
 	none := payvault.WithObserver(payvault.Observer{})
 	require.NoError(t, addEvent(t, answering(t, 200, `{"code":0,"data":{}}`, note("1"), none, note("2"))))
-	assert.Equal(t, []string{"start 1", "start 2", "attempt 1", "attempt 2", "end 1", "end 2"}, order)
+	assert.Equal(t, []string{"start 1", "start 2", "end 1", "end 2"}, order)
 }
 
-// TestObserver_hiddenURL checks that errors hide the URL that net/http, or a transport, puts into a *url.Error.
+// TestObserver_hiddenURL: no error has the URL of the request, in which net/http wraps each failure. The failure itself
+// can be matched and is not shown.
 func TestObserver_hiddenURL(t *testing.T) {
 	t.Parallel()
 	var d diary
@@ -174,16 +145,14 @@ func TestObserver_hiddenURL(t *testing.T) {
 	assert.Empty(t, canary.Find(fmt.Sprintf("%+v %#v", d.attempts[0], d.calls[0]), canary.Forms(canary.Secret)))
 }
 
-// TestCallResult_ErrorClass checks the class of each kind of error.
+// TestCallResult_ErrorClass: each kind of error has a class. An unknown outcome and a 429 are no rejections, whatever
+// code they have.
 func TestCallResult_ErrorClass(t *testing.T) {
 	t.Parallel()
 	noKey := addEvent(t, service.Client(t, service.Nowhere, payvault.WithKeySource(
 		func(context.Context) (string, error) { return "", context.Canceled })))
 	refused := &payvault.Error{
 		Op: payvault.OpInvoicesSend, StatusCode: 409, Code: "7", Delivery: payvault.DeliveryAnswered,
-	}
-	write := func(status int) *payvault.Error {
-		return &payvault.Error{Op: payvault.OpInvoicesSend, StatusCode: status}
 	}
 	read := func(status int) *payvault.Error {
 		return &payvault.Error{Op: payvault.OpCustomersList, StatusCode: status}
@@ -196,10 +165,11 @@ func TestCallResult_ErrorClass(t *testing.T) {
 		{"invalid_request", payvault.CallResult{Err: fmt.Errorf("x: %w", payvault.ErrInvalidRequest)}},
 		{"merchant_not_supported", payvault.CallResult{Err: addEvent(t, service.Client(t, service.Nowhere).ForMerchant(1))}},
 		{"outcome_unknown", payvault.CallResult{StatusCode: 409, Err: &payvault.Error{
-			// an earlier attempt was lost, so this status does not decide
-			Op: payvault.OpInvoicesSend, StatusCode: 409, Code: "7",
+			Op: payvault.OpInvoicesSend, StatusCode: 409, Code: "7", // of the last attempt, after one that was lost
 		}}},
-		{"outcome_unknown", payvault.CallResult{StatusCode: 503, Err: write(503)}},
+		{"outcome_unknown", payvault.CallResult{StatusCode: 503, Err: &payvault.Error{
+			Op: payvault.OpInvoicesSend, StatusCode: 503, Code: "7",
+		}}},
 		{"rate_limited", payvault.CallResult{StatusCode: 429, Err: &payvault.Error{
 			Op: payvault.OpInvoicesSend, StatusCode: 429, Code: "7", Delivery: payvault.DeliveryAnswered,
 		}}},
@@ -215,46 +185,11 @@ func TestCallResult_ErrorClass(t *testing.T) {
 		{"dns", payvault.CallResult{Err: &net.OpError{Err: &net.DNSError{IsNotFound: true}}}},
 		{"connection", payvault.CallResult{Err: io.ErrUnexpectedEOF}},
 	} {
-		assert.Equal(t, test.want, test.result.ErrorClass())
+		assert.Equal(t, test.want, test.result.ErrorClass(), "%v", test.result.Err)
 	}
 }
 
-// TestErrorClass_ofCalls checks that an unknown outcome and a 429 are not reported as a rejection.
-func TestErrorClass_ofCalls(t *testing.T) {
-	t.Parallel()
-	const lost = 0
-	for _, test := range []struct {
-		statuses []int
-		want     string
-	}{
-		{[]int{lost, http.StatusConflict}, "outcome_unknown"},
-		{[]int{lost}, "outcome_unknown"},
-		{[]int{http.StatusServiceUnavailable}, "outcome_unknown"},
-		{[]int{http.StatusTooManyRequests}, "rate_limited"},
-		{[]int{http.StatusConflict}, "rejected"},
-	} {
-		var d diary
-		var log bytes.Buffer
-		statuses := test.statuses
-		answers := service.RoundTripper(func(*http.Request) (*http.Response, error) {
-			status := statuses[0]
-			if statuses = statuses[1:]; status == lost {
-				return nil, io.ErrUnexpectedEOF
-			}
-			return service.Reply(status, `{"code":7,"message":"no"}`), nil
-		})
-		client := service.Client(t, service.Nowhere, d.option(), service.Over(answers),
-			payvault.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
-		attempts := payvault.WithMaxAttempts(len(test.statuses))
-		err := client.Invoices.Send(t.Context(), "I1", nil, payvault.WithReplay(), attempts)
-		require.Error(t, err)
-		require.Len(t, d.ends, 1)
-		assert.Equal(t, test.want, d.ends[0].ErrorClass(), "%v: %v", test.statuses, err)
-		assert.Contains(t, log.String(), "error_class="+test.want+" ")
-	}
-}
-
-// notes is a log handler that keeps the records of a level and above as lines.
+// notes is a handler that keeps records from a level on as lines.
 type notes struct {
 	slog.Handler
 
@@ -274,7 +209,7 @@ func (n *notes) Handle(ctx context.Context, r slog.Record) error {
 		switch {
 		case a.Key == "duration" && a.Value.Duration() > 0:
 			line += " took"
-		case a.Key == "error": // the text of the error is tested elsewhere
+		case a.Key == "error": // whose text is that of the error
 			line += " error"
 		default:
 			line += " " + a.Value.String()
@@ -285,14 +220,14 @@ func (n *notes) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestLogger checks the records of attempts and calls, and their levels.
+// TestLogger: the log has a record of each attempt and of each call, at the documented levels.
 func TestLogger(t *testing.T) {
 	t.Parallel()
 	read, write := named(t, "applications.validate"), named(t, "webhooks.add_event")
 	refused := func(c *payvault.Client, _ ...payvault.CallOption) (any, error) {
 		return nil, c.Payees.Delete(t.Context(), 0)
 	}
-	for _, test := range []struct { // each line has operation, status, code, attempts and delivery
+	for _, test := range []struct { // a line has operation, status, code, attempts and delivery
 		statuses []int
 		call     call
 		want     []string

@@ -12,7 +12,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// TestPairs checks that pairs keep their order, duplicates and exact values when they are written and read.
+// TestPairs: names and values keep their order and all their digits on the way to text and back.
 func TestPairs(t *testing.T) {
 	t.Parallel()
 	pairs := payvault.Pairs{
@@ -49,14 +49,12 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestPairs_refusesOtherShapes checks that only a JSON array of objects with one member is read.
-func TestPairs_refusesOtherShapes(t *testing.T) {
+// TestPairs_refused: a text of another shape is an error that does not show it.
+func TestPairs_refused(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		``, ` `, `{}`, `{"a":1}`, `[1]`, `["a"]`, `[null]`, `[[]]`, `[{}]`, `[{"a":1,"b":2}]`, `[{"a":1,"a":2}]`,
-		`[{"a":1,"a":1}]`, `[{"a":1}]]`, `[{"a":1}] x`, `[{"a":1}`, `"[]"`, `true`, `null`,
-		`[{"` + garbageCanary + `":}]`, `[{"a":"` + garbageCanary + `","b":1}]`, `[{"a":` + garbageCanary + `}]`,
-		strings.Repeat("[", 100_000), "\x00", `[{"a":1},{"b":2,"c":3}]`,
+		``, `{"a":1}`, `[1]`, `[null]`, `[{}]`, `[{"a":1},{"b":2,"c":3}]`, `[{"a":1,"a":2}]`, `[{"a":1}] x`, `[{"a":1}`,
+		`"[]"`, `null`, `[{"` + garbageCanary + `":}]`, strings.Repeat("[", 100_000),
 	} {
 		pairs, err := payvault.ParsePairs(text)
 		assert.EqualError(t, err, "not a JSON array of single-pair objects", "%.80s", text)

@@ -1,7 +1,6 @@
 package bulk
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,7 +14,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// invalid is a card that cannot be sent, with the problem that Check must find.
+// invalid is a card that cannot be sent, and the problem that Check finds.
 type invalid struct {
 	card
 
@@ -44,7 +43,7 @@ func invalidCards() []invalid {
 	return cards
 }
 
-// TestCheck checks that Check finds exactly the problems for which Submit refuses a card.
+// TestCheck: Check finds what Submit refuses before anything is sent, and nothing else.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	const op = payvault.OpAccountUpdaterSubmit
@@ -66,8 +65,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestSubmitAllOfInvalidCards checks that invalid cards are reported and that the cards beside them are sent. Batches
-// are cut by position, so that a journal still fits when the check changes. A batch without a valid card is not begun.
+// TestSubmitAllOfInvalidCards: a card that cannot be sent is named, and the rest of its batch is sent. Batches are cut
+// by position, whether their cards are valid or not. A batch without a valid card is not begun.
 func TestSubmitAllOfInvalidCards(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -112,30 +111,8 @@ func TestSubmitAllOfInvalidCards(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfNothingButInvalidCards checks that a stream of invalid cards is read to its end, even after the walk
-// has stopped.
-func TestSubmitAllOfNothingButInvalidCards(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		cards := slices.Repeat([]card{{}}, 5000)
-		for _, ctx := range []context.Context{t.Context(), ctx} {
-			s := &fake{}
-			got := collect(s.client(t).AccountUpdater.SubmitAll(ctx, slices.Values(cards), newJournal(t, nil).options(1)))
-			require.GreaterOrEqual(t, len(got), 50)
-			for _, b := range got[:50] {
-				service.AssertMatches(t, b.Err, payvault.ErrInvalidRequest)
-				assert.Len(t, b.Invalid, 100)
-			}
-			assert.Len(t, got, map[bool]int{true: 50, false: 51}[ctx.Err() == nil], "a walk that has stopped says so")
-			assert.Empty(t, s.seen)
-		}
-	})
-}
-
-// TestPosition checks that Position translates an index in the request, which skips invalid cards, into a position in
-// the stream.
+// TestPosition: Position returns the place in the stream of a card that an error of the service names by its place in
+// the request.
 func TestPosition(t *testing.T) {
 	t.Parallel()
 	cards := slices.Collect(stream(200, nil))
@@ -143,7 +120,7 @@ func TestPosition(t *testing.T) {
 		cards[i] = card{}
 	}
 	body := `{"code":2,"message":"Invalid","data":{"data[0].exp_date":["is past"],"data[3].exp_date":["is past"]}}`
-	for b := range (&fake{answer: answerAt(http.StatusOK, body, 1)}).submitAll(t, slices.Values(cards), nil) {
+	for b := range (&fake{answer: gives(http.StatusOK, body, 1)}).submitAll(t, slices.Values(cards), nil) {
 		if b.Index == 1 {
 			assert.Len(t, service.AsError(t, b.Err).Fields, 2)
 			assert.Equal(t, []int{102, 103, 104, 106, 107},
@@ -155,21 +132,19 @@ func TestPosition(t *testing.T) {
 	}
 }
 
-// TestJobName checks that equal files have the same name and other files another one. A file that cannot be read is an
-// error.
+// TestJobName: files with the same content have the same name, and other files have other names.
 func TestJobName(t *testing.T) {
 	t.Parallel()
-	name, err := payvault.JobName(strings.NewReader("4111111111111111,1229\n"))
-	require.NoError(t, err)
-	assert.Len(t, name, 64)
-	same, err := payvault.JobName(strings.NewReader("4111111111111111,1229\n"))
-	require.NoError(t, err)
-	assert.Equal(t, name, same)
-	other, err := payvault.JobName(strings.NewReader("4111111111111111,1230\n"))
-	require.NoError(t, err)
-	assert.NotEqual(t, name, other)
-	_, err = payvault.JobName(broken{})
-	assert.ErrorIs(t, err, errDisk, "what was read until then is not all there is")
+	name := func(content string) string {
+		name, err := payvault.JobName(strings.NewReader(content))
+		require.NoError(t, err)
+		return name
+	}
+	assert.Len(t, name("4111111111111111,1229\n"), 64)
+	assert.Equal(t, name("4111111111111111,1229\n"), name("4111111111111111,1229\n"))
+	assert.NotEqual(t, name("4111111111111111,1229\n"), name("4111111111111111,1230\n"))
+	_, err := payvault.JobName(broken{})
+	assert.ErrorIs(t, err, errDisk)
 }
 
 // broken is a file that breaks off.

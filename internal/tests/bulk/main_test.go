@@ -1,4 +1,5 @@
-// Package bulk tests lists, walks over them, SubmitAll with its journal, and the rate limit and the retry budget.
+// Package bulk tests walks over lists, SubmitAll with its journal, and what the rate limit and the budget of retries do
+// to both.
 package bulk
 
 import (
@@ -24,17 +25,17 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// asked is a request that the fake received.
+// asked is a request that the fake got.
 type asked struct {
-	*http.Request // nil in fake.seen, since it would keep the answer in memory
+	*http.Request // nil in the list of the fake, because it holds the answer
 
-	nth   int // number among all requests; 1 for the first
-	n     int // the number of the page or batch
+	nth   int // of all requests; 1 for the first
+	n     int // the page, or the batch
 	query string
-	at    time.Duration // time since the first request
+	at    time.Duration // since the first one
 }
 
-// sleep waits for d, or returns the error of the request's context.
+// sleep waits for a time, or until the request ends.
 func (r asked) sleep(d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -44,20 +45,20 @@ func (r asked) sleep(d time.Duration) error {
 	}
 }
 
-// answer answers a request. If it returns neither an answer nor an error, the fake answers with success.
+// answer returns an answer or an error. It returns neither for a success.
 type answer func(r asked) (*http.Response, error)
 
-// fake is a RoundTripper that takes the place of the service. It records the requests.
+// fake is a RoundTripper that stands for the service. It keeps the requests that it got.
 type fake struct {
 	answer answer
-	pages  int             // the number of pages that it reports
-	gates  []chan struct{} // if set, the request for page or batch n waits for gates[n]
+	pages  int             // how many it claims
+	gates  []chan struct{} // if set, a request waits until the gate of its page or batch is closed
 
 	flying atomic.Int64 // requests in flight
 	mu     sync.Mutex
 	start  time.Time
 	seen   []asked
-	cards  []int // the positions in the stream of the cards that arrived
+	cards  []int // positions in the stream of the cards that came
 }
 
 func (s *fake) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -86,7 +87,7 @@ func (s *fake) RoundTrip(req *http.Request) (*http.Response, error) {
 	return service.Reply(http.StatusOK, body), nil
 }
 
-// take reads the request and records it.
+// take reads a request and keeps it.
 func (s *fake) take(req *http.Request) (asked, error) {
 	var body struct {
 		Data []struct {
@@ -119,7 +120,8 @@ func (s *fake) asked() []asked {
 	return slices.Clone(s.seen)
 }
 
-// numbers returns the pages or batches that were requested, sorted, since requests in flight overtake each other.
+// numbers returns the numbers of the pages or batches that were asked for. They are sorted, because requests in flight
+// overtake each other.
 func (s *fake) numbers() []int {
 	var numbers []int
 	for _, r := range s.asked() {
@@ -128,7 +130,7 @@ func (s *fake) numbers() []int {
 	return slices.Sorted(slices.Values(numbers))
 }
 
-// client returns a client of the fake. It waits between attempts only if a rate limit makes it wait.
+// client returns a client that waits for the rate limit only.
 func (s *fake) client(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	t.Helper()
 	quick := payvault.WithRetryPolicy(payvault.RetryPolicy{MinBackoff: 1, MaxBackoff: 1})
@@ -138,8 +140,8 @@ func (s *fake) client(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	return c
 }
 
-// answerAt returns an answer that the fake sends to the requests for these pages or batches only.
-func answerAt(status int, body string, at ...int) answer {
+// gives returns an answer to requests for these pages or batches. All others succeed.
+func gives(status int, body string, at ...int) answer {
 	return func(r asked) (*http.Response, error) {
 		if !slices.Contains(at, r.n) {
 			return nil, nil
@@ -148,14 +150,14 @@ func answerAt(status int, body string, at ...int) answer {
 	}
 }
 
-// refusal returns an answer with status 429.
+// refusal is an answer with status 429.
 func refusal(retryAfter string) (*http.Response, error) {
 	resp := service.Reply(http.StatusTooManyRequests, ``)
 	resp.Header.Set("Retry-After", retryAfter)
 	return resp, nil
 }
 
-// newGates returns a hundred gates. The first ones are open.
+// newGates returns a hundred gates, of which the first ones are open.
 func newGates(open int) []chan struct{} {
 	gates := make([]chan struct{}, 100)
 	for i := range gates {
@@ -166,7 +168,7 @@ func newGates(open int) []chan struct{} {
 	return gates
 }
 
-// forEach runs a test for each case, each in a bubble of testing/synctest.
+// forEach runs a test in a bubble of testing/synctest for each case.
 func forEach[C any](t *testing.T, cases []C, test func(t *testing.T, c C)) {
 	t.Helper()
 	for _, c := range cases {

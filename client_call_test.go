@@ -1,0 +1,191 @@
+package payvault_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/internal/tests/calls"
+	"example.com/payvault/internal/tests/service"
+)
+
+// TestCall: a request arrives as the caller has made it, and its answer is read into the caller's type.
+func TestCall(t *testing.T) {
+	t.Parallel()
+	server := service.Answer(t, 200, `{"code":0,"message":"Success","data":{"invoice_id":"I1","amount":12.50}}`)
+	var out struct {
+		Message string
+		Data    struct {
+			InvoiceID payvault.InvoiceID `json:"invoice_id"`
+			Amount    payvault.Amount    `json:"amount"`
+		}
+	}
+	request := payvault.Request{
+		Method: "POST", Path: []string{"platform", "invoice", "add"}, Body: map[string]any{"amount": 1},
+		Query: url.Values{"merchant_id": {"7"}, "a b": {"c,d", "é&="}},
+	}
+	require.NoError(t, service.Client(t, server.URL+service.BasePath).Call(t.Context(), request, &out))
+	assert.Equal(t, "{Success {I1 12.50}}", fmt.Sprint(out))
+	got := server.Seen()[0]
+	assert.Equal(t, "POST "+service.BasePath+"/platform/invoice/add", got.Method+" "+got.Path)
+	assert.Equal(t, request.Query, got.Query)
+	assert.JSONEq(t, `{"amount":1}`, string(got.Body))
+	assert.Equal(t, http.Header{
+		"Content-Type": {"application/json"}, "Accept": {"application/json"}, "Authorization": {service.BasicToken},
+		"User-Agent": got.Header["User-Agent"], "Accept-Encoding": {"gzip"}, "Content-Length": {"12"},
+	}, got.Header)
+}
+
+// TestCall_codes: either code says success, and both must not disagree. A failure leaves the result alone.
+func TestCall_codes(t *testing.T) {
+	t.Parallel()
+	malformed := []error{payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown}
+	for _, test := range []struct {
+		status     int
+		body, code string
+		kinds      []error // none of a success
+	}{
+		{200, `{"code":"0","data":[]}`, "", nil},
+		{201, `{"rcode":"000"}`, "", nil},
+		{200, `{"code":7,"rcode":"000"}`, "000", malformed},
+		{200, `{"code":0,"rcode":"905"}`, "0", malformed},
+		{400, `{"code":7,"rcode":"000"}`, "7", []error{payvault.ErrRejected}},
+		{200, `{"rcode":"905"}`, "905", []error{payvault.ErrRejected}},
+		{200, `{"code":2,"data":{"a":["b"]}}`, "2", []error{payvault.ErrRejected, payvault.ErrValidation}},
+		{200, `{"message":"hello"}`, "", malformed},
+		{404, `{"code":0}`, "0", []error{payvault.ErrNotFound}},
+	} {
+		var out map[string]any
+		err := answering(t, test.status, test.body).Call(t.Context(), request("GET"), &out)
+		if test.kinds == nil {
+			require.NoError(t, err, test.body)
+			assert.NotEmpty(t, out, test.body)
+			continue
+		}
+		service.AssertMatches(t, err, test.kinds...)
+		assert.Equal(t, test.code, service.AsError(t, err).Code, test.body)
+		assert.Nil(t, out, test.body)
+	}
+}
+
+// TestCall_refused: a request that is wrong is not sent, and all of its problems are named.
+func TestCall_refused(t *testing.T) {
+	t.Parallel()
+	client := service.Client(t, service.Nowhere)
+	noMethod, noPointer := []string{"is not an HTTP method"}, []string{"is not a pointer"}
+	badName := []string{"is not of at most 64 letters, digits, dots, hyphens and underscores"}
+	takenName := []string{"is the name of an operation of this package"}
+	withName := func(name string) payvault.Request {
+		return payvault.Request{Name: name, Method: "GET", Path: []string{"x"}}
+	}
+	unwritable := request("POST")
+	unwritable.Body = math.NaN()
+	for _, test := range []struct {
+		request payvault.Request
+		out     any
+		want    service.Fields
+	}{
+		{request("GET /x HTTP/1.1\r\nA:"), nil, service.Fields{"method": noMethod}},
+		{request("CONNECT"), nil, service.Fields{"method": noMethod}},
+		{payvault.Request{Method: "GET"}, nil, service.Fields{"path": {"is required"}}},
+		{unwritable, nil, service.Fields{"body": {"cannot be written as JSON: unsupported value: NaN"}}},
+		{request("GET"), map[string]any{}, service.Fields{"out": noPointer}},
+		{request("GET"), (*int)(nil), service.Fields{"out": noPointer}},
+		{payvault.Request{Path: []string{"", "x", ".."}}, 1, service.Fields{
+			"method": noMethod, "out": noPointer, "path[0]": {calls.BadSegment}, "path[2]": {calls.BadSegment},
+		}},
+		{payvault.Request{Method: "GET", Path: []string{"platform/dispute", "7"}}, nil, service.Fields{
+			"path[0]": {`has a "/": give each segment as an element of its own`},
+		}},
+		{withName("with blanks"), nil, service.Fields{"name": badName}},
+		{withName(strings.Repeat("x", 65)), nil, service.Fields{"name": badName}},
+		{withName("tokens.tokenize"), nil, service.Fields{"name": takenName}},
+	} {
+		service.AssertInvalid(t, client.Call(t.Context(), test.request, test.out), payvault.OpCall, test.want)
+	}
+	var none context.Context
+	err := client.Call(none, request("GET"), nil)
+	service.AssertInvalid(t, err, payvault.OpCall, service.Fields{"context": {"is nil"}})
+	err = client.ForMerchant(7).Call(t.Context(), request("GET"), nil)
+	service.AssertError(t, err, payvault.Error{Op: payvault.OpCall, Delivery: payvault.DeliveryNotSent},
+		payvault.ErrMerchantNotSupported)
+}
+
+// TestCall_name: errors, observers and logs say the name of the request and not its path.
+func TestCall_name(t *testing.T) {
+	t.Parallel()
+	const name payvault.Operation = "disputes.accept-2_x"
+	accept := payvault.Request{Name: string(name), Method: "PUT", Path: []string{"platform", "dispute", "4711", "accept"}}
+	var d diary
+	var log bytes.Buffer
+	client := answering(t, 409, `{"code":7}`, d.option(),
+		payvault.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))))
+	err := client.Call(t.Context(), accept, nil)
+	service.AssertError(t, err, payvault.Error{
+		Op: name, StatusCode: 409, Code: "7", Attempts: 1, Delivery: payvault.DeliveryAnswered,
+	}, payvault.ErrConflict, payvault.ErrRejected)
+	assert.Equal(t, []payvault.CallInfo{{Op: name, Method: "PUT", Server: "127.0.0.1:1"}}, d.calls)
+	assert.Equal(t, 2, strings.Count(log.String(), "operation="+string(name)), "the attempt and the call")
+	assert.NotContains(t, log.String(), "4711")
+}
+
+// TestCall_path: an error may repeat words of documented paths, and no other part of the path.
+func TestCall_path(t *testing.T) {
+	t.Parallel()
+	client := answering(t, 400, `{"code":2,"message":"customer JANE1","data":{"customer_email":["of JANE1"]}}`)
+	request := payvault.Request{Method: "POST", Path: []string{"platform", "vault", "customer", "JANE1"}}
+	err := service.AsError(t, client.Call(t.Context(), request, nil))
+	assert.Equal(t, "customer [REDACTED]", err.Message)
+	assert.Equal(t, service.Fields{"customer_email": {"of [REDACTED]"}}, err.Fields)
+}
+
+// TestCall_replay: Replay says whether a request is repeated, and its method does not.
+func TestCall_replay(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{"GET", "PUT", "DELETE", "POST"} {
+		for replay, want := range map[bool]int{true: 4, false: 1} {
+			r := payvault.Request{Method: method, Path: []string{"x"}, Replay: replay}
+			err := answering(t, 503, "").Call(t.Context(), r, nil)
+			assert.Equal(t, want, service.AsError(t, err).Attempts, method)
+			assert.Equal(t, replay, payvault.SafeToRetry(err))
+		}
+	}
+}
+
+// TestCall_answers: types of the caller are read as encoding/json reads them. An error names the place and nothing
+// else.
+func TestCall_answers(t *testing.T) {
+	t.Parallel()
+	for _, member := range []string{
+		`"Any":[12345678901234567890,null,{"a":{"b":[]}}]`, `"bytes":"YWI="`, `"array":[1,2,3]`, `"quoted":"7"`,
+		`"record":{"inner":"a"},"RECORD":{"other":"b"}`, `"map":{"2":"b","1":"a"}`, `"list":[{"inner":"a"},null]`,
+		`"snakecase":5`, `"time":"2026-01-15T10:20:30Z"`, `"inner":"` + "\xff" + `"`, `"number":1.50`, `"raw":{"a": 1}`,
+	} {
+		body := `{"code":0,` + member + `}`
+		var want, got callerForm
+		require.NoError(t, json.Unmarshal([]byte(body), &want), member)
+		require.NoError(t, answering(t, 200, body).Call(t.Context(), request("GET"), &got), member)
+		assert.Equal(t, want, got, member)
+	}
+	// The decoder of GOEXPERIMENT=jsonv2 names more places than the other one.
+	for member, place := range map[string]string{
+		`"list":[{},{"inner":1}]`: "/list(/1)?/inner", `"map":{"` + garbageCanary + `":5}`: "/map",
+		`"time":"` + garbageCanary + `"`: "(the body|/time)",
+	} {
+		err := answering(t, 200, `{"code":0,`+member+`}`).Call(t.Context(), request("POST"), new(callerForm))
+		service.AssertMatches(t, err, payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown) // it was performed
+		assert.Regexp(t, ": "+place+` cannot be read \(`, err.Error(), member)
+		service.AssertHidden(t, err, garbageCanary)
+	}
+}

@@ -1,0 +1,387 @@
+package bulk
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/internal/tests/service"
+)
+
+const job = "cards of November"
+
+var errDisk = errors.New("disk full")
+
+// state is what a journal knows.
+type state = map[int]payvault.BatchState
+
+// journal is a Journal in memory, whose steps may fail.
+type journal struct {
+	t    *testing.T
+	fail func(step string, i int) error
+	hang bool // Begin hangs with all batches but the first
+
+	mu    sync.Mutex
+	known state
+}
+
+func newJournal(t *testing.T, known state) *journal {
+	t.Helper()
+	j := &journal{t: t, known: state{}, fail: func(string, int) error { return nil }}
+	maps.Copy(j.known, known)
+	return j
+}
+
+func (j *journal) Begin(ctx context.Context, name string, i int) (payvault.BatchState, error) {
+	if j.hang && i > 0 {
+		<-ctx.Done()
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	assert.Equal(j.t, job, name)
+	if err := cmp.Or(ctx.Err(), j.fail("begin", i)); err != nil {
+		return payvault.BatchState{}, err
+	}
+	known := j.known[i]
+	if known.Outcome != nil && known.Outcome.Status == payvault.BatchNotSent {
+		known = payvault.BatchState{}
+	}
+	if !known.Begun {
+		j.known[i] = payvault.BatchState{Begun: true}
+	}
+	return known, nil
+}
+
+func (j *journal) End(ctx context.Context, name string, i int, outcome payvault.BatchOutcome) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	assert.Equal(j.t, job, name)
+	if err := cmp.Or(ctx.Err(), j.fail("end", i)); err != nil {
+		return err
+	}
+	j.known[i] = payvault.BatchState{Begun: true, Outcome: &outcome}
+	return nil
+}
+
+func (j *journal) options(concurrency int) *payvault.SubmitAllOptions {
+	return &payvault.SubmitAllOptions{Concurrency: concurrency, Journal: j, Job: job}
+}
+
+// outcome returns what the journal knows of a batch that has ended.
+func (j *journal) outcome(i int) payvault.BatchOutcome {
+	j.t.Helper()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	require.NotNil(j.t, j.known[i].Outcome, "batch %d is not recorded as ended", i)
+	return *j.known[i].Outcome
+}
+
+// run makes a walk over n cards of the job.
+func (j *journal) run(s *fake, n int) []batch {
+	return collect(s.submitAll(j.t, stream(n, nil), j.options(3)))
+}
+
+// earlier returns the batches of n cards as a later run yields them.
+func earlier(n int) []batch {
+	batches := batchesOf(n)
+	for i := range batches {
+		batches[i].FromJournal = true
+	}
+	return batches
+}
+
+// TestJournal: each batch is recorded as begun before it is sent, and its outcome before it is yielded. A second run
+// yields the same batches and sends nothing.
+func TestJournal(t *testing.T) {
+	t.Parallel()
+	forEach(t, []int{0, 100, 1950}, func(t *testing.T, n int) {
+		j := newJournal(t, nil)
+		s := &fake{answer: func(r asked) (*http.Response, error) {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			assert.True(t, j.known[r.n].Begun, "batch %d is sent, and not recorded", r.n)
+			return nil, nil
+		}}
+		var got []batch
+		for b := range s.submitAll(t, stream(n, nil), j.options(5)) {
+			assert.Equal(t, payvault.BatchOutcome{
+				Status: payvault.BatchAccepted, Cards: b.End - b.Start, RequestID: b.RequestID,
+			}, j.outcome(b.Index))
+			got = append(got, *b)
+		}
+		assert.ElementsMatch(t, batchesOf(n), got)
+		before := maps.Clone(j.known)
+		assert.Len(t, before, len(got))
+		assert.Equal(t, earlier(n), j.run(s, n))
+		assert.Equal(t, before, j.known)
+		s.assertSent(t, 0, n)
+	})
+}
+
+// TestJournalOfFailures: a second run sends a batch again only if the first one did not send it or was turned away. It
+// yields the other batches with the same text, status, code and delivery.
+func TestJournalOfFailures(t *testing.T) {
+	t.Parallel()
+	for status, test := range map[int]struct {
+		body          string
+		want          payvault.BatchStatus
+		code, message string // that the journal keeps
+	}{
+		200: {`{"code":5,"message":"Example\nrefusal"}`, payvault.BatchRefused, "5", "Example refusal"},
+		201: {`[]`, payvault.BatchUnknown, "", "malformed response: no result code"},
+		400: {
+			`{"code":2,"message":"Invalid","data":{"data[43].exp_date":["of 4111111111111111"]}}`,
+			payvault.BatchRefused, "2", "Invalid: data[43].exp_date of [REDACTED]",
+		},
+		401: {`{"code":1,"message":"key"}`, payvault.BatchNotSent, "1", "key"},
+		404: {`<html>`, payvault.BatchNotSent, "", ""},
+		429: {``, payvault.BatchNotSent, "", ""},
+		502: {`{"message":"upstream"}`, payvault.BatchUnknown, "", "upstream"},
+	} {
+		s, j := fake{answer: gives(status, test.body, 0)}, newJournal(t, nil)
+		first := collect(s.submitAll(t, stream(37, nil), j.options(3), payvault.WithMaxAttempts(1)))
+		assert.Equal(t, payvault.BatchOutcome{
+			Status: test.want, Cards: 37, StatusCode: status, Code: test.code, Message: test.message,
+		}, j.outcome(0))
+		assert.Equal(t, test.want, first[0].Status, "status %d", status)
+
+		s.answer, s.cards = nil, nil
+		second := j.run(&s, 37)
+		if test.want == payvault.BatchNotSent {
+			assert.Equal(t, batchesOf(37), second)
+			continue
+		}
+		assert.Empty(t, s.cards, "status %d: the batch is sent again", status)
+		assert.True(t, second[0].FromJournal)
+		assert.Equal(t, test.want, second[0].Status)
+		was, is := service.AsError(t, first[0].Err), service.AsError(t, second[0].Err)
+		assert.False(t, payvault.SafeToRetry(is))
+		assert.Equal(t, was.Error(), is.Error())
+		assert.Equal(t, []any{was.StatusCode, was.Code, was.Delivery}, []any{is.StatusCode, is.Code, is.Delivery})
+	}
+}
+
+// TestJournalOfANumber: an ID of the service that may be a card number is yielded as it came and not recorded. A UUID
+// is recorded.
+func TestJournalOfANumber(t *testing.T) {
+	t.Parallel()
+	const uuid = "550e8400-e29b-41d4-a716-446655440a00"
+	for id, want := range map[string]string{
+		"4111111111111111": "[REDACTED]", "4111-1111-1111-1111": "[REDACTED]", "R4111111111111111": "R[REDACTED]", uuid: uuid,
+		"id-4111-1111-1111-1111": "id-[REDACTED]", "R-3782 822463 10005": "R-[REDACTED]",
+		"id-1234-5678-901": "id-1234-5678-901",
+	} {
+		s, j := fake{answer: gives(200, `{"code":0,"data":{"request_id":"`+id+`"}}`, 0)}, newJournal(t, nil)
+		assert.Equal(t, id, j.run(&s, 1)[0].RequestID)
+		assert.Equal(t, want, j.outcome(0).RequestID)
+	}
+}
+
+// TestJournalThatFails: an error of the journal stops the walk, which yields it once. Requests in flight go on to their
+// end.
+func TestJournalThatFails(t *testing.T) {
+	t.Parallel()
+	type test struct {
+		step string
+		at   int // there are 12 batches
+	}
+	forEach(t, []test{{"begin", 0}, {"begin", 4}, {"end", 4}, {"end", 11}}, func(t *testing.T, test test) {
+		j, s := newJournal(t, nil), &fake{answer: func(asked) (*http.Response, error) {
+			<-time.After(time.Millisecond) // the journal may fail meanwhile
+			return nil, nil
+		}}
+		j.fail = func(step string, i int) error {
+			if step == test.step && i == test.at {
+				return errDisk
+			}
+			return nil
+		}
+		got, sent := j.run(s, 1150), s.numbers()
+		for i, b := range got {
+			assert.Equal(t, i, b.Index)
+			assert.Equal(t, b.Err == nil, slices.Contains(sent, i))
+			if b.Err != nil {
+				require.EqualError(t, b.Err, "payvault: account_updater.submit: journal: disk full (not sent)")
+			}
+		}
+		last := got[len(got)-1]
+		require.ErrorIs(t, last.Err, errDisk, "the walk ends with the error")
+		assert.Equal(t, 1150, last.End)
+		batches := 12
+		if test.step == "end" && test.at == 11 {
+			batches++ // all were sent, so the error has a batch of its own
+		}
+		assert.Len(t, got, batches)
+		if test.step == "begin" {
+			assert.False(t, payvault.SafeToRetry(got[test.at].Err), "only the journal knows of earlier runs")
+			assert.Less(t, slices.Max(append(sent, -1)), test.at+4, "a batch was begun after the failure")
+		}
+	})
+}
+
+// TestJournalOfOtherCards: a batch with another number of cards than in an earlier run is not sent, and stops the walk.
+func TestJournalOfOtherCards(t *testing.T) {
+	t.Parallel()
+	type test struct{ was, is int }
+	forEach(t, []test{{350, 400}, {350, 320}, {350, 1950}}, func(t *testing.T, n test) {
+		j := newJournal(t, nil)
+		j.run(&fake{}, n.was)
+		s := &fake{answer: func(r asked) (*http.Response, error) { return nil, r.sleep(time.Millisecond) }}
+		got := j.run(s, n.is)
+		const text = "had another number of cards in an earlier run, in batch 3"
+		service.AssertInvalid(t, got[3].Err, payvault.OpAccountUpdaterSubmit, service.Fields{"Job": {text}})
+		assert.False(t, payvault.SafeToRetry(got[3].Err), "it will be the same each time")
+		assert.NotContains(t, s.numbers(), 3)
+		for _, b := range got[4:] {
+			if b.Err != nil {
+				require.EqualError(t, b.Err, "payvault: account_updater.submit: the job "+text+" (not sent)")
+			}
+		}
+		assert.LessOrEqual(t, len(s.seen), 2, "only batches that were begun at the same time are sent")
+	})
+}
+
+// TestJournalOutlivesTheContext: when the context ends, or the loop is left, requests in flight go on to their end and
+// are recorded. Nothing more is sent, not even a batch that was turned away.
+func TestJournalOutlivesTheContext(t *testing.T) {
+	t.Parallel()
+	forEach(t, []string{"end", "leave", "end while refused"}, func(t *testing.T, how string) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		j, decided := newJournal(t, nil), map[string]int{"end": 8, "leave": 8, "end while refused": 6}[how]
+		s := &fake{answer: func(r asked) (*http.Response, error) {
+			switch {
+			case r.n < 5:
+				return nil, nil
+			case r.n < decided:
+				return nil, r.sleep(10 * time.Second)
+			}
+			<-time.After(time.Second)
+			return refusal("20")
+		}}
+		for b := range s.client(t).AccountUpdater.SubmitAll(ctx, stream(1950, nil), j.options(3)) {
+			if b.Index == 4 {
+				<-time.After(2 * time.Second)
+				if how == "leave" {
+					break
+				}
+				cancel()
+			}
+		}
+		assert.Equal(t, 10*time.Second, time.Since(s.start))
+		assert.LessOrEqual(t, len(s.seen), 8)
+		s.answer, s.cards = nil, nil
+		assert.Equal(t, append(earlier(decided*100), batchesOf(1950)[decided:]...), j.run(s, 1950))
+		s.assertSent(t, decided*100, 1950)
+	})
+}
+
+// TestJournalOfABatchThatWaits: a batch that waits after a 429 is not recorded as begun. The journal is asked again
+// before it is sent, because another run may have sent it meanwhile.
+func TestJournalOfABatchThatWaits(t *testing.T) {
+	t.Parallel()
+	forEach(t, []string{"sent by another run", "the journal fails"}, func(t *testing.T, meanwhile string) {
+		s, j := refusing(times(1, "20")...), newJournal(t, nil)
+		time.AfterFunc(10*time.Second, func() {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			assert.Equal(t, payvault.BatchNotSent, j.known[0].Outcome.Status, "it is recorded as turned away")
+			if meanwhile == "the journal fails" {
+				j.fail = func(step string, _ int) error { return map[string]error{"begin": errDisk}[step] }
+			}
+			j.known[0] = payvault.BatchState{
+				Begun: true, Outcome: &payvault.BatchOutcome{Status: payvault.BatchAccepted, RequestID: "REQ0"},
+			}
+		})
+		got := j.run(s, 100)
+		assert.Len(t, s.seen, 1)
+		assert.Equal(t, payvault.BatchAccepted, j.outcome(0).Status, "the record of the other run stays")
+		if meanwhile == "sent by another run" {
+			assert.Equal(t, earlier(100), got)
+			return
+		}
+		require.ErrorIs(t, got[0].Err, errDisk)
+		assert.False(t, payvault.SafeToRetry(got[0].Err), "the journal was not asked")
+	})
+}
+
+// TestStoppedWalkDoesNotWait: when a walk stops, a batch does not wait for its next attempt. Its error says why, and
+// observers keep the error that they were given.
+func TestStoppedWalkDoesNotWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		s, j := &fake{answer: func(asked) (*http.Response, error) {
+			resp := service.Reply(http.StatusServiceUnavailable, ``)
+			resp.Header.Set("Retry-After", "29")
+			return resp, nil
+		}}, newJournal(t, nil)
+		var observed []error
+		client := s.client(t, payvault.WithObserver(payvault.Observer{
+			End: func(_ context.Context, _ payvault.CallInfo, r payvault.CallResult) {
+				observed = append(observed, r.Err)
+			},
+		}))
+		got := collect(client.AccountUpdater.SubmitAll(ctx, stream(100, nil), j.options(1), payvault.WithReplay()))
+		assert.Equal(t, time.Second, time.Since(s.start))
+		assert.NotContains(t, observed[0].Error(), "canceled")
+		require.ErrorContains(t, got[0].Err,
+			"status 503 Service Unavailable: the walk was stopped: context canceled (outcome unknown)")
+		assert.Equal(t, payvault.BatchUnknown, j.outcome(0).Status)
+	})
+}
+
+// TestJournalOfAContextThatEndsLate: if the context ends when the last batches are in flight, the job is done.
+func TestJournalOfAContextThatEndsLate(t *testing.T) {
+	t.Parallel()
+	forEach(t, []int{300, 400}, func(t *testing.T, n int) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		s := &fake{answer: func(r asked) (*http.Response, error) { return nil, r.sleep(2 * time.Second) }}
+		j := newJournal(t, nil)
+		got := collect(s.client(t).AccountUpdater.SubmitAll(ctx, stream(n, nil), j.options(3)))
+		assert.Equal(t, batchesOf(300), got[:3])
+		if n == 300 {
+			assert.Len(t, got, 3)
+			assert.NotContains(t, j.known, 3)
+		} else {
+			require.ErrorIs(t, got[3].Err, context.DeadlineExceeded)
+			assert.Equal(t, payvault.BatchNotSent, got[3].Status)
+			assert.NotContains(t, j.known, 4)
+		}
+	})
+}
+
+// TestJournalThatHangs: the context of Begin ends with the walk, and a batch that is not begun is not sent.
+func TestJournalThatHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		j := newJournal(t, state{0: {Begun: true}})
+		j.hang = true
+		var s fake
+		got := collect(s.client(t).AccountUpdater.SubmitAll(ctx, stream(1950, nil), j.options(0)))
+		require.Len(t, got, 20)
+		assert.True(t, got[0].FromJournal)
+		require.EqualError(t, got[0].Err,
+			"payvault: account_updater.submit: an earlier run began the batch and did not end it (outcome unknown)")
+		for _, b := range got[1:] {
+			require.EqualError(t, b.Err, "payvault: account_updater.submit: context deadline exceeded (not sent)")
+			assert.False(t, payvault.SafeToRetry(b.Err))
+		}
+		assert.Empty(t, s.seen)
+	})
+}

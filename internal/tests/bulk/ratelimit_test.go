@@ -1,0 +1,344 @@
+package bulk
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/internal/tests/service"
+)
+
+// reply429 is an answer with status 429 that takes some time. With succeeds in place of Retry-After it is a success.
+type reply429 struct {
+	took       time.Duration
+	retryAfter string
+}
+
+const succeeds = "success"
+
+// times returns n equal answers that come at once.
+func times(n int, retryAfter string) []reply429 { return slices.Repeat([]reply429{{0, retryAfter}}, n) }
+
+// refusing returns a service that gives the first answers in their order, and then accepts every request.
+func refusing(first ...reply429) *fake {
+	return &fake{answer: func(r asked) (*http.Response, error) {
+		if r.nth > len(first) {
+			return nil, nil
+		}
+		one := first[r.nth-1]
+		if <-time.After(one.took); one.retryAfter == succeeds {
+			return nil, nil
+		}
+		return refusal(one.retryAfter)
+	}}
+}
+
+// limited returns a service that accepts rate requests a second, after a burst, and takes 50 ms for an answer.
+func limited(rate, burst float64, retryAfter string) (s *fake, refused *int) {
+	var mu sync.Mutex
+	tokens, at, refused := burst, time.Duration(0), new(int)
+	return &fake{pages: 200, answer: func(r asked) (*http.Response, error) {
+		mu.Lock()
+		tokens, at = min(max(rate, 1), tokens+rate*(r.at-at).Seconds()), r.at
+		isPermitted := tokens >= 1
+		if isPermitted {
+			tokens--
+		} else {
+			*refused++
+		}
+		mu.Unlock()
+		if err := r.sleep(50 * time.Millisecond); err != nil || isPermitted {
+			return nil, err
+		}
+		return refusal(retryAfter)
+	}}, refused
+}
+
+// addEvent makes a call that is not repeated when it may have been performed.
+func addEvent(ctx context.Context, c *payvault.Client) error {
+	_, err := c.Webhooks.AddEvent(ctx, "W1", "E1")
+	return err
+}
+
+// TestWalksWaitOutRefusals: a walk asks for a page or a batch again after each 429, more often than a call has
+// attempts. It comes close to a rate that it does not know, with few refusals.
+func TestWalksWaitOutRefusals(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, refused := limited(20, 20, "")
+		ids, err := walk(s.all(t, &payvault.ListOptions{Prefetch: 32}))
+		require.NoError(t, err)
+		assert.Equal(t, allIDs(0, 200), ids)
+		assert.LessOrEqual(t, *refused, 30)
+
+		_, err = walk(refusing(times(10, "")...).all(t, nil))
+		require.NoError(t, err)
+
+		s = &fake{answer: func(r asked) (*http.Response, error) { // a walk waits for longer than a call
+			if r.nth > 1 {
+				return nil, nil
+			}
+			resp := service.Reply(http.StatusServiceUnavailable, ``)
+			resp.Header.Set("Retry-After", "60")
+			return resp, nil
+		}}
+		_, err = walk(s.all(t, nil))
+		require.NoError(t, err)
+
+		s = refusing(times(150, "")...)
+		assert.Equal(t, batchesOf(1), collect(s.submitAll(t, stream(1, nil), nil)))
+		assert.Len(t, s.seen, 151)
+
+		for _, retryAfter := range []string{"", "1"} {
+			s, refused = limited(20, 20, retryAfter)
+			assert.Equal(t, batchesOf(50_000), collect(s.submitAll(t, stream(50_000, nil), atATime(32))))
+			assert.LessOrEqual(t, time.Since(s.start), 27*time.Second, "480 batches at 20 a second take 24 s")
+			assert.LessOrEqual(t, *refused, 62)
+		}
+	})
+}
+
+// TestRateLimitHoldsTheOperation: after a 429 all calls of the operation wait, and calls of other operations do not. A
+// later answer that asks for a shorter wait does not shorten it. A call that cannot wait so long is not sent.
+func TestRateLimitHoldsTheOperation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		shorter := reply429{time.Second, "1"}
+		s := refusing(reply429{time.Millisecond, "20"}, shorter, shorter, shorter)
+		c := s.client(t)
+		go service.Together(4, func() { assert.NoError(t, addEvent(t.Context(), c)) })
+		<-time.After(2 * time.Second)
+
+		brief, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		err := addEvent(brief, c)
+		require.ErrorIs(t, err, payvault.ErrRateLimited)
+		assert.Equal(t, "rate_limited", payvault.CallResult{Err: err}.ErrorClass())
+		e := service.AsError(t, err)
+		assert.InDelta(t, 19, e.RetryAfter.Seconds(), 1)
+		assert.Zero(t, e.Attempts)
+		assert.True(t, payvault.SafeToRetry(err))
+		_, err = c.AccountUpdater.Submit(brief, []card{newCard(0)})
+		require.NoError(t, err, "another operation")
+		assert.Equal(t, 2*time.Second, time.Since(s.start), "nobody has waited")
+
+		<-time.After(time.Hour)
+		require.Len(t, s.asked(), 9)
+		for _, r := range s.asked()[5:] {
+			assert.GreaterOrEqual(t, r.at, 20*time.Second)
+		}
+	})
+}
+
+// TestSubmitAllBeyondTheCap: a walk stops when the service asks for a longer wait than MaxBulkRetryAfter. Each batch
+// that is not sent says how long. Other calls of the operation do not wait for that long.
+func TestSubmitAllBeyondTheCap(t *testing.T) {
+	t.Parallel()
+	forEach(t, []payvault.RetryPolicy{{}, {IgnoreOverload: true}}, func(t *testing.T, policy payvault.RetryPolicy) {
+		s := refusing(append(times(3, succeeds), times(2, "3600")...)...)
+		c := s.client(t, payvault.WithRetryPolicy(policy))
+		got := collect(c.AccountUpdater.SubmitAll(t.Context(), stream(1000, nil), atATime(1)))
+		require.Len(t, got, 10)
+		assert.Equal(t, batchesOf(300), got[:3])
+		for _, b := range got[3:] {
+			require.ErrorIs(t, b.Err, payvault.ErrRateLimited)
+			assert.Equal(t, time.Hour, service.AsError(t, b.Err).RetryAfter)
+			assert.True(t, payvault.SafeToRetry(b.Err))
+		}
+		assert.Len(t, s.seen, 4)
+		_, err := c.AccountUpdater.Submit(t.Context(), []card{newCard(0)})
+		require.ErrorIs(t, err, payvault.ErrRateLimited)
+		assert.Len(t, s.seen, 5, "the call was sent")
+	})
+}
+
+// TestSubmitAllOfOneAttempt: with one attempt, by policy or by option, a 429 ends the walk.
+func TestSubmitAllOfOneAttempt(t *testing.T) {
+	t.Parallel()
+	forEach(t, []int{0, 1}, func(t *testing.T, attemptsOfPolicy int) {
+		opts := []payvault.CallOption{payvault.WithMaxAttempts(1)}
+		s := refusing(times(9, "")...)
+		c := s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: attemptsOfPolicy}))
+		got := collect(c.AccountUpdater.SubmitAll(t.Context(), stream(200, nil), atATime(1), opts[attemptsOfPolicy:]...))
+		assert.Len(t, s.seen, 1)
+		require.ErrorIs(t, got[0].Err, payvault.ErrRateLimited)
+		assert.EqualError(t, got[1].Err,
+			"payvault: account_updater.submit: rate limited: a request was refused (not sent)")
+	})
+}
+
+// TestSubmitAllOf429AfterALostAttempt: an attempt that was lost may have been performed. If the next one is turned
+// away, the batch is of unknown outcome and is not sent again, and the walk goes on.
+func TestSubmitAllOf429AfterALostAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &fake{answer: func(r asked) (*http.Response, error) {
+			switch r.nth {
+			case 1:
+				return service.Reply(http.StatusServiceUnavailable, ``), nil
+			case 2:
+				return refusal("1")
+			}
+			return nil, nil
+		}}
+		opts := []payvault.CallOption{payvault.WithReplay(), payvault.WithMaxAttempts(2)}
+		got := collect(s.submitAll(t, stream(200, nil), atATime(1), opts...))
+		assert.Equal(t, []int{0, 0, 1}, s.numbers())
+		assert.Equal(t, payvault.BatchUnknown, got[0].Status)
+		assert.Equal(t, payvault.BatchAccepted, got[1].Status)
+	})
+}
+
+// TestSubmitAllBeyondTheDeadline: a walk stops at once if the wait after a 429 is longer than its context lasts. That
+// also holds with a journal, although requests then outlive the context. A batch that waits is no call.
+func TestSubmitAllBeyondTheDeadline(t *testing.T) {
+	t.Parallel()
+	forEach(t, []bool{false, true}, func(t *testing.T, hasJournal bool) {
+		s, start, calls := refusing(times(1, "20")...), time.Now(), 0
+		var mu sync.Mutex
+		client := s.client(t, payvault.WithObserver(payvault.Observer{
+			End: func(context.Context, payvault.CallInfo, payvault.CallResult) {
+				mu.Lock()
+				defer mu.Unlock()
+				calls++
+			},
+		}))
+		options := atATime(2)
+		if hasJournal {
+			options = newJournal(t, nil).options(2)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		got := collect(client.AccountUpdater.SubmitAll(ctx, stream(1000, nil), options))
+		require.Len(t, got, 10)
+		accepted := 0
+		for _, b := range got {
+			if b.Err == nil { // one of the first two, which were sent at the same time
+				accepted++
+				continue
+			}
+			require.ErrorIs(t, b.Err, payvault.ErrRateLimited)
+			assert.Equal(t, payvault.BatchNotSent, b.Status)
+			assert.InDelta(t, 21, service.AsError(t, b.Err).RetryAfter.Seconds(), 1)
+		}
+		assert.Equal(t, len(s.seen)-1, accepted)
+		assert.LessOrEqual(t, calls, 2, "a batch that waits is a call")
+		assert.Zero(t, time.Since(start))
+	})
+}
+
+// slowJournal takes a second longer for Begin with each batch, whatever its context.
+type slowJournal struct{ *journal }
+
+func (j slowJournal) Begin(ctx context.Context, job string, i int) (payvault.BatchState, error) {
+	<-time.After(time.Duration(i) * time.Second)
+	return j.journal.Begin(context.WithoutCancel(ctx), job, i)
+}
+
+// TestStoppedWalkSendsNothing: the first batch is sent, and the journal fails to record its end. Then no batch is sent
+// that waits for its key or for the journal.
+func TestStoppedWalkSendsNothing(t *testing.T) {
+	t.Parallel()
+	forEach(t, []string{"key", "journal"}, func(t *testing.T, slow string) {
+		s := &fake{answer: func(r asked) (*http.Response, error) { // meanwhile the other batches begin
+			return nil, r.sleep(time.Second / 2)
+		}}
+		keys, j, accepted := atomic.Int32{}, newJournal(t, nil), 0
+		j.fail = func(step string, _ int) error { return map[string]error{"end": errDisk}[step] }
+		options, text := j.options(4), "the walk was stopped: journal: disk full"
+		if slow == "journal" {
+			options.Journal, text = slowJournal{j}, "submit: journal: disk full"
+		}
+		c := s.client(t, payvault.WithKeySource(func(context.Context) (string, error) {
+			if slow == "key" {
+				<-time.After(time.Duration(keys.Add(1)) * time.Second)
+			}
+			return service.APIKey, nil
+		}))
+		for b := range c.AccountUpdater.SubmitAll(t.Context(), stream(400, nil), options) {
+			switch {
+			case b.Err == nil:
+				accepted++
+			case b.Start == b.End: // says why the walk has stopped if the last batch was accepted
+				assert.ErrorIs(t, b.Err, errDisk)
+			default:
+				assert.ErrorContains(t, b.Err, text)
+				assert.Equal(t, slow == "key", payvault.SafeToRetry(b.Err))
+			}
+		}
+		assert.Equal(t, 1, accepted)
+		assert.Len(t, s.seen, 1)
+	})
+}
+
+// TestBudget: all calls share a budget of retries. When it is spent, a call fails after its first attempt, and the
+// record of that attempt says why.
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &fake{answer: func(asked) (*http.Response, error) {
+			return service.Reply(http.StatusServiceUnavailable, ``), nil
+		}}
+		requests := func(c *payvault.Client) int {
+			before := len(s.asked())
+			for range 400 {
+				_, _ = c.Customers.List(t.Context(), nil)
+			}
+			return len(s.asked()) - before
+		}
+		var log strings.Builder
+		assert.Equal(t, 400+100, requests(s.client(t, debug(&log))))
+		assert.Equal(t, 400-100/3, strings.Count(log.String(), " budget_spent=true"))
+		unlimited := s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{IgnoreOverload: true}))
+		assert.Equal(t, 400*4, requests(unlimited))
+	})
+}
+
+func debug(log *strings.Builder) payvault.Option {
+	return payvault.WithLogger(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+}
+
+// TestWaitInTheRecord: observers and the log are told how long an attempt waited for the rate limit.
+func TestWaitInTheRecord(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		var waited []time.Duration
+		observer := payvault.Observer{Attempt: func(_ context.Context, _ payvault.CallInfo, r payvault.CallResult) {
+			waited = append(waited, r.Waited)
+		}}
+		c := refusing(times(1, "20")...).client(t, debug(&log), payvault.WithObserver(observer))
+		require.NoError(t, addEvent(t.Context(), c))
+		require.Len(t, waited, 2)
+		assert.Zero(t, waited[0])
+		assert.InDelta(t, 21, waited[1].Seconds(), 1)
+		assert.Equal(t, 1, strings.Count(log.String(), fmt.Sprintf(" waited=%v", waited[1])), log.String())
+	})
+}
+
+// TestIgnoreOverload: each call makes its own attempts, and a walk goes on after a batch that was refused.
+func TestIgnoreOverload(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := refusing(times(100, "20")...)
+		c := s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{IgnoreOverload: true}))
+		for b := range c.AccountUpdater.SubmitAll(t.Context(), stream(300, nil), nil) {
+			assert.ErrorIs(t, b.Err, payvault.ErrRateLimited)
+			assert.Equal(t, 4, service.AsError(t, b.Err).Attempts)
+		}
+		assert.Len(t, s.seen, 12)
+		assert.Equal(t, time.Minute, time.Since(s.start))
+	})
+}
