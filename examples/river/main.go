@@ -61,29 +61,40 @@ type worker struct {
 	lost    atomic.Int64
 }
 
-// Work submits what the journal does not know of a part. What is refused or unknown stands there.
+// Work submits what the journal does not know of a part. The journal keeps the batches that are refused or of unknown
+// outcome. Work returns an error if River has to run it again.
 func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 	options := &payvault.SubmitAllOptions{Journal: w.journal, Job: job.Args.name()}
 	for batch := range w.client.AccountUpdater.SubmitAll(ctx, slices.Values(w.cards(job.Args)), options) {
 		e, failed := errors.AsType[*payvault.Error](batch.Err)
-		// The answer is not about the batch: the service refuses the key, or a proxy has answered.
-		stop := failed && batch.Status == payvault.BatchNotSent && e.Delivery == payvault.DeliveryAnswered &&
-			!errors.Is(e, payvault.ErrRateLimited)
-		switch {
-		case !failed || batch.FromJournal:
-		case batch.End > batch.Start && len(batch.Invalid) == batch.End-batch.Start: // run has named them
-		case e.Fields["Job"] != nil: // the job had other cards before
+		if !failed || batch.FromJournal || areAllInvalid(batch) {
+			continue
+		}
+		if e.Fields["Job"] != nil { // the job had other cards before
 			return river.JobCancel(e)
-		case batch.Status == payvault.BatchNotSent && !stop && !errors.Is(e, payvault.ErrInvalidRequest):
-			if again = e; e.RetryAfter > 0 || ctx.Err() != nil {
+		}
+		// The answer is not about the batch: the service refuses the key, or a proxy has answered.
+		refusesAll := batch.Status == payvault.BatchNotSent && e.Delivery == payvault.DeliveryAnswered &&
+			!errors.Is(e, payvault.ErrRateLimited)
+		if batch.Status == payvault.BatchNotSent && !refusesAll && !errors.Is(e, payvault.ErrInvalidRequest) {
+			if e.RetryAfter > 0 || ctx.Err() != nil {
 				return river.JobSnooze(e.RetryAfter) // no attempt counts
 			}
-		case stop, w.lost.Add(1) >= mostLost:
-			err := river.ClientFromContext[pgx.Tx](ctx).QueuePause(context.WithoutCancel(ctx), queue, nil)
-			return errors.Join(err, river.JobSnooze(0)) // all processes see the pause, and end
+			again = e
+			continue
 		}
+		if !refusesAll && w.lost.Add(1) < mostLost { // refused, or of unknown outcome
+			continue
+		}
+		err := river.ClientFromContext[pgx.Tx](ctx).QueuePause(context.WithoutCancel(ctx), queue, nil)
+		return errors.Join(err, river.JobSnooze(0)) // all processes see the pause, and end
 	}
 	return again
+}
+
+// areAllInvalid reports whether a batch has cards and none of them can be sent. run has named them.
+func areAllInvalid(batch *payvault.AccountUpdaterBatch) bool {
+	return batch.End > batch.Start && len(batch.Invalid) == batch.End-batch.Start
 }
 
 // cards makes cards up. Those of a table would be read by position in a snapshot that does not change.

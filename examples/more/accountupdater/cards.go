@@ -36,8 +36,12 @@ func readCards(path string) (*cards, error) {
 		return true
 	})
 	if err == nil && len(c.bad) == len(c.lines) {
+		reasons := []string{"it has no rows besides a header"}
+		if len(c.bad) > 0 {
+			reasons = c.bad[:min(3, len(c.bad))]
+		}
 		err = fmt.Errorf("%s has no card that can be sent: want rows of card_number,exp_date,card_id. %s",
-			path, strings.Join(c.bad[:min(3, len(c.bad))], "; "))
+			path, strings.Join(reasons, "; "))
 	}
 	c.sum = sum
 	return c, err

@@ -2,9 +2,10 @@
 //
 //	accountupdater -cards cards.csv   # rows of card_number,exp_date,card_id
 //
-// It can be stopped at any time, by ctrl-C, kill -9 or a power cut; the same again goes on and submits no batch twice,
-// by the journal beside the file, cards.csv.journal. What was being sent then may have arrived: runs report it and do
-// not send it again. While the service is down, each run leaves more batches to look up.
+// It can be stopped at any time, by ctrl-C, kill -9 or a power cut. Start it again with the same file: it goes on and
+// submits no batch twice, by the journal beside the file, cards.csv.journal. Batches that were in flight may have
+// arrived: runs report them and do not send them again. While the service is down, each run leaves more batches to look
+// up.
 //
 // A header row and a byte order mark do no harm. A row that cannot be sent is named with its line and the reason, and
 // left out. A file without any row that can be sent is refused.
@@ -126,7 +127,7 @@ func submit(ctx context.Context, client *payvault.Client, file, target string, o
 	for _, row := range cards.bad {
 		fmt.Fprintln(out, row)
 	}
-	if _, missing := os.Stat(journalOf(file)); missing == nil {
+	if _, err := os.Stat(journalOf(file)); err == nil {
 		fmt.Fprintln(out, "Going on with an earlier run. If it was killed, this waits 5 s, until its lease has ended.")
 	}
 	journal, err := sqlpayvault.Open(ctx, journalOf(file))
