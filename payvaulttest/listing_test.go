@@ -151,7 +151,7 @@ func TestListRefuses(t *testing.T) {
 func TestListNamesItsFields(t *testing.T) {
 	t.Parallel()
 	a := seedTransactions(t)
-	const customers = "/platform/vault/customer"
+
 	for path, want := range map[string]string{
 		transactions + query("filter", "tran_status,BETWEEN_DATES,2026-01-01,2026-01-31"): "dates of the list: batch_date, " +
 			"settle_date, tran_date, tran_time",

@@ -25,6 +25,9 @@ const (
 	merchantID = 100001
 	secondID   = 100002
 	partnerID  = 900001
+
+	customers = "/platform/vault/customer"
+	payees    = "/platform/vault/payee"
 )
 
 // An api speaks HTTP with a server of its own, as one account.

@@ -143,7 +143,7 @@ func TestIDs(t *testing.T) {
 // The identifiers of a server are the same on each run, so a user may well have given one of them before.
 func TestGeneratedIDsReplaceNothing(t *testing.T) {
 	t.Parallel()
-	const customers = "/platform/vault/customer"
+
 	for name, test := range map[string]struct {
 		create func(t *testing.T, a api) string          // makes a record with a generated ID
 		give   func(t *testing.T, a api, id string)      // makes a record with a given ID
