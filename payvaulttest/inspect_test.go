@@ -149,7 +149,7 @@ func TestInspectFaults(t *testing.T) {
 		i := inspected{newInvoice(t), nil}
 		i.page = payvaulttest.Inspect(i.srv)
 		assert.Contains(t, i.ask(t, "POST", "/faults", test.fault), `"left":-1`)
-		_, _ = i.try(t)
+		_, _ = i.trySend(t)
 		i.srv.Close() // the record is there
 		got := i.newest(t)
 		assert.Equal(t, []any{test.status, test.code, test.performed}, []any{got["status"], got["code"], got["performed"]},
@@ -339,29 +339,29 @@ func TestInspectPresets(t *testing.T) {
 	t.Parallel()
 	strikes := map[string]func(i inspected){
 		"Lose the answer of what is performed": func(i inspected) {
-			_, err := i.try(t)
+			_, err := i.trySend(t)
 			require.ErrorIs(t, err, io.EOF)
 			assert.Equal(t, 1, i.srv.Commits(payvault.OpInvoicesSend))
 		},
 		"429 with Retry-After: 1": func(i inspected) {
-			got, err := i.try(t)
+			got, err := i.trySend(t)
 			require.NoError(t, err)
 			assert.Equal(t, http.StatusTooManyRequests, got.status)
 			assert.Equal(t, "1", got.header.Get("Retry-After"))
 		},
 		"503": func(i inspected) {
-			got, err := i.try(t)
+			got, err := i.trySend(t)
 			require.NoError(t, err)
 			assert.Equal(t, http.StatusServiceUnavailable, got.status)
 		},
 		"Hang until the client gives up": func(i inspected) {
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			_, err := i.tryRequest(t, i.request(t, http.MethodPost, sendPath, "{}").WithContext(ctx))
+			_, err := i.try(t, i.request(t, http.MethodPost, sendPath, "{}").WithContext(ctx))
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 		},
 		"Cut the answer of what is performed": func(i inspected) {
-			_, err := i.try(t)
+			_, err := i.trySend(t)
 			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 			assert.Equal(t, 1, i.srv.Commits(payvault.OpInvoicesSend))
 		},
@@ -370,7 +370,7 @@ func TestInspectPresets(t *testing.T) {
 			for ; got.status != http.StatusTooManyRequests; permitted++ {
 				require.Less(t, permitted, 1000)
 				var err error
-				got, err = i.try(t)
+				got, err = i.trySend(t)
 				require.NoError(t, err)
 			}
 			assert.GreaterOrEqual(t, permitted, 5)
@@ -420,7 +420,7 @@ func TestInspectPending(t *testing.T) {
 	given := make(chan error)
 	r := i.request(t, http.MethodPost, sendPath, "{}").WithContext(ctx)
 	go func() {
-		_, err := i.tryRequest(t, r)
+		_, err := i.try(t, r)
 		given <- err
 	}()
 	state := func() string { return i.ask(t, "GET", "/state", "") }

@@ -82,17 +82,21 @@ type reply struct {
 
 func (a api) send(t *testing.T, r *http.Request) reply {
 	t.Helper()
-	resp, err := a.srv.HTTPClient().Do(r)
+	got, err := a.try(t, r)
 	require.NoError(t, err)
-	return read(t, resp)
+	return got
 }
 
-func read(t *testing.T, resp *http.Response) reply {
+// try sends a request and returns the answer, as far as it arrived, or the error of the transport.
+func (a api) try(t *testing.T, r *http.Request) (reply, error) {
 	t.Helper()
+	resp, err := a.srv.HTTPClient().Do(r)
+	if err != nil {
+		return reply{}, err //nolint:wrapcheck // as it is
+	}
+	defer func() { assert.NoError(t, resp.Body.Close()) }()
 	body, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	return reply{resp.StatusCode, resp.Header, string(body)}
+	return reply{resp.StatusCode, resp.Header, string(body)}, err //nolint:wrapcheck // as it is
 }
 
 func (a api) do(t *testing.T, method, path, body string) reply {

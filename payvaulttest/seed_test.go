@@ -1,0 +1,178 @@
+package payvaulttest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+// A server starts with the accounts and records of a seed, which belong to its first merchant.
+func TestSeed(t *testing.T) {
+	t.Parallel()
+	seed, err := payvaulttest.LoadSeed(strings.NewReader(`{
+		"accounts":[{"merchant_id":9,"api_key":"nine","partner":true,"vendor_id":1,"acts_for":[5]},
+			{"merchant_id":5,"api_key":"five","sms":true}],
+		"cards":[{"card_id":"A","card_number":"4111111111111111"}],
+		"customers":[{"customer_id":"C","customer_firm_name":"F","billing_cards":[{"card_id":"A"}]}],
+		"payees":[{"payee_name":"P"}],
+		"applications":[{"app_id":4}],
+		"subscriptions":[{"subscription_id":77,"customer_id":"C1","state":"paused","transactions":[
+			{"pg_id":"PG1","tran_time":"2026-01-15T09:30:42-05:00","amt_tran":125.50}]}],
+		"invoices":[{"invoice_id":"I1"}],
+		"disputes":[{"rec_id":3,"kind":"retrieval"}],
+		"webhooks":[{"webhook_id":"W1","notification_url":"http://127.0.0.1:1/","events":["transaction_status_updated"]}]}`))
+	require.NoError(t, err)
+	a := newAPI(t, payvaulttest.WithSeed(seed))
+	assert.Equal(t, payvault.MerchantID(5), a.srv.Merchant().MerchantID)
+	assert.Equal(t, payvault.MerchantID(9), a.srv.Partner().MerchantID)
+	sub, ok := a.srv.Subscriptions.Get(77)
+	require.True(t, ok)
+	assert.Equal(t, payvaulttest.SubscriptionPaused, sub.State)
+	assert.Equal(t, payvault.MerchantID(5), sub.MerchantID)
+	assert.Equal(t, "125.50", sub.Transactions[0].AmtTran.String())
+	assert.Equal(t, []payvaulttest.Subscription{sub}, a.srv.Subscriptions.All())
+	assert.Equal(t, []payvaulttest.Dispute{{ID: 3, MerchantID: 5, Kind: "retrieval"}}, a.srv.Disputes.All())
+	assert.Equal(t, []payvaulttest.Invoice{{ID: "I1", MerchantID: 5, State: "saved"}}, a.srv.Invoices.All())
+	assert.Equal(t, []payvaulttest.Webhook{{
+		ID: "W1", MerchantID: 5, NotificationURL: "http://127.0.0.1:1/", Events: []payvault.Event{"transaction_status_updated"},
+	}}, a.srv.Webhooks.All())
+	assert.Equal(t, "4111xxxxxx111111", a.srv.Customers.All()[0].PrimaryCardNumber)
+	assert.Len(t, a.srv.Payees.All(), 1)
+	assert.Equal(t, payvault.MerchantID(9), a.srv.Applications.All()[0].Partner)
+}
+
+// The error says what is wrong and where.
+func TestSeedIsReadStrictly(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                              "EOF",
+		`{} {}`:                         "after top-level value",
+		`{"merchants":[]}`:              `unknown object member name "merchants"`,
+		`{"ACCOUNTS":[]}`:               "unknown",
+		`{"invoices":[{"id":1}]}`:       "/invoices/0",
+		`{"invoices":[],"invoices":[]}`: "duplicate",
+	} {
+		_, err := payvaulttest.LoadSeed(strings.NewReader(text))
+		require.ErrorContains(t, err, want, text)
+	}
+}
+
+// The service could not have these records. The error says where they stand, and repeats no card number.
+func TestSeedIsChecked(t *testing.T) {
+	t.Parallel()
+	payments := func(transaction payvaulttest.Transaction) payvaulttest.Seed {
+		list := []payvaulttest.Transaction{transaction}
+		return payvaulttest.Seed{Subscriptions: []payvaulttest.Subscription{{ID: 1, Transactions: list}}}
+	}
+	address := func(field string, value any) payvaulttest.Seed {
+		address := []map[string]any{{field: value}}
+		return payvaulttest.Seed{Customers: []payvaulttest.Customer{{FirmName: "F", ShippingAddresses: address}}}
+	}
+	billing := func(field string, value any) payvaulttest.Seed {
+		card := map[string]any{"card_id": "A", field: value}
+		return payvaulttest.Seed{
+			Cards:     []payvaulttest.Card{{ID: "A"}},
+			Customers: []payvaulttest.Customer{{FirmName: "F", BillingCards: []map[string]any{card}}},
+		}
+	}
+	for name, test := range map[string]struct {
+		seed  payvaulttest.Seed
+		where string
+	}{
+		"one ID twice":           {payvaulttest.Seed{Invoices: []payvaulttest.Invoice{{ID: "I"}, {}, {ID: "I"}}}, "invoices[2]: "},
+		"no account":             {payvaulttest.Seed{Disputes: []payvaulttest.Dispute{{MerchantID: 123}}}, "disputes[0]: "},
+		"a card's date":          {payvaulttest.Seed{Cards: []payvaulttest.Card{{ExpDate: "1330"}}}, "cards[0]: "},
+		"a card's kind":          {payvaulttest.Seed{Cards: []payvaulttest.Card{{Kind: "cash"}}}, "cards[0]: kind"},
+		"half a name":            {payvaulttest.Seed{Customers: []payvaulttest.Customer{{FirstName: "Jane"}}}, "customers[0]: "},
+		"an address's field":     {address("card_number", "4111xxxxxx111111"), "shipping_addresses[0].card_number"},
+		"no JSON":                {address("shipping_zip", math.NaN()), "customers[0]: "},
+		"an unknown card":        {billing("card_id", "none"), "customers[0]: billing_cards"},
+		"a field of requests":    {billing("cvv2", "123"), "billing_cards[0].cvv2"},
+		"a payee without name":   {payvaulttest.Seed{Payees: []payvaulttest.Payee{{}}}, "payees[0]: payee_name"},
+		"a subscription state":   {payvaulttest.Seed{Subscriptions: []payvaulttest.Subscription{{State: "cancelled"}}}, "state"},
+		"a transaction's date":   {payments(payvaulttest.Transaction{BatchDate: "2026-02-30"}), "transactions[0]: "},
+		"a card with spaces":     {payments(payvaulttest.Transaction{CardNumber: "4111 1111 1111 1111"}), "card_number"},
+		"a card of 20 digits":    {payments(payvaulttest.Transaction{CardNumber: "41111111111111111111"}), "card_number"},
+		"a card half masked":     {payments(payvaulttest.Transaction{CardNumber: "411xxxxxxx111111"}), "card_number"},
+		"an invoice state":       {payvaulttest.Seed{Invoices: []payvaulttest.Invoice{{State: "paid"}}}, `["saved" "outstanding"]`},
+		"a dispute kind":         {payvaulttest.Seed{Disputes: []payvaulttest.Dispute{{Kind: "second"}}}, "disputes[0]: kind"},
+		"no notification URL":    {payvaulttest.Seed{Webhooks: []payvaulttest.Webhook{{NotificationURL: "::"}}}, "webhooks[0]: "},
+		"a URL without scheme":   {payvaulttest.Seed{Webhooks: []payvaulttest.Webhook{{NotificationURL: "127.0.0.1/"}}}, "http"},
+		"a URL of a file":        {payvaulttest.Seed{Webhooks: []payvaulttest.Webhook{{NotificationURL: "file:///hook"}}}, "http"},
+		"the misspelt event":     {payvaulttest.Seed{Webhooks: []payvaulttest.Webhook{{Events: []payvault.Event{"transactions_status_updated"}}}}, "spelt"},
+		"an account without key": {payvaulttest.Seed{Accounts: []payvaulttest.Account{{MerchantID: 1}}}, "accounts[0]: "},
+	} {
+		_, err := payvaulttest.Start(payvaulttest.WithSeed(test.seed))
+		require.ErrorContains(t, err, test.where, name)
+		assert.NotContains(t, err.Error(), "1111", name)
+	}
+	one := payvaulttest.WithSeed(payvaulttest.Seed{Disputes: []payvaulttest.Dispute{{ID: 1}}})
+	_, err := payvaulttest.Start(one, one)
+	require.ErrorContains(t, err, "two", "over several seeds")
+	a := newAPI(t)
+	assert.Panics(t, func() { a.srv.Disputes.Seed(payvaulttest.Dispute{MerchantID: 123}) })
+}
+
+// Whatever record has a card number, it may be seeded in full.
+func TestSeedMasksCardNumbers(t *testing.T) {
+	t.Parallel()
+	const full, masked = "4111111111111111", "4111xxxxxx111111"
+	a := newAPI(t)
+	card := a.srv.Cards.Seed(payvaulttest.Card{CardNumber: full})
+	assert.Equal(t, []string{masked, "VI"}, []string{card.CardNumber, card.CardType})
+	again := a.srv.Cards.Seed(payvaulttest.Card{CardNumber: masked})
+	assert.Equal(t, []string{masked, "VI"}, []string{again.CardNumber, again.CardType})
+	billing := []map[string]any{{"card_id": card.ID, "card_number": full}}
+	customer := a.srv.Customers.Seed(payvaulttest.Customer{FirmName: "F", BillingCards: billing})
+	assert.Equal(t, masked, customer.BillingCards[0]["card_number"])
+	assert.Equal(t, masked, customer.PrimaryCardNumber)
+	customer = a.srv.Customers.Seed(payvaulttest.Customer{FirmName: "F", PrimaryCardNumber: full})
+	assert.Equal(t, masked, customer.PrimaryCardNumber)
+	given := []payvaulttest.UpdaterCard{{CardNumber: full}}
+	request := a.srv.AccountUpdaterRequests.Seed(payvaulttest.AccountUpdaterRequest{Cards: given})
+	assert.Equal(t, masked, request.Cards[0].CardNumber)
+	assert.Equal(t, full, given[0].CardNumber, "what is given is left as it is")
+}
+
+// A seed can be written as a file, but for its accounts, whose keys are not printed.
+func TestSeedRoundTrip(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	written := payvaulttest.Seed{
+		Subscriptions: []payvaulttest.Subscription{a.srv.Subscriptions.Seed(payvaulttest.Subscription{
+			Transactions: []payvaulttest.Transaction{
+				{Time: noon(), AmtTran: amount("125.50"), CardNumber: "4111111111111111", BatchDate: "2026-01-16"},
+			},
+		})},
+		Invoices: []payvaulttest.Invoice{a.srv.Invoices.Seed(payvaulttest.Invoice{
+			State: payvaulttest.InvoiceOutstanding, Emails: []string{"a@example.com"}, SMS: []int64{1},
+		})},
+		Disputes: []payvaulttest.Dispute{a.srv.Disputes.Seed(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval})},
+	}
+	text, err := json.Marshal(written)
+	require.NoError(t, err)
+	read, err := payvaulttest.LoadSeed(bytes.NewReader(text))
+	require.NoError(t, err)
+	b := newAPI(t, payvaulttest.WithSeed(read))
+	assert.Equal(t, a.srv.Invoices.All(), b.srv.Invoices.All())
+	assert.Equal(t, a.srv.Disputes.All(), b.srv.Disputes.All())
+	again, err := json.Marshal(b.srv.Subscriptions.All())
+	require.NoError(t, err)
+	before, err := json.Marshal(a.srv.Subscriptions.All())
+	require.NoError(t, err)
+	assert.JSONEq(t, string(before), string(again))
+
+	text, err = json.Marshal(payvaulttest.Seed{Accounts: a.srv.Accounts()})
+	require.NoError(t, err)
+	assert.NotContains(t, string(text), a.key)
+	_, err = payvaulttest.LoadSeed(bytes.NewReader(text))
+	require.Error(t, err, "no account without its key")
+}
