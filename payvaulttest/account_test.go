@@ -78,23 +78,3 @@ func TestInvalidAccounts(t *testing.T) {
 		require.ErrorContains(t, err, "accounts[", name)
 	}
 }
-
-// The clients of a server work as an account, and take options.
-func TestClients(t *testing.T) {
-	t.Parallel()
-	for _, opts := range [][]payvaulttest.Option{nil, {payvaulttest.WithTLS()}} {
-		a := newAPI(t, opts...)
-		card := payvault.TokenizeRequest{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1229"}
-		_, err := a.srv.Client(payvault.WithUserAgent("shop/1.0")).Tokens.Tokenize(t.Context(), &card)
-		require.NoError(t, err, "the merchant ID is filled in")
-		assert.Contains(t, a.srv.Requests()[0].Header.Get("User-Agent"), "shop/1.0")
-		_, err = a.srv.PartnerClient().Tokens.Tokenize(t.Context(), &card)
-		require.NoError(t, err, "the vendor ID, too")
-		assert.Equal(t, payvault.MerchantID(partnerID), a.srv.Cards.All()[1].MerchantID)
-		unknown := a.srv.Merchant()
-		unknown.APIKey = "unknown"
-		_, err = a.srv.ClientFor(unknown).Customers.List(t.Context(), nil)
-		require.ErrorIs(t, err, payvault.ErrUnauthorized)
-		assert.Panics(t, func() { a.srv.Client(payvault.WithTimeout(-1)) })
-	}
-}

@@ -54,40 +54,6 @@ func TestNothingIsPostedAfterTheEnd(t *testing.T) {
 	assert.Empty(t, d.last)
 }
 
-// The deliveries of a webhook keep their order, and what could not be sent is told, without its address.
-func TestDeliveries(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	var out strings.Builder
-	d := newDispatcher(ctx, false, slog.New(slog.NewTextHandler(&out, nil)), inspect.NewFeed())
-	var bodies []string
-	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		bodies = append(bodies, string(body))
-		w.WriteHeader(http.StatusAccepted)
-	}))
-	defer receiver.Close()
-	d.post(receiver.URL, []byte("1"), Delivery{WebhookID: "W", Event: "a"})
-	d.post(receiver.URL, []byte("2"), Delivery{WebhookID: "W", Event: "b"})
-	d.post("http://user:secret@192.0.2.1/secret", nil, Delivery{WebhookID: "W", Event: "c"})
-	d.post("http://127.0.0.1/\x7f", nil, Delivery{WebhookID: "W", Event: "d"})
-	require.NoError(t, d.wait(t.Context()))
-
-	assert.Equal(t, []string{"1", "2"}, bodies)
-	history := d.history
-	require.Len(t, history, 4)
-	assert.Equal(t, http.StatusAccepted, history[0].Status)
-	require.ErrorContains(t, history[2].Err, "not on loopback")
-	require.ErrorContains(t, history[3].Err, "build a notification")
-	assert.Contains(t, out.String(), `event=c status=0 error="the notification URL is not on loopback"`)
-	assert.Contains(t, out.String(), `event=d status=0 error="no usable answer"`)
-	assert.NotContains(t, out.String(), "secret")
-
-	cancel()
-	d.close()
-	require.ErrorContains(t, d.wait(t.Context()), "the server is closed")
-}
-
 // The record of a delivery that failed says why in fixed words, whatever the receiver sends back.
 func TestClasses(t *testing.T) {
 	t.Parallel()

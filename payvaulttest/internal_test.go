@@ -8,12 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Compiling the document is most of what a server costs.
-func TestTheDocumentIsCompiledOnce(t *testing.T) {
-	t.Parallel()
-	assert.Same(t, theDocument(), theDocument())
-}
-
 // The rate holds over time, with as many at once as come in a second.
 func TestPermittedRate(t *testing.T) {
 	t.Parallel()

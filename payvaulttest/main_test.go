@@ -204,13 +204,8 @@ func (f *form) typedPart(t *testing.T, name, file, contentType, content string) 
 
 func (a api) postForm(t *testing.T, path string, f *form) reply {
 	t.Helper()
-	return a.sendForm(t, http.MethodPost, path, f)
-}
-
-func (a api) sendForm(t *testing.T, method, path string, f *form) reply {
-	t.Helper()
 	require.NoError(t, f.writer.Close())
-	r := a.request(t, method, path, f.buffer.String())
+	r := a.request(t, http.MethodPost, path, f.buffer.String())
 	r.Header.Set("Content-Type", f.writer.FormDataContentType())
 	return a.send(t, r)
 }
