@@ -2,7 +2,6 @@ package faulty
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -19,13 +18,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A body that arrives late, and then says how it ends.
-type body struct {
+// A slowBody arrives late, and then says how it ends.
+type slowBody struct {
 	delay time.Duration
 	end   error
 }
 
-func (b body) Read([]byte) (int, error) {
+func (b slowBody) Read([]byte) (int, error) {
 	<-time.After(b.delay)
 	return 0, b.end
 }
@@ -38,67 +37,50 @@ func strike(ctx context.Context, handler http.Handler, in io.Reader) (w *httptes
 	return w, false
 }
 
-func TestDripTakesItsTime(t *testing.T) {
+// A handler takes its time, after the request has come in, and ends with the client.
+func TestTime(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		w, aborts := strike(t.Context(), Drip(http.StatusOK, nil, []byte("12345"), time.Second), http.NoBody)
-		assert.False(t, aborts)
-		assert.Equal(t, 5*time.Second, time.Since(began))
-		assert.True(t, w.Flushed)
-		assert.Equal(t, "12345", w.Body.String())
-	})
-}
-
-func TestWaitBeginsWhenTheRequestIsIn(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		w, aborts := strike(t.Context(), Wait(time.Minute, Send(http.StatusTeapot, nil, nil)), body{time.Hour, io.EOF})
-		assert.False(t, aborts)
-		assert.Equal(t, time.Hour+time.Minute, time.Since(began))
-		assert.Equal(t, http.StatusTeapot, w.Code)
-	})
-}
-
-// A client that is gone, or that goes away, ends every handler that takes its time.
-func TestClientsThatGiveUp(t *testing.T) {
-	t.Parallel()
-	never := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("performed") })
-	for name, handler := range map[string]http.Handler{
-		"wait":     Wait(time.Hour, never),
-		"drip":     Drip(http.StatusOK, nil, []byte("x"), time.Hour),
-		"oversize": Oversize(nil, 0),
+	teapot := Send(http.StatusTeapot, nil, nil)
+	drip := Drip(http.StatusOK, nil, []byte("12345"), time.Second)
+	for name, test := range map[string]struct {
+		handler http.Handler
+		in      slowBody
+		gone    time.Duration // when the client gives up
+		aborts  bool
+		took    time.Duration
+	}{
+		"wait":                       {Wait(time.Minute, teapot), slowBody{time.Hour, io.EOF}, 2 * time.Hour, false, 61 * time.Minute},
+		"drip":                       {drip, slowBody{time.Hour, io.EOF}, 2 * time.Hour, false, time.Hour + 5*time.Second},
+		"wait, and the client gone":  {Wait(time.Minute, teapot), slowBody{0, io.EOF}, time.Second, true, time.Second},
+		"drip, and the client gone":  {drip, slowBody{0, io.EOF}, 1500 * time.Millisecond, true, 1500 * time.Millisecond},
+		"oversize to no client":      {Oversize(nil, 0), slowBody{0, io.EOF}, 0, true, 0},
+		"wait for a body that ended": {Wait(0, teapot), slowBody{0, io.ErrUnexpectedEOF}, time.Hour, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), test.gone)
 				defer cancel()
-				if name == "oversize" { // without an end it does not wait
-					cancel()
-				}
-				_, aborts := strike(ctx, handler, http.NoBody)
-				assert.True(t, aborts)
+				began := time.Now()
+				_, aborts := strike(ctx, test.handler, test.in)
+				assert.Equal(t, test.aborts, aborts)
+				assert.Equal(t, test.took, time.Since(began))
 			})
 		})
 	}
-	_, aborts := strike(t.Context(), Wait(0, never), body{0, errors.New("lost")})
-	assert.True(t, aborts, "its body was cut")
 }
 
-func TestCutAndSizes(t *testing.T) {
+func TestSizes(t *testing.T) {
 	t.Parallel()
-	w, aborts := strike(t.Context(), Cut(http.StatusOK, http.Header{"content-type": {"text/x"}}, []byte("1234")),
-		http.NoBody)
+	w, aborts := strike(t.Context(), Cut(http.StatusOK, nil, []byte("1234")), http.NoBody)
 	assert.True(t, aborts)
-	assert.Equal(t, "12", w.Body.String())
-	assert.Equal(t, "4", w.Header().Get("Content-Length"))
-	assert.Equal(t, "text/x", w.Header().Get("Content-Type"))
+	assert.Equal(t, []string{"12", "4"}, []string{w.Body.String(), w.Header().Get("Content-Length")})
 	for _, size := range []int64{MinOversize, 100_000} {
 		w, _ = strike(t.Context(), Oversize(nil, size), http.NoBody)
 		assert.Equal(t, int(size), w.Body.Len())
 	}
+	w, _ = strike(t.Context(), Send(http.StatusNoContent, nil, nil), http.NoBody)
+	assert.NotContains(t, w.Header(), "Content-Length")
 }
 
 // A deafWriter takes neither bytes nor a flush.
@@ -111,30 +93,18 @@ func (deafWriter) FlushError() error { return io.ErrClosedPipe }
 func TestClientsThatDoNotListen(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
-	for _, handler := range []http.Handler{
-		Cut(0, nil, []byte("12")), Cut(0, nil, nil), Oversize(nil, 100),
-	} {
+	for _, handler := range []http.Handler{Cut(0, nil, []byte("12")), Cut(0, nil, nil), Oversize(nil, 100)} {
 		assert.Panics(t, func() { handler.ServeHTTP(deafWriter{httptest.NewRecorder()}, r) })
 	}
 }
 
-func TestStatusesWithoutABody(t *testing.T) {
-	t.Parallel()
-	w, _ := strike(t.Context(), Send(http.StatusNoContent, nil, nil), http.NoBody)
-	assert.NotContains(t, w.Header(), "Content-Length")
-	assert.Empty(t, w.Header()["Content-Type"], "none that net/http guesses")
-}
-
+// A reset is one under TLS, too.
 func TestReset(t *testing.T) {
 	t.Parallel()
-	for _, secure := range []bool{false, true} {
+	for _, start := range []func(*httptest.Server){(*httptest.Server).Start, (*httptest.Server).StartTLS} {
 		srv := httptest.NewUnstartedServer(http.HandlerFunc(Reset))
 		srv.EnableHTTP2 = false
-		if secure {
-			srv.StartTLS()
-		} else {
-			srv.Start()
-		}
+		start(srv)
 		_, err := srv.Client().Post(srv.URL, "", strings.NewReader("x")) //nolint:bodyclose,noctx // there is no answer
 		require.ErrorIs(t, err, syscall.ECONNRESET)
 		srv.Close()
