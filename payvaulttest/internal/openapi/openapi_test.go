@@ -45,36 +45,29 @@ components:
         list: {type: array, maxItems: 2, minItems: 1, items: {$ref: '#/components/schemas/Thing'}}
 `
 
-func load(t *testing.T) (*Document, *Operation) {
+func load(t *testing.T) *Operation {
 	t.Helper()
 	d := MustLoad([]byte(text))
 	require.Len(t, d.Operations, 1)
-	return d, d.Operations[0]
+	return d.Operations[0]
 }
 
-func TestOperation(t *testing.T) {
-	t.Parallel()
-	d, o := load(t)
-	assert.Equal(t, []string{"things.change", "POST", "/things/{id}", JSON}, []string{o.ID, o.Method, o.Path, o.Media})
-	assert.True(t, o.Needed)
-	assert.Equal(t, "string", d.At("components", "schemas", "Thing", "properties", "kind")["type"])
-	assert.Contains(t, d.At("components", "schemas", "Thing", "properties", "list", "items"), "properties",
-		"the reference is followed")
-	assert.Nil(t, d.At("components", "nothing"))
-	assert.Panics(t, func() { d.Schema("components", "nothing") })
-}
-
+// A problem has the path of the field, and never its value.
 func TestBody(t *testing.T) {
 	t.Parallel()
-	_, o := load(t)
+	o := load(t)
+	const notJSON = "is not one well-formed JSON value in UTF-8, or a number in it is too long"
 	for body, want := range map[string]Problems{
 		`{"name":"abc","size":9223372036854775807,"list":[{"name":"x"}]}`: {},
-		`[]`:                         {"body": {"must be of type object, not array"}},
-		`{}`:                         {"name": {"is required"}},
-		`{"name":1}`:                 {"name": {"must be of type string, not number"}},
-		`{"name":"abcd"}`:            {"name": {"takes at most 3 characters"}},
-		`{"name":"a","kind":"c"}`:    {"kind": {"must be one of [a b]"}},
-		`{"name":"a","day":"today"}`: {"day": {"must be a valid date"}},
+		`{"list":[{"name":"b","name":"b"}]}`:                              {"list[0].name": {"is given twice"}},
+		"{\"name\":\"\xff\"}":                                             {"body": {notJSON}},
+		`{} {}`:                                                           {"body": {notJSON}},
+		`[]`:                                                              {"body": {"must be of type object, not array"}},
+		`{}`:                                                              {"name": {"is required"}},
+		`{"name":1}`:                                                      {"name": {"must be of type string, not number"}},
+		`{"name":"abcd"}`:                                                 {"name": {"takes at most 3 characters"}},
+		`{"name":"a","kind":"c"}`:                                         {"kind": {"must be one of [a b]"}},
+		`{"name":"a","day":"today"}`:                                      {"day": {"must be a valid date"}},
 		`{"name":"a","size":9223372036854775808}`:                   {"size": {"must be a valid int64"}},
 		`{"name":"a","size":1.0}`:                                   {"size": {"must be a valid int64"}},
 		`{"name":"a","list":[{"name":"b"},{"name":"b","extra":1}]}`: {"list[1].extra": {"is not a known field"}},
@@ -84,14 +77,16 @@ func TestBody(t *testing.T) {
 		`{"name":"a","list":[]}`: {"list": {"does not fit minItems of the document"}},
 	} {
 		value, wrong := Parse("", []byte(body))
-		require.Empty(t, wrong)
-		assert.Equal(t, want, o.Body.Check("", value), body)
+		if wrong == nil {
+			wrong = o.Body.Check("", value)
+		}
+		assert.Equal(t, want, wrong, body)
 	}
 }
 
 func TestParameters(t *testing.T) {
 	t.Parallel()
-	_, o := load(t)
+	o := load(t)
 	for raw, want := range map[string]Problems{
 		"filter=a&filter=b&page=0": {},
 		"filter=a&filter=B":        {"filter[1]": {"must match ^[a-z]+$"}},
@@ -111,18 +106,6 @@ func TestParameters(t *testing.T) {
 	assert.Equal(t, Problems{"id": {"must be of type integer, not string"}}, wrong)
 }
 
-func TestParse(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]Problems{
-		`{"a":[{"b":1,"b":2}]}`: {"in.a[0].b": {"is given twice"}},
-		"{\"a\":\"\xff\"}":      {"in.body": {"is not one well-formed JSON value in UTF-8, or a number in it is too long"}},
-		`{} {}`:                 {"in.body": {"is not one well-formed JSON value in UTF-8, or a number in it is too long"}},
-	} {
-		_, wrong := Parse("in", []byte(text))
-		assert.Equal(t, want, wrong, text)
-	}
-}
-
 // The validator would take minutes for these.
 func TestNumbersThatTakeLong(t *testing.T) {
 	t.Parallel()
@@ -135,17 +118,7 @@ func TestNumbersThatTakeLong(t *testing.T) {
 		_, wrong := Parse("", []byte(`{"size":`+number+`}`))
 		assert.Empty(t, wrong, number)
 	}
-	_, o := load(t)
+	o := load(t)
 	assert.Equal(t, Problems{"page": {"must be of type integer, not string"}},
 		o.CheckParameters(func(string) string { return "5" }, url.Values{"page": {strings.Repeat("9", 500_000)}}))
-}
-
-func TestDocumentsThatCannotBeRead(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{
-		"\t",
-		`paths: {/x: {get: {operationId: x, requestBody: {content: {application/json: {schema: {type: 5}}}}}}}`,
-	} {
-		assert.Panics(t, func() { MustLoad([]byte(text)) }, text)
-	}
 }
