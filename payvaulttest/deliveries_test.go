@@ -3,12 +3,12 @@ package payvaulttest
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -18,40 +18,92 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"example.com/payvault"
 	"example.com/payvault/payvaulttest/internal/inspect"
 )
 
-// A silentTransport never answers.
-type silentTransport struct{}
+// A timedTransport answers after the time that the host of the URL says, such as http://3s/.
+type timedTransport struct{}
 
-func (silentTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	<-r.Context().Done()
-	return nil, r.Context().Err()
+func (timedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	delay, err := time.ParseDuration(r.URL.Hostname())
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-time.After(delay):
+		return &http.Response{StatusCode: http.StatusAccepted, Body: http.NoBody}, nil
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
 }
 
-func TestDeliveryTimeout(t *testing.T) {
+// timedDispatcher returns a dispatcher whose deliveries take as long as the host of their URL says.
+func timedDispatcher(ctx context.Context) *dispatcher {
+	d := newDispatcher(ctx, false, slog.New(slog.DiscardHandler), inspect.NewFeed())
+	d.client.Transport = timedTransport{}
+	return d
+}
+
+// events returns the events that were delivered, in the order in which they ended.
+func (d *dispatcher) events() (list []payvault.Event) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, delivery := range d.history {
+		list = append(list, delivery.Event)
+	}
+	return list
+}
+
+// The deliveries of a webhook keep their order, and hold up no other webhook. One that has no answer ends after 5 s.
+func TestDeliveriesInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDispatcher(t.Context(), false, slog.New(slog.DiscardHandler), inspect.NewFeed())
-		d.client.Transport = silentTransport{}
-		began := time.Now()
-		d.post("http://127.0.0.1:1/", nil, Delivery{WebhookID: "W", Event: "e"})
+		d, began := timedDispatcher(t.Context()), time.Now()
+		d.post("http://3s/", nil, Delivery{WebhookID: "one", Event: "a"})
+		d.post("http://1s/", nil, Delivery{WebhookID: "one", Event: "b"})
+		d.post("http://2s/", nil, Delivery{WebhookID: "two", Event: "c"})
+		d.post("http://9s/", nil, Delivery{WebhookID: "three", Event: "d"})
 		require.NoError(t, d.wait(t.Context()))
+		assert.Equal(t, []payvault.Event{"c", "a", "b", "d"}, d.events())
 		assert.Equal(t, 5*time.Second, time.Since(began))
-		assert.ErrorIs(t, d.history[0].Err, context.DeadlineExceeded)
-		d.close()
+		assert.ErrorIs(t, d.history[3].Err, context.DeadlineExceeded)
 	})
 }
 
-// After the end of a server nothing is delivered: nothing would wait for it.
-func TestNothingIsPostedAfterTheEnd(t *testing.T) {
+// Whoever waits, waits for what is due, not for what becomes due meanwhile, and no longer than the context allows.
+func TestWaitDeliveries(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	d := newDispatcher(ctx, false, slog.New(slog.DiscardHandler), inspect.NewFeed())
-	cancel()
-	d.close()
-	d.post("http://127.0.0.1:1/", nil, Delivery{WebhookID: "W", Event: "e"})
-	assert.Empty(t, d.last)
+	synctest.Test(t, func(t *testing.T) {
+		d, began := timedDispatcher(t.Context()), time.Now()
+		require.NoError(t, d.wait(t.Context()), "nothing is due")
+		d.post("http://2s/", nil, Delivery{WebhookID: "W", Event: "a"})
+		time.AfterFunc(time.Second, func() { d.post("http://2s/", nil, Delivery{WebhookID: "W", Event: "b"}) })
+		require.NoError(t, d.wait(t.Context()))
+		assert.Equal(t, 2*time.Second, time.Since(began))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, d.wait(ctx), context.DeadlineExceeded)
+		require.NoError(t, d.wait(t.Context()))
+	})
+}
+
+// The end of a server ends the delivery that is under way. Those that wait and those that come later are not made.
+func TestDeliveriesEndWithTheServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		d, began := timedDispatcher(ctx), time.Now()
+		for _, event := range []payvault.Event{"a", "b", "c"} {
+			d.post("http://3s/", nil, Delivery{WebhookID: "W", Event: event})
+		}
+		time.AfterFunc(4*time.Second, cancel)
+		require.Error(t, d.wait(t.Context()))
+		d.close()
+		d.post("http://3s/", nil, Delivery{WebhookID: "W", Event: "d"})
+		assert.Equal(t, []payvault.Event{"a", "b"}, d.events())
+		assert.Equal(t, 4*time.Second, time.Since(began))
+	})
 }
 
 // The record of a delivery that failed says why in fixed words, whatever the receiver sends back.
@@ -78,7 +130,7 @@ func TestClasses(t *testing.T) {
 		assert.Contains(t, strings.ReplaceAll(out.String(), `"`, ""), "error="+want+"\n", url)
 		assert.NotContains(t, out.String(), "s3cret")
 	}
-	assert.Equal(t, "timeout", class(&url.Error{Op: "Post", Err: context.DeadlineExceeded}))
+	assert.Equal(t, "timeout", class(fmt.Errorf("deliver: %w", context.DeadlineExceeded)))
 }
 
 // receive is the URL of a receiver that does something with each connection and closes it.

@@ -2,16 +2,12 @@ package payvaulttest_test
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -139,33 +135,6 @@ func TestDeliveriesThatFail(t *testing.T) {
 	assert.Panics(t, func() { a.srv.TriggerEvent(merchantID, "e", make(chan int)) }, "no JSON")
 }
 
-func TestDeliveriesEndWithTheServer(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t)
-	arrived, release := make(chan bool), make(chan bool)
-	user := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		arrived <- true
-		<-release
-	}))
-	t.Cleanup(user.Close)
-	t.Cleanup(func() { close(release) })
-	a.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: user.URL, Events: []payvault.Event{"e"}})
-	a.srv.TriggerEvent(merchantID, "e", nil)
-	<-arrived
-
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	require.ErrorIs(t, a.srv.WaitDeliveries(ctx), context.DeadlineExceeded)
-
-	for range 2000 {
-		a.srv.TriggerEvent(merchantID, "e", nil)
-	}
-	assert.Empty(t, a.srv.Deliveries(), "all of them wait")
-	a.srv.Close()
-	a.srv.TriggerEvent(merchantID, "e", nil)
-	require.Error(t, a.srv.WaitDeliveries(t.Context()))
-}
-
 // newSilentReceiver takes notifications and answers none until the test ends.
 func newSilentReceiver(t *testing.T) (url string, arrived chan bool) {
 	t.Helper()
@@ -178,78 +147,4 @@ func newSilentReceiver(t *testing.T) (url string, arrived chan bool) {
 	t.Cleanup(user.Close)
 	t.Cleanup(func() { close(release) })
 	return user.URL, arrived
-}
-
-func TestSlowReceiverHoldsUpNoOther(t *testing.T) {
-	t.Parallel()
-	const events = 1500
-	a := newAPI(t)
-	slow, arrived := newSilentReceiver(t)
-	order := make(chan string, events)
-	user := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		assert.NoError(t, err)
-		var notification struct {
-			Data json.Number `json:"data"`
-		}
-		assert.NoError(t, json.Unmarshal(body, &notification))
-		order <- notification.Data.String()
-	}))
-	t.Cleanup(user.Close)
-	a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "slow", NotificationURL: slow, Events: []payvault.Event{"e"}})
-	a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "fast", NotificationURL: user.URL, Events: []payvault.Event{"e", "f"}})
-	a.srv.TriggerEvent(merchantID, "e", 0)
-	<-arrived
-	for i := 1; i < events; i++ {
-		a.srv.TriggerEvent(merchantID, "f", i)
-	}
-	for i := range events {
-		require.Equal(t, strconv.Itoa(i), <-order, "none is lost, and the order is kept")
-	}
-	a.srv.Close()
-}
-
-// Deliveries that become due later do not make anyone wait.
-func TestWaitDeliveriesWaitsForThoseThatAreDue(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t)
-	arrived, answer := make(chan bool), make(chan bool)
-	user := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		arrived <- true
-		<-answer
-	}))
-	t.Cleanup(user.Close)
-	a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "WH1", NotificationURL: user.URL, Events: []payvault.Event{"e"}})
-	require.NoError(t, a.srv.WaitDeliveries(t.Context()), "nothing is due")
-	a.srv.TriggerEvent(merchantID, "e", nil)
-	<-arrived
-
-	waiting := make(chan error)
-	ctx, entered := contextThatTells(t)
-	go func() { waiting <- a.srv.WaitDeliveries(ctx) }()
-	<-entered
-	a.srv.TriggerEvent(merchantID, "e", nil) // becomes due later, and never ends
-	answer <- true
-	<-arrived
-	require.NoError(t, <-waiting)
-	assert.Len(t, a.srv.Deliveries(), 1)
-	a.srv.Close()
-	close(answer)
-}
-
-// A tellingContext sends on entered when somebody calls Done.
-type tellingContext struct {
-	context.Context //nolint:containedctx // it is one
-	entered         chan bool
-}
-
-func (c tellingContext) Done() <-chan struct{} {
-	c.entered <- true
-	return c.Context.Done()
-}
-
-func contextThatTells(t *testing.T) (context.Context, <-chan bool) {
-	t.Helper()
-	entered := make(chan bool, 1)
-	return tellingContext{t.Context(), entered}, entered
 }
