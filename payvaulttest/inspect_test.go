@@ -130,17 +130,14 @@ func TestInspectFaults(t *testing.T) {
 	}{
 		{`{"kind":"drop after commit"}`, 0, nil, true},
 		{`{"kind":"drop before commit"}`, 0, nil, false},
-		{`{"kind":"rate limit"}`, 429, 429.0, false},
 		{`{"kind":"other code","code":7,"after_commit":true}`, 200, 7.0, true},
 		{`{"kind":"respond","body":"{\"code\":-5}"}`, 200, -5.0, false},
-		{`{"kind":"respond","status":503}`, 503, nil, false},
 		{`{"kind":"cut body","after_commit":true}`, 200, 0.0, true},
-		{`{"kind":"delay","delay":"1ms"}`, 200, 0.0, true},
 		{`{"kind":"slow drip","delay":"1us"}`, 200, 0.0, false},
 	} {
-		i := inspected{newInvoice(t), nil}
-		i.page = payvaulttest.Inspect(i.srv)
-		assert.Contains(t, i.ask(t, "POST", "/faults", test.fault), `"left":-1`)
+		i := inspect(t)
+		i.srv.Invoices.Seed(payvaulttest.Invoice{ID: "INV-1"})
+		i.arm(t, test.fault)
 		_, _ = i.trySend(t)
 		i.srv.Close() // the record is there
 		got := i.newest(t)
@@ -189,33 +186,27 @@ func TestInspectArms(t *testing.T) {
 func TestInspectRecords(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
-	i.srv.Cards.Seed(payvaulttest.Card{ID: "C", CardNumber: "4111111111111111", ExpDate: "1230", CardholderName: "canary"})
+	const number = "4929123456781234"
+	i.srv.Cards.Seed(payvaulttest.Card{ID: "C", CardNumber: number, ExpDate: "1230", CardholderName: "canary"})
 	i.srv.Customers.Seed(payvaulttest.Customer{
-		ID: "4111111111111112", FirmName: "canary", Comments: "canary",
+		ID: number, FirmName: "canary", Comments: "canary", RecID: 9,
 		BillingCards:      []map[string]any{{"card_id": "C", "billing_city": "canary"}},
 		ShippingAddresses: []map[string]any{{"shipping_city": "canary"}, {}},
 	})
 	i.srv.Payees.Seed(payvaulttest.Payee{ID: 4, Name: "canary", Email: []string{"canary"}, HasAccount: true})
 	i.srv.Applications.Seed(payvaulttest.Application{ID: 3})
-	i.partner().post(t, "/platform/application/3/data",
-		`{"data":[{"key":"legal_name","value":"canary"},{"key":"dba_name","value":"canary"}]}`).ok(t)
+	i.partner().save(t, "/platform/application/3",
+		completeData+`,{"key":"legal_name","value":""},{"key":"dba_name","value":"canary"}`)
 	i.srv.Subscriptions.Seed(payvaulttest.Subscription{
-		ID: 5, CustomerID: "4111111111111113", Transactions: []payvaulttest.Transaction{{CardholderLastName: "canary"}},
+		ID: 5, CustomerID: number, Transactions: []payvaulttest.Transaction{{CardholderLastName: "canary"}},
 	})
-	i.srv.Invoices.Seed(payvaulttest.Invoice{
-		ID: "I", Emails: []string{"canary"}, Phones: []int64{1, 2}, SMS: []int64{1, 2, 3},
-	})
+	i.srv.Invoices.Seed(payvaulttest.Invoice{ID: "I", Emails: []string{"canary"}, Phones: []int64{1, 2}, SMS: []int64{1, 2, 3}})
 	i.srv.AccountUpdaterRequests.Seed(payvaulttest.AccountUpdaterRequest{
 		RequestID: "A", Cards: []payvaulttest.UpdaterCard{{CardID: "canary"}},
 	})
 	i.srv.Webhooks.Seed(payvaulttest.Webhook{
 		ID: "W", NotificationURL: "https://canary:canary@example.com/canary?canary", Events: []payvault.Event{"e", "f"},
 	})
-	i.srv.Webhooks.Seed(payvaulttest.Webhook{
-		ID: "W1", NotificationURL: "http://canary@127.0.0.1:1/canary", Events: []payvault.Event{"g"},
-	})
-	assert.Equal(t, 1, i.srv.TriggerEvent(100001, "g", "canary"))
-	require.NoError(t, i.srv.WaitDeliveries(t.Context()))
 	for range 150 {
 		i.srv.Disputes.Seed(payvaulttest.Dispute{})
 	}
@@ -223,7 +214,6 @@ func TestInspectRecords(t *testing.T) {
 
 	text := i.ask(t, "GET", "/state", "")
 	assert.NotContains(t, text, "canary")
-	assert.NotContains(t, text, "411111111111")
 	var state struct {
 		Tables []struct {
 			Name    string   `json:"name"`
@@ -233,37 +223,28 @@ func TestInspectRecords(t *testing.T) {
 		} `json:"tables"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(text), &state))
-	rows := map[string][]any{}
+	newest, totals := map[string][]any{}, map[string]int{}
 	for _, table := range state.Tables {
+		totals[table.Name] = table.Total
 		if len(table.Rows) > 0 {
-			rows[table.Name] = table.Rows[len(table.Rows)-1]
+			newest[table.Name] = table.Rows[0]
 			assert.Len(t, table.Columns, len(table.Rows[0]), table.Name)
-		}
-		if table.Name == "disputes" {
-			assert.Equal(t, 151, table.Total)
-			assert.Len(t, table.Rows, 100, "the newest")
-			assert.Equal(t, []any{7.0, 100001.0, "first_time", true}, table.Rows[0])
-			assert.Equal(t, false, table.Rows[1][3])
+			assert.Len(t, table.Rows, min(100, table.Total), table.Name)
 		}
 	}
-	assert.InDelta(t, 2, rows["applications"][3], 0)
-	assert.Contains(t, rows["applications"][4], "bank_account_number bank_routing")
-	delete(rows, "applications")
-	delete(rows, "disputes")
-	rows["customers"][2] = "rec_id"
-	assert.Contains(t, rows["deliveries"][4], "connection refused")
-	rows["deliveries"] = rows["deliveries"][1:4]
+	assert.Equal(t, 151, totals["disputes"])
 	const m = 100001.0
 	assert.Equal(t, map[string][]any{
-		"tokens":           {"C", m, "card", "4111xxxxxx111111", "1230", "VI", 0.0},
-		"customers":        {"4111xxxxxx111112", m, "rec_id", "4111xxxxxx111111", 1.0, 2.0},
+		"tokens":           {"C", m, "card", "4929xxxxxx781234", "1230", "VI", 0.0},
+		"customers":        {"4929xxxxxx781234", m, 9.0, "4929xxxxxx781234", 1.0, 2.0},
 		"payees":           {4.0, m, true, 1.0},
-		"subscriptions":    {5.0, m, "4111xxxxxx111113", "active", 1.0},
+		"applications":     {3.0, 900001.0, "INCOMPLETE", 29.0, "legal_name"},
+		"subscriptions":    {5.0, m, "4929xxxxxx781234", "active", 1.0},
 		"invoices":         {"I", m, "saved", 1.0, 2.0, 3.0},
 		"updater requests": {"A", m, 1.0},
-		"deliveries":       {"W1", "g", 0.0},
+		"disputes":         {7.0, m, "first_time", true},
 		"webhooks":         {"W", m, "example.com", "e f"},
-	}, rows)
+	}, newest)
 }
 
 // Secrets in every place of requests and records are nowhere in what the page can read.
@@ -409,21 +390,14 @@ func TestInspectFaultFields(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
 	documented := documentedFaults(t)
-	kinds := slices.Sorted(maps.Keys(documented))
-	list, err := json.Marshal(map[string]string{
-		"error": fmt.Sprintf("there is no such kind; the kinds are %q", kinds),
-	})
-	require.NoError(t, err)
-	assert.JSONEq(t, string(list), i.ask(t, "POST", "/faults", "{}"))
-	needed := map[string]string{"delay": "delay", "other code": "code", "permit rate": "rate"}
+	kinds := fmt.Sprintf("the kinds are %q", slices.Sorted(maps.Keys(documented)))
+	assert.Contains(t, strings.ReplaceAll(i.ask(t, "POST", "/faults", "{}"), `\"`, `"`), kinds)
 	for kind, fields := range documented {
-		for field := range strings.FieldsSeq("status header body delay retry_after code message size rate") {
-			given := slices.DeleteFunc([]string{field, needed[kind]}, func(f string) bool { return f == "" })
-			text := faultText(t, kind, given...)
-			if answer := i.ask(t, "POST", "/faults", text); slices.Contains(fields, field) {
-				assert.Contains(t, answer, `"struck":0`, text)
-			} else {
-				assert.Contains(t, answer, `"error":"the kind does not read `, text)
+		i.arm(t, faultText(t, kind, fields...))
+		for _, field := range strings.Fields("status header body delay retry_after code message size rate") {
+			if !slices.Contains(fields, field) {
+				answer := i.ask(t, "POST", "/faults", faultText(t, kind, append([]string{field}, fields...)...))
+				assert.Contains(t, answer, `"error":"the kind does not read `, "%s: %s", kind, field)
 			}
 		}
 	}
