@@ -83,7 +83,8 @@ func TestApplicationSave(t *testing.T) {
 	t.Parallel()
 	a, path := newApplication(t)
 	a.save(t, path, `{"key":"trading_status","value":"np"},{"key":"my_key","value":{"any":[1]}}`)
-	fields, err := json.Marshal(a.save(t, path, `{"key":"card_brands","value":{"vi":true}},{"key":"trading_status","value":"pt"}`))
+	saved := a.save(t, path, `{"key":"card_brands","value":{"vi":true}},{"key":"trading_status","value":"pt"}`)
+	fields, err := json.Marshal(saved)
 	require.NoError(t, err)
 	assert.JSONEq(t, `[
 		{"key":"trading_status","value":"pt","type":"radio","settings":{"required":true,"options":[
@@ -114,8 +115,12 @@ func TestValidate(t *testing.T) {
 		`{"key":"legal_name","value":"  "}`:                  {"legal_name": {required}},
 		`{"key":"card_brands","value":{ }}`:                  {"card_brands": {required}},
 		`{"key":"business_services_auth_time","value":"{}"}`: {"business_services_auth_time": {required}},
-		`{"key":"bank_routing","value":""}`:                  {"bank_routing": {required, together}, "bank_account_number": {together}},
-		`{"key":"bank_account_number","value":""}`:           {"bank_account_number": {required, together}, "bank_routing": {together}},
+		`{"key":"bank_routing","value":""}`: {
+			"bank_routing": {required, together}, "bank_account_number": {together},
+		},
+		`{"key":"bank_account_number","value":""}`: {
+			"bank_account_number": {required, together}, "bank_routing": {together},
+		},
 		`{"key":"fulfillment_provider_flag","value":"thirdparty"}`: {
 			"fulfillment_name": {party}, "fulfillment_contact": {party}, "fulfillment_email": {party},
 			"fulfillment_phone": {party}, "fulfillment_address": {party},
@@ -151,5 +156,7 @@ func TestSavingRefusesWhatIsEmpty(t *testing.T) {
 	} {
 		a.post(t, path+"/data", `{"data":[{"key":"`+key+`","value":""}]}`).refused(t, http.StatusBadRequest, key)
 	}
-	a.save(t, path, `{"key":"business_email","value":""},{"key":"card_volume","value":""},{"key":"bank_routing","value":" "}`)
+	for _, key := range []string{"business_email", "card_volume", "bank_routing"} {
+		a.save(t, path, `{"key":"`+key+`","value":""}`)
+	}
 }

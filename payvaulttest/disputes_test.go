@@ -31,7 +31,10 @@ func newDispute(t *testing.T, kind payvaulttest.DisputeKind) api {
 }
 
 // answer is a form with the part disputeResponse.
-func answer(t *testing.T, text string) *form { return newForm().part(t, "disputeResponse", "", text) }
+func answer(t *testing.T, text string) *form {
+	t.Helper()
+	return newForm().part(t, "disputeResponse", "", text)
+}
 
 // What a dispute was answered is kept as it was sent, with the size and the checksum of the file. It is answered once.
 func TestDisputeRespond(t *testing.T) {

@@ -111,28 +111,37 @@ func TestAnswers(t *testing.T) {
 		real   string // the answer after the commit, where it is the damaged real one
 	}{
 		"HTML": {
-			payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 502, Body: "<html>", Header: html}, 502,
-			map[string]string{"Content-Type": "text/html"}, "<html>", "",
+			payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 502, Body: "<html>", Header: html},
+			502,
+			map[string]string{"Content-Type": "text/html"},
+			"<html>", "",
 		},
 		"no header": {
-			payvaulttest.Fault{Kind: payvaulttest.Respond, Body: "<html>"}, 200,
-			map[string]string{"Content-Type": "", "Content-Length": "6"}, "<html>", "",
+			payvaulttest.Fault{Kind: payvaulttest.Respond, Body: "<html>"},
+			200,
+			map[string]string{"Content-Type": "", "Content-Length": "6"},
+			"<html>", "",
 		},
 		"redirect": {
-			payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 307, Header: http.Header{"Location": {"/x"}}}, 307,
-			map[string]string{"Location": "/x"}, "", "",
+			payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 307, Header: http.Header{"Location": {"/x"}}},
+			307,
+			map[string]string{"Location": "/x"},
+			"", "",
 		},
 		"204": {payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 204}, 204, nil, "", ""},
 		"304": {payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 304}, 304, nil, "", ""},
 		"429": {
-			payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: "-9e9"}, 429,
-			map[string]string{"Retry-After": "-9e9"}, tooMany, "",
+			payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: "-9e9"},
+			429,
+			map[string]string{"Retry-After": "-9e9"},
+			tooMany, "",
 		},
 		"429 at once": {
 			payvaulttest.Fault{Kind: payvaulttest.RateLimit}, 429, map[string]string{"Retry-After": ""}, tooMany, "",
 		},
 		"other code": {
-			payvaulttest.Fault{Kind: payvaulttest.OtherCode, Status: 402, Code: 7, Message: "declined"}, 402, nil,
+			payvaulttest.Fault{Kind: payvaulttest.OtherCode, Status: 402, Code: 7, Message: "declined"},
+			402, nil,
 			`{"code":7,"message":"declined"}`, "",
 		},
 		"malformed": {
@@ -145,11 +154,13 @@ func TestAnswers(t *testing.T) {
 			payvaulttest.Fault{Kind: payvaulttest.TruncatedJSON, Body: `{"a":"b"}`}, 200, nil, `{"a"`, "",
 		},
 		"oversized": {
-			payvaulttest.Fault{Kind: payvaulttest.OversizedBody, Size: 100}, 200, nil,
+			payvaulttest.Fault{Kind: payvaulttest.OversizedBody, Size: 100},
+			200, nil,
 			`{"code":0,"rcode":"000","message":"Success","data":{"padding":"` + strings.Repeat("x", 34) + `"}}`, "",
 		},
 		"slow": {
-			payvaulttest.Fault{Kind: payvaulttest.SlowDrip, Delay: time.Microsecond}, 200, nil, success,
+			payvaulttest.Fault{Kind: payvaulttest.SlowDrip, Delay: time.Microsecond},
+			200, nil, success,
 			`{"code":0,"message":"Success"}`,
 		},
 	} {
@@ -373,7 +384,8 @@ func TestFaultsAreChosen(t *testing.T) {
 	assert.Equal(t, []int{502, 502}, list(2))
 	assert.Equal(t, []payvaulttest.ArmedFault{
 		{Fault: payvaulttest.Fault{Kind: payvaulttest.Hang, Operation: payvault.OpPayeesCreate}, Left: -1},
-		{Fault: strike(502, 0, 0), Struck: 2, Left: -1}, {Fault: strike(503, 1, 2), Left: 2},
+		{Fault: strike(502, 0, 0), Struck: 2, Left: -1},
+		{Fault: strike(503, 1, 2), Left: 2},
 	}, a.srv.Faults())
 	remove()
 	remove()

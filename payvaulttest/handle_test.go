@@ -63,7 +63,8 @@ func TestHandle(t *testing.T) {
 	got := i.newest(t)
 	assert.Equal(t, []any{string(acceptDispute), "drop after commit", true},
 		[]any{got["operation"], got["fault"], got["performed"]})
-	assert.Equal(t, "curl -u :merchant-api-key -X PUT --json '{}' "+i.srv.URL+"/platform/dispute/fillIn/accept", got["curl"])
+	const curl = "curl -u :merchant-api-key -X PUT --json '{}' "
+	assert.Equal(t, curl+i.srv.URL+"/platform/dispute/fillIn/accept", got["curl"])
 
 	i.ask(t, http.MethodPost, "/reset", "")
 	i.srv.Disputes.Seed(payvaulttest.Dispute{ID: 7})

@@ -200,7 +200,9 @@ func TestInspectRecords(t *testing.T) {
 	i.srv.Subscriptions.Seed(payvaulttest.Subscription{
 		ID: 5, CustomerID: number, Transactions: []payvaulttest.Transaction{{CardholderLastName: "canary"}},
 	})
-	i.srv.Invoices.Seed(payvaulttest.Invoice{ID: "I", Emails: []string{"canary"}, Phones: []int64{1, 2}, SMS: []int64{1, 2, 3}})
+	i.srv.Invoices.Seed(payvaulttest.Invoice{
+		ID: "I", Emails: []string{"canary"}, Phones: []int64{1, 2}, SMS: []int64{1, 2, 3},
+	})
 	i.srv.AccountUpdaterRequests.Seed(payvaulttest.AccountUpdaterRequest{
 		RequestID: "A", Cards: []payvaulttest.UpdaterCard{{CardID: "canary"}},
 	})
@@ -394,7 +396,7 @@ func TestInspectFaultFields(t *testing.T) {
 	assert.Contains(t, strings.ReplaceAll(i.ask(t, "POST", "/faults", "{}"), `\"`, `"`), kinds)
 	for kind, fields := range documented {
 		i.arm(t, faultText(t, kind, fields...))
-		for _, field := range strings.Fields("status header body delay retry_after code message size rate") {
+		for field := range strings.FieldsSeq("status header body delay retry_after code message size rate") {
 			if !slices.Contains(fields, field) {
 				answer := i.ask(t, "POST", "/faults", faultText(t, kind, append([]string{field}, fields...)...))
 				assert.Contains(t, answer, `"error":"the kind does not read `, "%s: %s", kind, field)
@@ -407,14 +409,15 @@ func TestInspectFaultFields(t *testing.T) {
 func TestInspectGoLines(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
-	lines := ""
+	var lines strings.Builder
+	arm := func(fault string) { lines.WriteString(i.arm(t, fault) + "\n") }
 	for _, info := range payvault.Operations() {
-		lines += i.arm(t, fmt.Sprintf(`{"kind":"hang","operation":%q}`, info.Op)) + "\n"
+		arm(fmt.Sprintf(`{"kind":"hang","operation":%q}`, info.Op))
 	}
 	for kind, fields := range documentedFaults(t) {
-		lines += i.arm(t, faultText(t, kind, fields...)) + "\n"
+		arm(faultText(t, kind, fields...))
 	}
-	lines += i.arm(t, `{"kind":"rate limit","retry_after":"120","skip":2,"times":1}`) + "\n"
+	arm(`{"kind":"rate limit","retry_after":"120","skip":2,"times":1}`)
 	source := `package lines
 
 import (
@@ -429,7 +432,7 @@ import (
 var _, _ = time.Second, http.StatusOK
 
 func use(t *testing.T, srv *payvaulttest.Server) {
-` + lines + "}\n"
+` + lines.String() + "}\n"
 	name := filepath.Join(t.TempDir(), "lines.go")
 	require.NoError(t, os.WriteFile(name, []byte(source), 0o600))
 	build := exec.CommandContext(t.Context(), "go", "build", name) //nolint:gosec // a file of its own

@@ -62,8 +62,14 @@ func TestRefusedRequests(t *testing.T) {
 		{"merchant", "POST", "/pg/tokenize", `{"merchant_id":"100002","card_id":"CARD"}`, 403, "merchant_id"},
 		{"merchant", "POST", "/pg/tokenize", `{"merchant_id":"Acme","card_id":"CARD"}`, 403, "merchant_id"},
 		{"merchant", "POST", "/pg/tokenize", `{"merchant_id":"100001","exp_date":"1229"}`, 400, "card_number or other"},
-		{"merchant", "POST", "/pg/tokenize", `{"merchant_id":"100001","card_number":"4111 1111 1111"}`, 400, "card_number"},
-		{"merchant", "POST", "/pg/tokenize", `{"merchant_id":"100001","card_id":"CARD","exp_date":"1329"}`, 400, "exp_date"},
+		{
+			"merchant", "POST", "/pg/tokenize", `{"merchant_id":"100001","card_number":"4111 1111 1111"}`,
+			400, "card_number",
+		},
+		{
+			"merchant", "POST", "/pg/tokenize", `{"merchant_id":"100001","card_id":"CARD","exp_date":"1329"}`,
+			400, "exp_date",
+		},
 		{"merchant", "POST", "/pg/tokenize", `{"merchant_id":"100001","card_id":"NONE"}`, 404, "card"},
 		{"second", "POST", "/pg/tokenize", `{"merchant_id":"100002","card_id":"CARD"}`, 404, "card"},
 		{"second", "POST", "/pg/tokenize", `{"merchant_id":"100002","payload_wallet_two_pay":"x"}`, 403, "second wallet"},
@@ -107,7 +113,10 @@ func TestRefusedRequests(t *testing.T) {
 
 		{"merchant", "POST", payees, `{}`, 400, "payee_name"},
 		{"merchant", "POST", payees, `{"payee_name":""}`, 400, "payee_name"},
-		{"merchant", "POST", payees, `{"payee_name":"P","payee_account":{"verified_date":"x"}}`, 400, "payee_account.verified_date"},
+		{
+			"merchant", "POST", payees, `{"payee_name":"P","payee_account":{"verified_date":"x"}}`,
+			400, "payee_account.verified_date",
+		},
 		{"second", "POST", payees, `{"payee_name":"P"}`, 403, ""},
 		{"partner", "POST", payees, `{"payee_name":"P","merchant_id":100002}`, 403, ""},
 		{"second", "DELETE", payees + "/1", "", 403, ""},
@@ -118,8 +127,14 @@ func TestRefusedRequests(t *testing.T) {
 
 		{"merchant", "POST", submit, `{}`, 400, "data"},
 		{"merchant", "POST", submit, `{"data":[{"exp_date":"1229"}]}`, 400, "data[0].card_number"},
-		{"merchant", "POST", submit, `{"data":[{"card_number":"41111111111","exp_date":"1229"}]}`, 400, "data[0].card_number"},
-		{"merchant", "POST", submit, `{"data":[{"card_number":"4111111111111111","exp_date":"0029"}]}`, 400, "data[0].exp_date"},
+		{
+			"merchant", "POST", submit, `{"data":[{"card_number":"41111111111","exp_date":"1229"}]}`,
+			400, "data[0].card_number",
+		},
+		{
+			"merchant", "POST", submit, `{"data":[{"card_number":"4111111111111111","exp_date":"0029"}]}`,
+			400, "data[0].exp_date",
+		},
 
 		{"merchant", "POST", send, `{"phone_number":["12125550171"]}`, 400, "phone_number[0]"},
 		{"merchant", "POST", send + "?merchant_id=100001", `{}`, 400, "merchant_id"},
@@ -141,10 +156,19 @@ func TestRefusedRequests(t *testing.T) {
 		{"merchant", "GET", list + query("filter", "nonsense,EQUALS,1"), "", 400, "filter[0]"},
 		{"merchant", "GET", list + query("filter", "tran_status,LIKE,1"), "", 400, "filter[0]"},
 		{"merchant", "GET", list + query("filter", "tran_status,EQUALS"), "", 400, "filter[0]"},
-		{"merchant", "GET", list + query("filter", "tran_status,BETWEEN_DATES,2026-01-01,2026-01-02"), "", 400, "filter[0]"},
+		{
+			"merchant", "GET", list + query("filter", "tran_status,BETWEEN_DATES,2026-01-01,2026-01-02"), "",
+			400, "filter[0]",
+		},
 		{"merchant", "GET", list + query("filter", "tran_date,BETWEEN_DATES,2026-01-01"), "", 400, "filter[0]"},
-		{"merchant", "GET", list + query("filter", "tran_date,BETWEEN_DATES,2026-02-30,2026-03-01"), "", 400, "filter[0]"},
-		{"merchant", "GET", list + query("filter", "tran_date,BETWEEN_DATES,2026-02-02,2026-02-01"), "", 400, "filter[0]"},
+		{
+			"merchant", "GET", list + query("filter", "tran_date,BETWEEN_DATES,2026-02-30,2026-03-01"), "",
+			400, "filter[0]",
+		},
+		{
+			"merchant", "GET", list + query("filter", "tran_date,BETWEEN_DATES,2026-02-02,2026-02-01"), "",
+			400, "filter[0]",
+		},
 		{"merchant", "GET", list + "?order_on=nonsense", "", 400, "order_on"},
 		{"merchant", "GET", list + "?order_on=pg_id&order_by=up", "", 400, "order_by"},
 		{"merchant", "GET", list + "?count=0", "", 400, "count"},
@@ -164,7 +188,10 @@ func TestRefusedRequests(t *testing.T) {
 		{"partner", "POST", save, `{}`, 400, "data"},
 		{"partner", "POST", save, `{"data":[{"key":"legal_name"}]}`, 400, "data[0].value"},
 		{"partner", "POST", save, `{"data":[{"key":"dba_name","value":"B"},{"key":"my_key","value":5}]}`, 400, "my_key"},
-		{"partner", "POST", save, `{"data":[{"key":"dba_name","value":"B"},{"key":"card_volume","value":5}]}`, 400, "card_volume"},
+		{
+			"partner", "POST", save, `{"data":[{"key":"dba_name","value":"B"},{"key":"card_volume","value":5}]}`,
+			400, "card_volume",
+		},
 		{"partner", "POST", save, `{"data":[{"key":"card_brands","value":{"vi":"true"}}]}`, 400, "card_brands.vi"},
 		{
 			"partner", "POST", save, `{"data":[{"key":"ownership","value":{"owners":[{},{"dob":""}]}}]}`, 400,

@@ -108,8 +108,10 @@ func TestNothingPrintsSecrets(t *testing.T) {
 		var out bytes.Buffer
 		slog.New(slog.NewTextHandler(&out, nil)).Info("record", "value", value)
 		slog.New(slog.NewJSONHandler(&out, nil)).Info("record", "value", value)
-		encoded, _ := json.Marshal(value) // a server has none
-		assertNoSecrets(t, out.String()+string(encoded), "slog and JSON of "+how)
+		assertNoSecrets(t, out.String(), "slog of "+how)
+		if encoded, err := json.Marshal(value); err == nil { // a server cannot be encoded
+			assertNoSecrets(t, string(encoded), "JSON of "+how)
+		}
 	}
 }
 

@@ -28,7 +28,7 @@ func TestSeed(t *testing.T) {
 			{"pg_id":"PG1","tran_time":"2026-01-15T09:30:42-05:00","amt_tran":125.50}]}],
 		"invoices":[{"invoice_id":"I1"}],
 		"disputes":[{"rec_id":3,"kind":"retrieval"}],
-		"webhooks":[{"webhook_id":"W1","notification_url":"http://127.0.0.1:1/","events":["transaction_status_updated"]}]}`))
+		"webhooks":[{"webhook_id":"W1","notification_url":"http://127.0.0.1:1/","events":["e"]}]}`))
 	require.NoError(t, err)
 	a := newAPI(t, payvaulttest.WithSeed(seed))
 	assert.Equal(t, payvault.MerchantID(5), a.srv.Merchant().MerchantID)
@@ -42,7 +42,7 @@ func TestSeed(t *testing.T) {
 	assert.Equal(t, []payvaulttest.Dispute{{ID: 3, MerchantID: 5, Kind: "retrieval"}}, a.srv.Disputes.All())
 	assert.Equal(t, []payvaulttest.Invoice{{ID: "I1", MerchantID: 5, State: "saved"}}, a.srv.Invoices.All())
 	assert.Equal(t, []payvaulttest.Webhook{{
-		ID: "W1", MerchantID: 5, NotificationURL: "http://127.0.0.1:1/", Events: []payvault.Event{"transaction_status_updated"},
+		ID: "W1", MerchantID: 5, NotificationURL: "http://127.0.0.1:1/", Events: []payvault.Event{"e"},
 	}}, a.srv.Webhooks.All())
 	assert.Equal(t, "4111xxxxxx111111", a.srv.Customers.All()[0].PrimaryCardNumber)
 	assert.Len(t, a.srv.Payees.All(), 1)
@@ -68,57 +68,51 @@ func TestSeedIsReadStrictly(t *testing.T) {
 // The service could not have these records. The error says where they stand, and repeats no card number.
 func TestSeedIsChecked(t *testing.T) {
 	t.Parallel()
-	payments := func(transaction payvaulttest.Transaction) payvaulttest.Seed {
-		list := []payvaulttest.Transaction{transaction}
-		return payvaulttest.Seed{Subscriptions: []payvaulttest.Subscription{{ID: 1, Transactions: list}}}
-	}
-	address := func(field string, value any) payvaulttest.Seed {
-		address := []map[string]any{{field: value}}
-		return payvaulttest.Seed{Customers: []payvaulttest.Customer{{FirmName: "F", ShippingAddresses: address}}}
-	}
-	billing := func(field string, value any) payvaulttest.Seed {
-		card := map[string]any{"card_id": "A", field: value}
-		return payvaulttest.Seed{
-			Cards:     []payvaulttest.Card{{ID: "A"}},
-			Customers: []payvaulttest.Customer{{FirmName: "F", BillingCards: []map[string]any{card}}},
-		}
-	}
-	for name, test := range map[string]struct {
-		seed  payvaulttest.Seed
-		where string
-	}{
-		"one ID twice":           {payvaulttest.Seed{Invoices: []payvaulttest.Invoice{{ID: "I"}, {}, {ID: "I"}}}, "invoices[2]: "},
-		"no account":             {payvaulttest.Seed{Disputes: []payvaulttest.Dispute{{MerchantID: 123}}}, "disputes[0]: "},
-		"a card's date":          {payvaulttest.Seed{Cards: []payvaulttest.Card{{ExpDate: "1330"}}}, "cards[0]: "},
-		"a card's kind":          {payvaulttest.Seed{Cards: []payvaulttest.Card{{Kind: "cash"}}}, "cards[0]: kind"},
-		"half a name":            {payvaulttest.Seed{Customers: []payvaulttest.Customer{{FirstName: "Jane"}}}, "customers[0]: "},
-		"an address's field":     {address("card_number", "4111xxxxxx111111"), "shipping_addresses[0].card_number"},
-		"no JSON":                {address("shipping_zip", math.NaN()), "customers[0]: "},
-		"an unknown card":        {billing("card_id", "none"), "customers[0]: billing_cards"},
-		"a field of requests":    {billing("cvv2", "123"), "billing_cards[0].cvv2"},
-		"a payee without name":   {payvaulttest.Seed{Payees: []payvaulttest.Payee{{}}}, "payees[0]: payee_name"},
-		"a subscription state":   {payvaulttest.Seed{Subscriptions: []payvaulttest.Subscription{{State: "cancelled"}}}, "state"},
-		"a transaction's date":   {payments(payvaulttest.Transaction{BatchDate: "2026-02-30"}), "transactions[0]: "},
-		"a card with spaces":     {payments(payvaulttest.Transaction{CardNumber: "4111 1111 1111 1111"}), "card_number"},
-		"a card of 20 digits":    {payments(payvaulttest.Transaction{CardNumber: "41111111111111111111"}), "card_number"},
-		"a card half masked":     {payments(payvaulttest.Transaction{CardNumber: "411xxxxxxx111111"}), "card_number"},
-		"an invoice state":       {payvaulttest.Seed{Invoices: []payvaulttest.Invoice{{State: "paid"}}}, `["saved" "outstanding"]`},
-		"a dispute kind":         {payvaulttest.Seed{Disputes: []payvaulttest.Dispute{{Kind: "second"}}}, "disputes[0]: kind"},
-		"no notification URL":    {payvaulttest.Seed{Webhooks: []payvaulttest.Webhook{{NotificationURL: "::"}}}, "webhooks[0]: "},
-		"a URL without scheme":   {payvaulttest.Seed{Webhooks: []payvaulttest.Webhook{{NotificationURL: "127.0.0.1/"}}}, "http"},
-		"a URL of a file":        {payvaulttest.Seed{Webhooks: []payvaulttest.Webhook{{NotificationURL: "file:///hook"}}}, "http"},
-		"the misspelt event":     {payvaulttest.Seed{Webhooks: []payvaulttest.Webhook{{Events: []payvault.Event{"transactions_status_updated"}}}}, "spelt"},
-		"an account without key": {payvaulttest.Seed{Accounts: []payvaulttest.Account{{MerchantID: 1}}}, "accounts[0]: "},
+	const (
+		cards    = `"cards":[{"card_id":"A"}],"customers":[{"customer_firm_name":"F","billing_cards":[{"card_id":"A",`
+		unknown  = `"customers":[{"customer_firm_name":"F","billing_cards":[{`
+		address  = `"customers":[{"customer_firm_name":"F","shipping_addresses":[{`
+		payments = `"subscriptions":[{"transactions":[{},{`
+	)
+	for text, where := range map[string]string{
+		`"accounts":[{"merchant_id":1}]`:                        "accounts[0]: ",
+		`"invoices":[{"invoice_id":"I"},{},{"invoice_id":"I"}]`: "invoices[2]: there are two",
+		`"disputes":[{"merchant_id":123}]`:                      "disputes[0]: the merchant is of no account",
+		`"disputes":[{"kind":"second"}]`:                        "disputes[0]: kind",
+		`"invoices":[{"state":"paid"}]`:                         "invoices[0]: state must be one of ",
+		`"subscriptions":[{"state":"cancelled"}]`:               "subscriptions[0]: state",
+		`"payees":[{}]`:                                         "payees[0]: payee_name",
+		`"cards":[{"exp_date":"1330"}]`:                         "cards[0]: Invalid request: exp_date",
+		`"cards":[{"kind":"cash"}]`:                             "cards[0]: kind",
+		`"customers":[{"customer_first_name":"Jane"}]`:          "customers[0]: customer_first_name",
+
+		unknown + `"card_id":"none"}]}]`:                      "billing_cards must name saved cards",
+		cards + `"cvv2":"123"}]}]`:                            "billing_cards[0].cvv2",
+		cards + `"billing_email":"a@example.com"}]}]`:         "billing_cards[0].billing_email",
+		address + `"card_number":"4111xxxxxx111111"}]}]`:      "shipping_addresses[0].card_number",
+		payments + `"batch_date":"2026-02-30"}]}]`:            "subscriptions[0]: transactions[1]: ",
+		payments + `"card_number":"4111 1111 1111 1111"}]}]`:  "card_number must match",
+		payments + `"card_number":"41111111111111111111"}]}]`: "card_number must match",
+		payments + `"card_number":"411xxxxxxx111111"}]}]`:     "card_number must match",
+
+		`"webhooks":[{"notification_url":"::"}]`:                  "webhooks[0]: notification_url",
+		`"webhooks":[{"notification_url":"127.0.0.1/hook"}]`:      "webhooks[0]: notification_url",
+		`"webhooks":[{"notification_url":"file:///tmp/hook"}]`:    "webhooks[0]: notification_url",
+		`"webhooks":[{"events":["transactions_status_updated"]}]`: "is spelt transaction_status_updated",
 	} {
-		_, err := payvaulttest.Start(payvaulttest.WithSeed(test.seed))
-		require.ErrorContains(t, err, test.where, name)
-		assert.NotContains(t, err.Error(), "1111", name)
+		seed, err := payvaulttest.LoadSeed(strings.NewReader(`{` + text + `}`))
+		require.NoError(t, err, text)
+		_, err = payvaulttest.Start(payvaulttest.WithSeed(seed))
+		require.ErrorContains(t, err, where, text)
+		assert.NotContains(t, err.Error(), "1111", text)
 	}
 	one := payvaulttest.WithSeed(payvaulttest.Seed{Disputes: []payvaulttest.Dispute{{ID: 1}}})
 	_, err := payvaulttest.Start(one, one)
 	require.ErrorContains(t, err, "two", "over several seeds")
 	a := newAPI(t)
 	assert.Panics(t, func() { a.srv.Disputes.Seed(payvaulttest.Dispute{MerchantID: 123}) })
+	noJSON := []map[string]any{{"shipping_zip": math.NaN()}}
+	assert.Panics(t, func() { a.srv.Customers.Seed(payvaulttest.Customer{FirmName: "F", ShippingAddresses: noJSON}) })
 }
 
 // Whatever record has a card number, it may be seeded in full.

@@ -75,7 +75,8 @@ func TestGeneratedIDsReplaceNothing(t *testing.T) {
 	t.Parallel()
 	fresh := newAPI(t).srv
 	a := newAPI(t)
-	a.srv.Customers.Seed(payvaulttest.Customer{ID: fresh.Customers.Seed(payvaulttest.Customer{FirmName: "F"}).ID, FirmName: "F"})
+	customer := fresh.Customers.Seed(payvaulttest.Customer{FirmName: "F"})
+	a.srv.Customers.Seed(payvaulttest.Customer{ID: customer.ID, FirmName: "F"})
 	a.srv.Invoices.Seed(payvaulttest.Invoice{ID: fresh.Invoices.Seed(payvaulttest.Invoice{}).ID})
 	a.srv.Disputes.Seed(payvaulttest.Dispute{ID: fresh.Disputes.Seed(payvaulttest.Dispute{}).ID})
 	a.post(t, customers, `{"auto_generate_customer_id":true,"customer_firm_name":"F"}`).ok(t)

@@ -184,7 +184,8 @@ func writeSeed(t *testing.T, seed string) string {
 func TestSeedFile(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	seed := writeSeed(t, `{"accounts":[{"merchant_id":5,"api_key":"five"}],"webhooks":[{"webhook_id":"W","events":["a","b"]}]}`)
+	seed := writeSeed(t, `{"accounts":[{"merchant_id":5,"api_key":"five"}],
+		"webhooks":[{"webhook_id":"W","events":["a","b"]}]}`)
 	p := launch(t, func(stdout, stderr io.Writer) int {
 		return run(ctx, []string{"-addr", "127.0.0.1:0", "-seed", seed, "-allow-remote"}, stdout, stderr)
 	})
@@ -195,7 +196,8 @@ func TestSeedFile(t *testing.T) {
 	cancel()
 	assert.Equal(t, exitOK, <-p.exit)
 
-	srv, err := start(settings{addr: "127.0.0.1:0", seedFile: writeSeed(t, `{"invoices":[{"invoice_id":"I"}]}`)}, io.Discard)
+	seed = writeSeed(t, `{"invoices":[{"invoice_id":"I"}]}`)
+	srv, err := start(settings{addr: "127.0.0.1:0", seedFile: seed}, io.Discard)
 	require.NoError(t, err)
 	t.Cleanup(srv.Close)
 	assert.Len(t, srv.Accounts(), 3)

@@ -40,7 +40,7 @@ func strike(ctx context.Context, handler http.Handler, in io.Reader) (w *httptes
 // A handler takes its time, after the request has come in, and ends with the client.
 func TestTime(t *testing.T) {
 	t.Parallel()
-	teapot := Send(http.StatusTeapot, nil, nil)
+	wait := Wait(time.Minute, Send(http.StatusTeapot, nil, nil))
 	drip := Drip(http.StatusOK, nil, []byte("12345"), time.Second)
 	for name, test := range map[string]struct {
 		handler http.Handler
@@ -49,12 +49,12 @@ func TestTime(t *testing.T) {
 		aborts  bool
 		took    time.Duration
 	}{
-		"wait":                       {Wait(time.Minute, teapot), slowBody{time.Hour, io.EOF}, 2 * time.Hour, false, 61 * time.Minute},
+		"wait":                       {wait, slowBody{time.Hour, io.EOF}, 2 * time.Hour, false, 61 * time.Minute},
 		"drip":                       {drip, slowBody{time.Hour, io.EOF}, 2 * time.Hour, false, time.Hour + 5*time.Second},
-		"wait, and the client gone":  {Wait(time.Minute, teapot), slowBody{0, io.EOF}, time.Second, true, time.Second},
+		"wait, and the client gone":  {wait, slowBody{0, io.EOF}, time.Second, true, time.Second},
 		"drip, and the client gone":  {drip, slowBody{0, io.EOF}, 1500 * time.Millisecond, true, 1500 * time.Millisecond},
 		"oversize to no client":      {Oversize(nil, 0), slowBody{0, io.EOF}, 0, true, 0},
-		"wait for a body that ended": {Wait(0, teapot), slowBody{0, io.ErrUnexpectedEOF}, time.Hour, true, 0},
+		"wait for a body that ended": {wait, slowBody{0, io.ErrUnexpectedEOF}, time.Hour, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
