@@ -1,16 +1,9 @@
 package payvaulttest
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"io"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/http/httptest"
-	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,47 +97,4 @@ func TestDeliveriesEndWithTheServer(t *testing.T) {
 		assert.Equal(t, []payvault.Event{"a", "b"}, d.events())
 		assert.Equal(t, 4*time.Second, time.Since(began))
 	})
-}
-
-// The record of a delivery that failed says why in fixed words, whatever the receiver sends back.
-func TestClasses(t *testing.T) {
-	t.Parallel()
-	echo := func(c net.Conn) { _, _ = io.Copy(c, io.LimitReader(c, 20)) } // the URL comes back
-	lost := func(c net.Conn) { _, _ = http.ReadRequest(bufio.NewReader(c)) }
-	secured := httptest.NewTLSServer(http.NotFoundHandler())
-	defer secured.Close()
-	plain := httptest.NewServer(http.NotFoundHandler())
-	defer plain.Close()
-	for url, want := range map[string]string{
-		receive(t, echo): "no usable answer",
-		receive(t, lost): "no usable answer",
-		secured.URL:      "no usable answer",
-		strings.Replace(plain.URL, "http:", "https:", 1): "no usable answer",
-		"http://127.0.0.1:1":                             "connection refused",
-		"http://127.0.0.1:s":                             "no usable answer",
-	} {
-		var out strings.Builder
-		d := newDispatcher(t.Context(), false, slog.New(slog.NewTextHandler(&out, nil)), inspect.NewFeed())
-		d.post(url+"/s3cret?s3cret", nil, Delivery{WebhookID: "W", Event: "e"})
-		require.NoError(t, d.wait(t.Context()))
-		assert.Contains(t, strings.ReplaceAll(out.String(), `"`, ""), "error="+want+"\n", url)
-		assert.NotContains(t, out.String(), "s3cret")
-	}
-	assert.Equal(t, "timeout", class(fmt.Errorf("deliver: %w", context.DeadlineExceeded)))
-}
-
-// receive is the URL of a receiver that does something with each connection and closes it.
-func receive(t *testing.T, handle func(net.Conn)) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	var receiver sync.WaitGroup
-	t.Cleanup(func() { assert.NoError(t, listener.Close()); receiver.Wait() })
-	receiver.Go(func() {
-		for c, err := listener.Accept(); err == nil; c, err = listener.Accept() {
-			handle(c)
-			_ = c.Close()
-		}
-	})
-	return "http://" + listener.Addr().String()
 }

@@ -31,9 +31,8 @@ func newDispute(t *testing.T, kind payvaulttest.DisputeKind) api {
 }
 
 // answer is a form with the part disputeResponse.
-func answer(t *testing.T, text string) *form {
-	t.Helper()
-	return newForm().part(t, "disputeResponse", "", text)
+func answer(text string) form {
+	return newForm().part("disputeResponse", "", text)
 }
 
 // What a dispute was answered is kept as it was sent, with the size and the checksum of the file. It is answered once.
@@ -42,7 +41,7 @@ func TestDisputeRespond(t *testing.T) {
 	a := newDispute(t, "")
 	large := pdf + strings.Repeat("x", 3<<20)
 	send := func() reply {
-		return a.postForm(t, respond, newForm().part(t, "file", "proof.pdf", large).part(t, "disputeResponse", "", `{
+		return a.postForm(t, respond, newForm().part("file", "proof.pdf", large).part("disputeResponse", "", `{
 			"message":"Ünser","cbr_response_type":"CP","amt_tran":125.50,"batch_date":"2026-01-16","reference_number":"REF",
 			"cbr_ce_type":"X","cbr_id_type":"Y","reason_desc":"Z"}`))
 	}
@@ -68,36 +67,36 @@ func TestDisputeForms(t *testing.T) {
 	t.Parallel()
 	const first, retrieval = payvaulttest.DisputeFirstTime, payvaulttest.DisputeRetrieval
 	long := func(n int) string { return `{"cbr_response_type":"OT","message":"` + strings.Repeat("ü", n) + `"}` }
-	file := func(content string) *form { return newForm().part(t, "file", "a.pdf", content) }
+	file := func(content string) form { return newForm().part("file", "a.pdf", content) }
 	for name, test := range map[string]struct {
 		kind   payvaulttest.DisputeKind
-		form   *form
+		form   form
 		status int
 		field  string
 	}{
-		"a type":             {first, answer(t, noDefence), 200, ""},
-		"5000 characters":    {first, answer(t, long(5000)), 200, ""},
-		"5001 characters":    {first, answer(t, long(5001)), 400, "disputeResponse.message"},
-		"a file of any type": {first, answer(t, noDefence).typedPart(t, "file", "a.pdf", "", pdf), 200, ""},
-		"no type":            {first, answer(t, `{"message":"m"}`), 400, "disputeResponse.cbr_response_type"},
-		"an unknown type":    {first, answer(t, `{"cbr_response_type":"XX"}`), 400, "disputeResponse.cbr_response_type"},
-		"an unknown field":   {first, answer(t, `{"cbr_response_type":"ND","note":"x"}`), 400, "disputeResponse.note"},
+		"a type":           {first, answer(noDefence), 200, ""},
+		"5000 characters":  {first, answer(long(5000)), 200, ""},
+		"5001 characters":  {first, answer(long(5001)), 400, "disputeResponse.message"},
+		"a file":           {first, file(pdf).part("disputeResponse", "", noDefence), 200, ""},
+		"no type":          {first, answer(`{"message":"m"}`), 400, "disputeResponse.cbr_response_type"},
+		"an unknown type":  {first, answer(`{"cbr_response_type":"XX"}`), 400, "disputeResponse.cbr_response_type"},
+		"an unknown field": {first, answer(`{"cbr_response_type":"ND","note":"x"}`), 400, "disputeResponse.note"},
 		"20 digits": {
-			first, answer(t, `{"cbr_response_type":"CP","amt_tran":123456789012345678.55}`), 400, "disputeResponse.amt_tran",
+			first, answer(`{"cbr_response_type":"CP","amt_tran":123456789012345678.55}`), 400, "disputeResponse.amt_tran",
 		},
-		"the answer twice": {first, answer(t, noDefence).part(t, "disputeResponse", "", "{}"), 400, "disputeResponse"},
-		"another part":     {first, answer(t, noDefence).part(t, "note", "", "x"), 400, "note"},
-		"no PDF":           {first, file(withoutPDF).part(t, "disputeResponse", "", noDefence), 400, "file"},
-		"an empty file":    {first, file("").part(t, "disputeResponse", "", noDefence), 400, "file"},
+		"the answer twice": {first, answer(noDefence).part("disputeResponse", "", "{}"), 400, "disputeResponse"},
+		"another part":     {first, answer(noDefence).part("note", "", "x"), 400, "note"},
+		"no PDF":           {first, file(withoutPDF).part("disputeResponse", "", noDefence), 400, "file"},
+		"an empty file":    {first, file("").part("disputeResponse", "", noDefence), 400, "file"},
 
-		"file and message": {retrieval, file(pdf).part(t, "disputeResponse", "", `{"message":"m"}`), 200, ""},
+		"file and message": {retrieval, file(pdf).part("disputeResponse", "", `{"message":"m"}`), 200, ""},
 		"no message":       {retrieval, file(pdf), 400, "disputeResponse.message"},
 		"an empty message": {
-			retrieval, file(pdf).part(t, "disputeResponse", "", `{"message":""}`), 400, "disputeResponse.message",
+			retrieval, file(pdf).part("disputeResponse", "", `{"message":""}`), 400, "disputeResponse.message",
 		},
-		"no file": {retrieval, answer(t, `{"message":"m"}`), 400, "file"},
+		"no file": {retrieval, answer(`{"message":"m"}`), 400, "file"},
 
-		"a dispute of another kind": {payvaulttest.DisputeOther, answer(t, noDefence), 409, ""},
+		"a dispute of another kind": {payvaulttest.DisputeOther, answer(noDefence), 409, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -147,7 +146,7 @@ func TestUnknownDisputes(t *testing.T) {
 	a.srv.Disputes.Seed(payvaulttest.Dispute{ID: math.MaxInt64})
 	for _, id := range []string{"2", "x", "0", "1.0", "99999999999999999999"} {
 		path := fmt.Sprintf("/platform/dispute/%s/respond", id)
-		a.postForm(t, path, answer(t, noDefence)).refused(t, http.StatusNotFound)
+		a.postForm(t, path, answer(noDefence)).refused(t, http.StatusNotFound)
 	}
-	a.second(t).postForm(t, respond, answer(t, noDefence)).refused(t, http.StatusNotFound)
+	a.second(t).postForm(t, respond, answer(noDefence)).refused(t, http.StatusNotFound)
 }

@@ -82,7 +82,7 @@ func (a api) sendExample(t *testing.T, o *openapi.Operation, path string, exampl
 		f := newForm()
 		parts, _ := example.(map[string]any)
 		for name, content := range parts {
-			f.part(t, name, map[string]string{"file": "a.pdf"}[name], fmt.Sprint(content))
+			f = f.part(name, map[string]string{"file": "a.pdf"}[name], fmt.Sprint(content))
 		}
 		return a.postForm(t, path, f)
 	default:

@@ -92,7 +92,7 @@ func TestInspectRequests(t *testing.T) {
 	assert.Equal(t, "curl -u :merchant-api-key '"+i.srv.URL+customers+"?page=fillIn'", got["curl"])
 
 	dispute := i.srv.Disputes.Seed(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval})
-	form := newForm().part(t, "disputeResponse", "", `{"message":"canary"}`).part(t, "file", "canary.pdf", "%PDF-canary")
+	form := newForm().part("disputeResponse", "", `{"message":"canary"}`).part("file", "canary.pdf", "%PDF-canary")
 	i.postForm(t, fmt.Sprintf("/platform/dispute/%d/respond", dispute.ID), form).ok(t)
 	got = i.newest(t)
 	parts := map[string]any{"disputeResponse": map[string]any{"message": "•••"}, "file": "•••"}
@@ -162,6 +162,8 @@ func TestInspectArms(t *testing.T) {
 	} {
 		assert.Contains(t, i.ask(t, "POST", "/faults", text), want)
 	}
+	long := i.ask(t, "POST", "/faults", `{"kind":"hang"`+strings.Repeat(" ", 64<<10)+"}")
+	assert.Contains(t, long, "the fault is too long")
 	assert.Empty(t, i.srv.Faults())
 	for _, text := range []string{
 		`{"kind":"hang","times":3}`, `{"kind":"slow drip","delay":"2s","body":"z"}`,
@@ -170,6 +172,9 @@ func TestInspectArms(t *testing.T) {
 		i.arm(t, text)
 	}
 	i.ask(t, "DELETE", "/faults/1", "")
+	for _, path := range []string{"/faults/1", "/faults/x"} {
+		assert.Contains(t, i.ask(t, "DELETE", path, ""), "there is no such fault")
+	}
 	require.Len(t, i.srv.Faults(), 3)
 	assert.Equal(t, 2*time.Second, i.srv.Faults()[0].Delay)
 	armed := i.ask(t, "GET", "/faults", "")
@@ -264,8 +269,8 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 	i.post(t, "/platform/webhook/W/event/4929000000006", "").ok(t)
 	assert.Equal(t, 1, i.srv.TriggerEvent(100001, "4929000000006", "TOP"))
 	require.NoError(t, i.srv.WaitDeliveries(t.Context()))
-	i.postForm(t, "/platform/dispute/1/respond", newForm().part(t, "TOP-1", "", "TOP").
-		part(t, "disputeResponse", "", "TOP"))
+	i.postForm(t, "/platform/dispute/1/respond", newForm().part("TOP-1", "", "TOP").
+		part("disputeResponse", "", "TOP"))
 	r := i.request(t, http.MethodPost, "/pg/tokenize", secretBody)
 	r.Header.Set("TOP", "TOP")
 	i.send(t, r)
@@ -308,7 +313,13 @@ func TestInspectPresets(t *testing.T) {
 			Kind: payvaulttest.PermitRate, Rate: 5, RetryAfter: "1",
 		},
 	}, got)
-	assert.Contains(t, i.ask(t, "GET", "/presets?operation=nothing", ""), "the operation does not exist")
+	assert.Contains(t, i.ask(t, "GET", "/presets", ""), `"fault":{"kind":"hang","times":1}`, "once, if nothing is said")
+	for query, want := range map[string]string{
+		"operation=nothing": "the operation does not exist", "times=": "times and skip are whole numbers",
+		"skip=1.5": "times and skip are whole numbers", "times=-1": "below zero",
+	} {
+		assert.Contains(t, i.ask(t, "GET", "/presets?"+query, ""), want, query)
+	}
 }
 
 // writes is a writer that calls a function.
@@ -512,8 +523,8 @@ func TestInspectBodies(t *testing.T) {
 	send := func() string {
 		i.post(t, "/pg/tokenize?T0P=1", secretBody)
 		i.post(t, "/T0P", "T0P")
-		i.postForm(t, "/platform/dispute/7/respond", newForm().part(t, "disputeResponse", "", `{"message":"T0P's"}`).
-			part(t, "file", "T0P.pdf", "%PDF-\x00"))
+		i.postForm(t, "/platform/dispute/7/respond", newForm().part("disputeResponse", "", `{"message":"T0P's"}`).
+			part("file", "T0P.pdf", "%PDF-\x00"))
 		return i.ask(t, "GET", "/requests", "")
 	}
 	assert.NotContains(t, send(), "T0P")

@@ -1,12 +1,9 @@
 package payvaulttest_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
-	"mime/multipart"
 	"net/http"
-	"net/textproto"
 	"net/url"
 	"slices"
 	"strings"
@@ -163,50 +160,24 @@ func (r reply) object(t *testing.T) map[string]any {
 	return object
 }
 
-// A form is the multipart body of a dispute response.
-type form struct {
-	buffer bytes.Buffer
-	writer *multipart.Writer
-}
+// A form is a multipart body with the boundary b, without its end.
+type form string
 
-func newForm() *form {
-	f := &form{}
-	f.writer = multipart.NewWriter(&f.buffer)
-	return f
-}
+func newForm() form { return "" }
 
-func (f *form) part(t *testing.T, name, file, content string) *form {
-	t.Helper()
-	if file == "" {
-		return f.typedPart(t, name, file, "", content)
-	}
-	return f.typedPart(t, name, file, "application/pdf", content)
-}
-
-// typedPart adds a part with a content type, if there is one.
-func (f *form) typedPart(t *testing.T, name, file, contentType, content string) *form {
-	t.Helper()
-	header := textproto.MIMEHeader{}
-	disposition := `form-data; name="` + name + `"`
+// part adds a part. One with the name of a file is a PDF.
+func (f form) part(name, file, content string) form {
+	f += form("--b\r\nContent-Disposition: form-data; name=\"" + name + "\"")
 	if file != "" {
-		disposition += `; filename="` + file + `"`
+		f += form("; filename=\"" + file + "\"\r\nContent-Type: application/pdf")
 	}
-	if contentType != "" {
-		header.Set("Content-Type", contentType)
-	}
-	header.Set("Content-Disposition", disposition)
-	w, err := f.writer.CreatePart(header)
-	require.NoError(t, err)
-	_, err = io.WriteString(w, content)
-	require.NoError(t, err)
-	return f
+	return f + form("\r\n\r\n"+content+"\r\n")
 }
 
-func (a api) postForm(t *testing.T, path string, f *form) reply {
+func (a api) postForm(t *testing.T, path string, f form) reply {
 	t.Helper()
-	require.NoError(t, f.writer.Close())
-	r := a.request(t, http.MethodPost, path, f.buffer.String())
-	r.Header.Set("Content-Type", f.writer.FormDataContentType())
+	r := a.request(t, http.MethodPost, path, string(f+"--b--\r\n"))
+	r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
 	return a.send(t, r)
 }
 

@@ -47,7 +47,7 @@ func TestRequests(t *testing.T) {
 func TestRequestParts(t *testing.T) {
 	t.Parallel()
 	a := newDispute(t, "")
-	a.postForm(t, respond, newForm().part(t, "file", "a.pdf", pdf).part(t, "disputeResponse", "", noDefence)).ok(t)
+	a.postForm(t, respond, newForm().part("file", "a.pdf", pdf).part("disputeResponse", "", noDefence)).ok(t)
 	request := a.srv.Requests()[0]
 	require.Len(t, request.Parts, 2)
 	part := request.Parts[0]
@@ -90,7 +90,7 @@ func TestNothingPrintsSecrets(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.post(t, "/pg/tokenize", secretBody).tokenized(t)
-	a.postForm(t, respond, answer(t, "TOP"))
+	a.postForm(t, respond, answer("TOP"))
 	app := a.srv.Applications.Seed(payvaulttest.Application{})
 	a.partner().save(t, fmt.Sprintf("/platform/application/%d", app.ID), `{"key":"tax_id","value":"99-1111111"}`)
 

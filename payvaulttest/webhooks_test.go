@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -105,6 +106,23 @@ func TestTransactionStatusUpdated(t *testing.T) {
 	assert.Len(t, a.srv.Deliveries(), 2)
 }
 
+// newEcho returns the URL of a receiver that sends back what it gets.
+func newEcho(t *testing.T) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	done := make(chan bool)
+	t.Cleanup(func() { assert.NoError(t, listener.Close()); <-done })
+	go func() {
+		defer close(done)
+		if conn, err := listener.Accept(); err == nil {
+			_, _ = io.Copy(conn, io.LimitReader(conn, 20))
+			_ = conn.Close()
+		}
+	}()
+	return "http://" + listener.Addr().String()
+}
+
 // A delivery is tried once, to loopback only, and follows no redirect. Its log record and its place on the page have
 // neither the URL nor the data.
 func TestDeliveriesThatFail(t *testing.T) {
@@ -121,6 +139,7 @@ func TestDeliveriesThatFail(t *testing.T) {
 		"http://user:secret@192.0.2.1/?secret":    remote,
 		"http://[2001:db8::1]:8080/secret":        remote,
 		"http://127.0.0.1:1/hook?t=secret#secret": `0 error="connection refused"`,
+		newEcho(t) + "/secret":                    `0 error="no usable answer"`,
 	} {
 		a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "WH1", NotificationURL: url, Events: []payvault.Event{"e"}})
 		log.Reset()
@@ -130,7 +149,7 @@ func TestDeliveriesThatFail(t *testing.T) {
 		assert.Equal(t, 1, strings.Count(log.String(), "\n"), "one record for one delivery")
 		assert.NotContains(t, log.String(), "secret")
 	}
-	assert.Len(t, a.srv.Deliveries(), 5)
+	assert.Len(t, a.srv.Deliveries(), 6)
 	assert.NotContains(t, inspected{a, page}.ask(t, http.MethodGet, "/state", ""), "secret")
 	assert.Panics(t, func() { a.srv.TriggerEvent(merchantID, "e", make(chan int)) }, "no JSON")
 }
