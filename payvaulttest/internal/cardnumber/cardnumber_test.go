@@ -34,13 +34,3 @@ func TestNumbers(t *testing.T) {
 	}
 	assert.Equal(t, "xxxxxxxxxx", Mask("1234567890"), "ten digits show nothing")
 }
-
-func TestOfTrack(t *testing.T) {
-	t.Parallel()
-	for swipe, want := range map[string]string{
-		"%B4111111111111111^DOE/JANE^3012": "4111111111111111", ";5111111111111111=3012": "5111111111111111",
-		"%B411^": "", "4111111111111111": "", "": "",
-	} {
-		assert.Equal(t, want, OfTrack(swipe), swipe)
-	}
-}
