@@ -139,34 +139,21 @@ func TestSeedMasksCardNumbers(t *testing.T) {
 // A seed can be written as a file, but for its accounts, whose keys are not printed.
 func TestSeedRoundTrip(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t)
-	written := payvaulttest.Seed{
-		Subscriptions: []payvaulttest.Subscription{a.srv.Subscriptions.Seed(payvaulttest.Subscription{
-			Transactions: []payvaulttest.Transaction{
-				{Time: noon(), AmtTran: amount("125.50"), CardNumber: "4111111111111111", BatchDate: "2026-01-16"},
-			},
-		})},
-		Invoices: []payvaulttest.Invoice{a.srv.Invoices.Seed(payvaulttest.Invoice{
-			State: payvaulttest.InvoiceOutstanding, Emails: []string{"a@example.com"}, SMS: []int64{1},
-		})},
-		Disputes: []payvaulttest.Dispute{a.srv.Disputes.Seed(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval})},
-	}
-	text, err := json.Marshal(written)
+	a := newStocked(t)
+	a.srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
+		{Time: noon(), AmtTran: amount("125.50"), CardNumber: "4111111111111111", BatchDate: "2026-01-16"}, {},
+	}})
+	written, err := json.Marshal(a.records())
 	require.NoError(t, err)
-	read, err := payvaulttest.LoadSeed(bytes.NewReader(text))
+	seed, err := payvaulttest.LoadSeed(bytes.NewReader(written))
 	require.NoError(t, err)
-	b := newAPI(t, payvaulttest.WithSeed(read))
-	assert.Equal(t, a.srv.Invoices.All(), b.srv.Invoices.All())
-	assert.Equal(t, a.srv.Disputes.All(), b.srv.Disputes.All())
-	again, err := json.Marshal(b.srv.Subscriptions.All())
+	again, err := json.Marshal(newAPI(t, payvaulttest.WithSeed(seed)).records())
 	require.NoError(t, err)
-	before, err := json.Marshal(a.srv.Subscriptions.All())
-	require.NoError(t, err)
-	assert.JSONEq(t, string(before), string(again))
+	assert.JSONEq(t, string(written), string(again))
 
-	text, err = json.Marshal(payvaulttest.Seed{Accounts: a.srv.Accounts()})
+	written, err = json.Marshal(payvaulttest.Seed{Accounts: a.srv.Accounts()})
 	require.NoError(t, err)
-	assert.NotContains(t, string(text), a.key)
-	_, err = payvaulttest.LoadSeed(bytes.NewReader(text))
+	assert.NotContains(t, string(written), a.key)
+	_, err = payvaulttest.LoadSeed(bytes.NewReader(written))
 	require.Error(t, err, "no account without its key")
 }
