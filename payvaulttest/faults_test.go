@@ -29,6 +29,13 @@ func (a api) trySend(t *testing.T) (reply, error) {
 	return a.try(t, a.request(t, http.MethodPost, sendPath, `{"email_address":["i@example.com"]}`))
 }
 
+const http1, http2 = "HTTP/1", "HTTP/2"
+
+// protocols returns the options of servers by the protocol that their clients use.
+func protocols() map[string][]payvaulttest.Option {
+	return map[string][]payvaulttest.Option{http1: nil, http2: {payvaulttest.WithTLS()}}
+}
+
 func (a api) sent() bool {
 	invoice, _ := a.srv.Invoices.Get("INV-1")
 	return invoice.State == payvaulttest.InvoiceOutstanding
@@ -48,15 +55,15 @@ func TestLostConnections(t *testing.T) {
 		{payvaulttest.DropBeforeCommit, io.EOF, 0, true},
 		{payvaulttest.DropAfterCommit, io.EOF, 1, true},
 	} {
-		for _, opts := range [][]payvaulttest.Option{nil, {payvaulttest.WithTLS()}} {
-			t.Run(fmt.Sprintf("%s, options %d", test.kind, len(opts)), func(t *testing.T) {
+		for protocol, opts := range protocols() {
+			t.Run(fmt.Sprintf("%s, %s", test.kind, protocol), func(t *testing.T) {
 				t.Parallel()
 				a := newInvoice(t, opts...)
 				a.get(t, customers)
 				inject(t, a.srv, payvaulttest.Fault{Kind: test.kind, Times: 1, Operation: payvault.OpInvoicesSend})
 				_, err := a.trySend(t)
 				require.Error(t, err)
-				if opts == nil {
+				if protocol == http1 {
 					require.ErrorIs(t, err, test.err)
 				}
 				assert.Equal(t, test.commits, a.srv.Commits(payvault.OpInvoicesSend))
@@ -68,7 +75,7 @@ func TestLostConnections(t *testing.T) {
 				requests := a.srv.Requests()
 				require.Len(t, requests, 3)
 				assert.Equal(t, test.read, len(requests[1].Body()) > 0)
-				assert.Equal(t, opts != nil, requests[0].RemoteAddr == requests[2].RemoteAddr)
+				assert.Equal(t, protocol == http2, requests[0].RemoteAddr == requests[2].RemoteAddr)
 			})
 		}
 	}
@@ -257,8 +264,8 @@ func TestFaultsThatAreCutShort(t *testing.T) {
 		{Kind: payvaulttest.OversizedBody},
 	} {
 		for _, closed := range []bool{false, true} {
-			for _, opts := range [][]payvaulttest.Option{nil, {payvaulttest.WithTLS()}} {
-				t.Run(fmt.Sprintf("%s, closed %t, options %d", fault.Kind, closed, len(opts)), func(t *testing.T) {
+			for protocol, opts := range protocols() {
+				t.Run(fmt.Sprintf("%s, closed %t, %s", fault.Kind, closed, protocol), func(t *testing.T) {
 					t.Parallel()
 					var logged atomic.Int64
 					log := payvaulttest.WithLogger(slog.New(slowHandler{slog.NewTextHandler(io.Discard, nil), &logged}))
@@ -297,7 +304,7 @@ func TestFaultsThatAreCutShort(t *testing.T) {
 // Close leaves nothing behind, whatever is under way: a body that is still sent, a fault that waits, a delivery.
 func TestCloseEndsEverythingAtOnce(t *testing.T) {
 	t.Parallel()
-	for _, opts := range [][]payvaulttest.Option{nil, {payvaulttest.WithTLS()}} {
+	for _, opts := range protocols() {
 		a := newAPI(t, opts...)
 		silent, arrived := newSilentReceiver(t)
 		a.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: silent, Events: []payvault.Event{"e"}})
