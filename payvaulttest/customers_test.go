@@ -116,7 +116,7 @@ func TestCustomerWithSavedCard(t *testing.T) {
 	assert.Equal(t, "5454xxxxxx545454", a.srv.Customers.All()[0].PrimaryCardNumber)
 }
 
-// What a test does to a customer that it seeded or got changes nothing in the server.
+// Changes to a customer that was seeded or returned do not reach the server.
 func TestCustomersAreCopies(t *testing.T) {
 	t.Parallel()
 	for name, emails := range map[string]any{"of Go": []string{"a@example.com"}, "of JSON": []any{"a@example.com"}} {

@@ -35,7 +35,7 @@ func answer(text string) form {
 	return newForm().part("disputeResponse", "", text)
 }
 
-// What a dispute was answered is kept as it was sent, with the size and the checksum of the file. It is answered once.
+// A dispute keeps its answer as it was sent, with the size and the checksum of the file. It is answered once.
 func TestDisputeRespond(t *testing.T) {
 	t.Parallel()
 	a := newDispute(t, "")
@@ -62,7 +62,7 @@ func TestDisputeRespond(t *testing.T) {
 	assert.Equal(t, 1, a.srv.Commits(payvault.OpDisputesRespond))
 }
 
-// What a dispute takes depends on its kind. A refused answer leaves it as it was.
+// The form that a dispute needs depends on its kind. A form that is refused leaves the dispute as it was.
 func TestDisputeForms(t *testing.T) {
 	t.Parallel()
 	const first, retrieval = payvaulttest.DisputeFirstTime, payvaulttest.DisputeRetrieval

@@ -100,7 +100,7 @@ func TestInspectRequests(t *testing.T) {
 	assert.Contains(t, got["curl"], `--form-string 'disputeResponse={"message":"fillIn"}' -F file=@fillIn`)
 }
 
-// What a refusal says of fields has no name that might be a value, and no number of an element.
+// The reason of a refusal hides names that might be values, and the numbers of elements.
 func TestInspectRefusals(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)

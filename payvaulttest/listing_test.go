@@ -61,7 +61,7 @@ func (a api) list(t *testing.T, path, field string) (values []string, records, p
 	return values, answer["totalRecords"], answer["totalPages"]
 }
 
-// What a query finds, in order, by pg_id.
+// A query finds transactions in order. The table names them by pg_id.
 func TestLists(t *testing.T) {
 	t.Parallel()
 	a := seedTransactions(t)

@@ -115,7 +115,7 @@ func TestSeedIsChecked(t *testing.T) {
 	assert.Panics(t, func() { a.srv.Customers.Seed(payvaulttest.Customer{FirmName: "F", ShippingAddresses: noJSON}) })
 }
 
-// Whatever record has a card number, it may be seeded in full.
+// A record may be seeded with a full card number. The server masks it.
 func TestSeedMasksCardNumbers(t *testing.T) {
 	t.Parallel()
 	const full, masked = "4111111111111111", "4111xxxxxx111111"

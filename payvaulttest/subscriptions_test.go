@@ -27,7 +27,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// What is left out of a seed is filled in.
+// The server fills in the fields that a seeded subscription leaves out.
 func TestSubscriptionDefaults(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithClock(noon))

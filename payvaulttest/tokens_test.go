@@ -47,7 +47,8 @@ func TestTokenizeOfPartners(t *testing.T) {
 	assert.Equal(t, payvault.MerchantID(secondID), a.srv.Cards.All()[0].MerchantID)
 }
 
-// What is kept of payment data, and what an update under the card ID changes in it.
+// The emulator keeps the masked number, the network, the date and the name of payment data. An update under the card ID
+// changes the fields that it gives.
 func TestTokenizeKeeps(t *testing.T) {
 	t.Parallel()
 	const (

@@ -123,8 +123,8 @@ func newEcho(t *testing.T) string {
 	return "http://" + listener.Addr().String()
 }
 
-// A delivery is tried once, to loopback only, and follows no redirect. Its log record and its place on the page have
-// neither the URL nor the data.
+// A delivery is tried once, goes to loopback only, and follows no redirect. Neither its log record nor the page shows
+// its URL or its data.
 func TestDeliveriesThatFail(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

@@ -412,7 +412,7 @@ func TestStream(t *testing.T) {
 	})
 }
 
-// What has no answer yet is told of as it begins, the oldest first.
+// A request without an answer is shown as pending, the oldest first.
 func TestPending(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
