@@ -60,7 +60,8 @@ func TestDeliveriesInOrder(t *testing.T) {
 		require.NoError(t, d.wait(t.Context()))
 		assert.Equal(t, []payvault.Event{"c", "a", "b", "d"}, d.events())
 		assert.Equal(t, 5*time.Second, time.Since(began))
-		assert.ErrorIs(t, d.history[3].Err, context.DeadlineExceeded)
+		require.ErrorIs(t, d.history[3].Err, context.DeadlineExceeded)
+		assert.Equal(t, "timeout", class(d.history[3].Err), "in the log")
 	})
 }
 

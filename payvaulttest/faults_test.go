@@ -329,7 +329,7 @@ func TestCloseEndsEverythingAtOnce(t *testing.T) {
 		require.NoError(t, end.Close())
 		require.Error(t, <-lost)
 		require.Error(t, <-lost)
-		assert.Len(t, a.srv.Deliveries(), 1, "the one that was under way has ended")
+		assert.Len(t, a.srv.Deliveries(), 1, "of the one that was under way")
 	}
 }
 

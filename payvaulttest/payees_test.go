@@ -50,5 +50,7 @@ func TestPayeeDelete(t *testing.T) {
 		a.as(partner).do(t, http.MethodDelete, path+"?merchant_id=5", "").body)
 	a.do(t, http.MethodDelete, path, "").refused(t, http.StatusNotFound)
 	assert.Empty(t, a.srv.Payees.All())
+	_, found := a.srv.Payees.Get(payvault.PayeeID(id))
+	assert.False(t, found)
 	assert.Equal(t, 1, a.srv.Commits(payvault.OpPayeesDelete))
 }

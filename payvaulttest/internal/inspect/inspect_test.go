@@ -508,3 +508,14 @@ func TestStreamsEnd(t *testing.T) {
 	server.Close() // waits for the streams
 	cancel()
 }
+
+type brokenWriter struct{ *httptest.ResponseRecorder }
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// A stream ends when its reader takes nothing any more.
+func TestReaderThatIsGone(t *testing.T) {
+	t.Parallel()
+	h, _ := newHandler()
+	h.ServeHTTP(brokenWriter{httptest.NewRecorder()}, request("GET", "/events", "")) // returns
+}
