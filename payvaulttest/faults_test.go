@@ -349,7 +349,8 @@ func TestFaultsAreChosen(t *testing.T) {
 			Kind: payvaulttest.Respond, Status: status, Operation: payvault.OpCustomersList, Skip: skip, Times: times,
 		}
 	}
-	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.Hang, Operation: payvault.OpPayeesCreate})
+	other := payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 505, Operation: payvault.OpPayeesCreate}
+	inject(t, a.srv, other)
 	inject(t, a.srv, strike(501, 2, 1))
 	assert.Equal(t, http.StatusNotFound, a.get(t, "/nowhere").status, "another operation is not counted")
 	assert.Equal(t, []int{200, 200, 501, 200}, list(4))
@@ -358,7 +359,7 @@ func TestFaultsAreChosen(t *testing.T) {
 	inject(t, a.srv, strike(503, 1, 2))
 	assert.Equal(t, []int{502, 502}, list(2))
 	assert.Equal(t, []payvaulttest.ArmedFault{
-		{Fault: payvaulttest.Fault{Kind: payvaulttest.Hang, Operation: payvault.OpPayeesCreate}, Left: -1},
+		{Fault: other, Left: -1},
 		{Fault: strike(502, 0, 0), Struck: 2, Left: -1},
 		{Fault: strike(503, 1, 2), Left: 2},
 	}, a.srv.Faults())

@@ -501,7 +501,7 @@ func TestInspectReset(t *testing.T) {
 	i.srv.Webhooks.Seed(payvaulttest.Webhook{NotificationURL: "http://127.0.0.1:1", Events: []payvault.Event{"e"}})
 	i.srv.TriggerEvent(merchantID, "e", nil)
 	require.NoError(t, i.srv.WaitDeliveries(t.Context()))
-	inject(t, i.srv, payvaulttest.Fault{Kind: payvaulttest.Hang})
+	inject(t, i.srv, payvaulttest.Fault{Kind: payvaulttest.RateLimit})
 
 	assert.Empty(t, i.ask(t, "POST", "/reset", ""))
 	assert.Empty(t, i.srv.Faults())
