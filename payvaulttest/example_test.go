@@ -26,8 +26,8 @@ func Example() {
 	// Output: <nil> outstanding [customer@example.com]
 }
 
-// The answer is lost after the invoice was sent. Code that simply tries again is told that the invoice is already sent,
-// and might report a failure.
+// An answer that is lost after the invoice was sent: code that would simply try again would be told
+// that the invoice is sent already, and might report a failure.
 func ExampleServer_Inject() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
@@ -48,7 +48,7 @@ func ExampleServer_Inject() {
 	// sent: 1
 }
 
-// The interface names an operation that returns an application, but does not document it.
+// The interface names an operation that gets an application, and does not show it.
 func ExampleServer_Handle() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()

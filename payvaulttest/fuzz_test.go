@@ -15,7 +15,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// newFuzzAPI returns an api with a record for every path of the fuzz targets.
+// newFuzzAPI is an api with a record for every path of the fuzz targets.
 func newFuzzAPI(f *testing.F) api {
 	f.Helper()
 	all := payvaulttest.Account{
@@ -32,8 +32,7 @@ func newFuzzAPI(f *testing.F) api {
 	return api{srv: srv, key: all.APIKey}
 }
 
-// FuzzBodies checks that every body gets a JSON answer without a server error, and that a body that is not JSON is not
-// performed.
+// Whatever the body, the answer is JSON and says whose fault it is; and what is not JSON is not performed.
 func FuzzBodies(f *testing.F) {
 	a := newFuzzAPI(f)
 	operations := payvault.Operations()
@@ -56,7 +55,7 @@ func FuzzBodies(f *testing.F) {
 	})
 }
 
-// FuzzListQuery checks that every query of a list is answered with existing records or refused.
+// Whatever the query, a list is answered with records that it holds, or refused.
 func FuzzListQuery(f *testing.F) {
 	a := newFuzzAPI(f)
 	for _, seed := range []string{
@@ -70,7 +69,7 @@ func FuzzListQuery(f *testing.F) {
 		r := a.request(t, http.MethodGet, "/platform/subscription/transactions/1", "")
 		r.URL.RawQuery = query
 		if _, err := url.ParseRequestURI(r.URL.String()); err != nil || hasControl(query) {
-			return // this cannot be a request line
+			return // not a request line
 		}
 		got := a.send(t, r)
 		require.Less(t, got.status, http.StatusInternalServerError)

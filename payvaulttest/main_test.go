@@ -1,12 +1,9 @@
 package payvaulttest_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
-	"mime/multipart"
 	"net/http"
-	"net/textproto"
 	"net/url"
 	"slices"
 	"strings"
@@ -25,9 +22,12 @@ const (
 	merchantID = 100001
 	secondID   = 100002
 	partnerID  = 900001
+
+	customers = "/platform/vault/customer"
+	payees    = "/platform/vault/payee"
 )
 
-// api sends requests to its own server, with the key of one account.
+// An api speaks HTTP with a server of its own, as one account.
 type api struct {
 	srv *payvaulttest.Server
 	key string
@@ -41,7 +41,7 @@ func newAPI(t *testing.T, opts ...payvaulttest.Option) api {
 	return api{srv: srv, key: srv.Merchant().APIKey}
 }
 
-// as returns an api for the same server with the key of another account.
+// as is the same server for another account.
 func (a api) as(account payvaulttest.Account) api {
 	a.key = account.APIKey
 	return a
@@ -70,7 +70,7 @@ func (a api) request(t *testing.T, method, path, body string) *http.Request {
 	return r
 }
 
-// reply is an answer with its body.
+// A reply is an answer that was read.
 type reply struct {
 	status int
 	header http.Header
@@ -79,17 +79,21 @@ type reply struct {
 
 func (a api) send(t *testing.T, r *http.Request) reply {
 	t.Helper()
-	resp, err := a.srv.HTTPClient().Do(r)
+	got, err := a.try(t, r)
 	require.NoError(t, err)
-	return read(t, resp)
+	return got
 }
 
-func read(t *testing.T, resp *http.Response) reply {
+// try sends a request and returns the answer, as far as it arrived, or the error of the transport.
+func (a api) try(t *testing.T, r *http.Request) (reply, error) {
 	t.Helper()
+	resp, err := a.srv.HTTPClient().Do(r)
+	if err != nil {
+		return reply{}, err //nolint:wrapcheck // as it is
+	}
+	defer func() { assert.NoError(t, resp.Body.Close()) }()
 	body, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	return reply{resp.StatusCode, resp.Header, string(body)}
+	return reply{resp.StatusCode, resp.Header, string(body)}, err //nolint:wrapcheck // as it is
 }
 
 func (a api) do(t *testing.T, method, path, body string) reply {
@@ -107,7 +111,7 @@ func (a api) get(t *testing.T, path string) reply {
 	return a.do(t, http.MethodGet, path, "")
 }
 
-// ok checks that an operation of the platform was performed. It returns the data of the answer.
+// ok checks that a platform operation was performed and returns its data.
 func (r reply) ok(t *testing.T) map[string]any {
 	t.Helper()
 	require.Equal(t, http.StatusOK, r.status, r.body)
@@ -122,7 +126,7 @@ func (r reply) ok(t *testing.T) map[string]any {
 	return envelope.Data
 }
 
-// refused checks that an operation of the platform was refused with this status, and with messages for these fields.
+// refused checks that a platform operation was refused with a status, and with messages for fields.
 func (r reply) refused(t *testing.T, status int, fields ...string) {
 	t.Helper()
 	require.Equal(t, status, r.status, r.body)
@@ -140,7 +144,7 @@ func (r reply) refused(t *testing.T, status int, fields ...string) {
 	}
 }
 
-// tokenized checks that Tokenize was performed. It returns the answer.
+// tokenized checks that tokenize was performed and returns its answer.
 func (r reply) tokenized(t *testing.T) map[string]any {
 	t.Helper()
 	require.Equal(t, http.StatusOK, r.status, r.body)
@@ -156,55 +160,24 @@ func (r reply) object(t *testing.T) map[string]any {
 	return object
 }
 
-// form is the multipart body of a dispute response.
-type form struct {
-	buffer bytes.Buffer
-	writer *multipart.Writer
-}
+// A form is a multipart body with the boundary b, without its end.
+type form string
 
-func newForm() *form {
-	f := &form{}
-	f.writer = multipart.NewWriter(&f.buffer)
-	return f
-}
+func newForm() form { return "" }
 
-func (f *form) part(t *testing.T, name, file, content string) *form {
-	t.Helper()
-	if file == "" {
-		return f.typedPart(t, name, file, "", content)
-	}
-	return f.typedPart(t, name, file, "application/pdf", content)
-}
-
-// typedPart adds a part. If contentType is not "", the part has it.
-func (f *form) typedPart(t *testing.T, name, file, contentType, content string) *form {
-	t.Helper()
-	header := textproto.MIMEHeader{}
-	disposition := `form-data; name="` + name + `"`
+// part adds a part. One with the name of a file is a PDF.
+func (f form) part(name, file, content string) form {
+	f += form("--b\r\nContent-Disposition: form-data; name=\"" + name + "\"")
 	if file != "" {
-		disposition += `; filename="` + file + `"`
+		f += form("; filename=\"" + file + "\"\r\nContent-Type: application/pdf")
 	}
-	if contentType != "" {
-		header.Set("Content-Type", contentType)
-	}
-	header.Set("Content-Disposition", disposition)
-	w, err := f.writer.CreatePart(header)
-	require.NoError(t, err)
-	_, err = io.WriteString(w, content)
-	require.NoError(t, err)
-	return f
+	return f + form("\r\n\r\n"+content+"\r\n")
 }
 
-func (a api) postForm(t *testing.T, path string, f *form) reply {
+func (a api) postForm(t *testing.T, path string, f form) reply {
 	t.Helper()
-	return a.sendForm(t, http.MethodPost, path, f)
-}
-
-func (a api) sendForm(t *testing.T, method, path string, f *form) reply {
-	t.Helper()
-	require.NoError(t, f.writer.Close())
-	r := a.request(t, method, path, f.buffer.String())
-	r.Header.Set("Content-Type", f.writer.FormDataContentType())
+	r := a.request(t, http.MethodPost, path, string(f+"--b--\r\n"))
+	r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
 	return a.send(t, r)
 }
 
@@ -217,7 +190,7 @@ func query(pairs ...string) string {
 	return "?" + values.Encode()
 }
 
-// inject makes requests fail in the way that fault describes. It returns a function that removes the fault.
+// inject makes requests fail as the fault says and returns what ends that.
 func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
 	t.Helper()
 	remove, err := srv.Inject(fault)

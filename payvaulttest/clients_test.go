@@ -1,0 +1,69 @@
+package payvaulttest_test
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+)
+
+// The clients of a server work as an account, and take options.
+func TestClients(t *testing.T) {
+	t.Parallel()
+	for _, opts := range [][]payvaulttest.Option{nil, {payvaulttest.WithTLS()}} {
+		a := newAPI(t, opts...)
+		card := payvault.TokenizeRequest{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1229"}
+		_, err := a.srv.Client(payvault.WithUserAgent("shop/1.0")).Tokens.Tokenize(t.Context(), &card)
+		require.NoError(t, err, "the merchant ID is filled in")
+		assert.Contains(t, a.srv.Requests()[0].Header.Get("User-Agent"), "shop/1.0")
+		_, err = a.srv.PartnerClient().Tokens.Tokenize(t.Context(), &card)
+		require.NoError(t, err, "the vendor ID, too")
+		assert.Equal(t, payvault.MerchantID(partnerID), a.srv.Cards.All()[1].MerchantID)
+		unknown := a.srv.Merchant()
+		unknown.APIKey = "unknown"
+		_, err = a.srv.ClientFor(unknown).Customers.List(t.Context(), nil)
+		require.ErrorIs(t, err, payvault.ErrUnauthorized)
+		assert.Panics(t, func() { a.srv.Client(payvault.WithTimeout(-1)) })
+	}
+}
+
+// The emulator's client waits milliseconds and goes on retrying, however many calls fail, unless it asks for more.
+func TestClientRetriesQuickly(t *testing.T) {
+	t.Parallel()
+	srv := payvaulttest.NewServer()
+	t.Cleanup(srv.Close)
+	for _, status := range []failing{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+		synctest.Test(t, func(t *testing.T) {
+			retry := func(opts ...payvault.Option) (attempts int, took time.Duration) {
+				over := payvault.WithHTTPClient(&http.Client{Transport: status})
+				began, client := time.Now(), srv.Client(append(opts, over)...)
+				for range 50 {
+					var resp payvault.Response
+					_, err := client.Customers.List(t.Context(), nil, payvault.WithResponse(&resp))
+					require.Error(t, err)
+					attempts += resp.Attempts
+				}
+				return attempts, time.Since(began)
+			}
+			attempts, took := retry()
+			assert.Equal(t, 200, attempts)
+			assert.LessOrEqual(t, took, 150*10*time.Millisecond)
+			attempts, took = retry(payvault.WithRetryPolicy(payvault.RetryPolicy{}))
+			assert.Greater(t, took, 10*time.Second, "as other clients do")
+			assert.Equal(t, status == http.StatusTooManyRequests, attempts == 200, "their budget of retries is spent")
+		})
+	}
+}
+
+// failing is a RoundTripper that answers with a status.
+type failing int
+
+func (f failing) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: int(f), Header: http.Header{}, Body: http.NoBody}, nil
+}
