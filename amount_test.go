@@ -69,7 +69,7 @@ func TestAmount_isExact(t *testing.T) {
 	assert.Equal(t, "0", payvault.Amount{}.String())
 }
 
-// TestValues_otherEncodings: amounts and dates go through encoders other than JSON as text, exactly.
+// TestValues_otherEncodings checks that amounts and dates keep their exact value in XML, which stores them as text.
 func TestValues_otherEncodings(t *testing.T) {
 	t.Parallel()
 	type record struct {

@@ -112,7 +112,8 @@ func TestNewClient_noIO(t *testing.T) {
 	client.ForMerchant(1).CloseIdleConnections()
 }
 
-// TestWithHTTPClient: redirects are not followed, cookies are not kept, and the caller's client is left as it is.
+// TestWithHTTPClient checks that redirects are not followed, cookies are not kept, and the caller's client is not
+// changed.
 func TestWithHTTPClient(t *testing.T) {
 	t.Parallel()
 	jar, err := cookiejar.New(nil)
@@ -146,7 +147,7 @@ func TestWithUserAgent(t *testing.T) {
 	}
 }
 
-// TestWithHeader: a header goes with each attempt of its call, and with no other call.
+// TestWithHeader checks that a header is sent with each attempt of its call, and with no other call.
 func TestWithHeader(t *testing.T) {
 	t.Parallel()
 	server := service.Observe(t, func(n int, w http.ResponseWriter, _ *http.Request) {

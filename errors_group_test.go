@@ -150,8 +150,8 @@ func (like) Error() string { return "like another" }
 
 func (l like) Is(target error) bool { return target == l.sentinel }
 
-// TestError_ofAnotherCall: an error of another call that comes through the caller's own code says nothing about this
-// call. Its sentinels, its cause and itself are not found, whatever wraps it.
+// TestError_ofAnotherCall checks an error of another call that the caller's code returns to this call, for example from
+// a RoundTripper. This call's error must match neither that error nor its sentinels nor its cause.
 func TestError_ofAnotherCall(t *testing.T) {
 	t.Parallel()
 	failing := func(err error) error {

@@ -16,7 +16,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// TestMain fails the package if a test leaves a goroutine behind: every server and every pool is closed.
+// TestMain fails the package if a test leaves a goroutine behind, for example by an open server or pool.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errShutdown = errors.New("the program shuts down")

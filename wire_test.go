@@ -252,7 +252,8 @@ type failing struct{ err error }
 
 func (f failing) MarshalJSON() ([]byte, error) { return nil, f.err }
 
-// TestClearing_secretsOfBodies: wherever a body holds a secret that is sent, the service cannot repeat it.
+// TestClearing_secretsOfBodies checks that every secret of a body is redacted in errors, wherever it stands in the
+// body.
 func TestClearing_secretsOfBodies(t *testing.T) {
 	t.Parallel()
 	type (

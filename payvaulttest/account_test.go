@@ -14,6 +14,7 @@ import (
 
 func basic(text string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(text)) }
 
+// TestAuthentication checks that only a colon and the key are accepted, and that the key is not repeated.
 func TestAuthentication(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -66,6 +67,7 @@ func TestActingForAMerchant(t *testing.T) {
 	}
 }
 
+// TestInvalidAccounts checks that a server does not start with invalid accounts.
 func TestInvalidAccounts(t *testing.T) {
 	t.Parallel()
 	for name, accounts := range map[string][]payvaulttest.Account{

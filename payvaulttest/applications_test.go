@@ -28,6 +28,7 @@ func (a api) save(t *testing.T, path, pairs string) []any {
 	return fields
 }
 
+// TestApplicationCreate checks the answer and the stored record of a new application.
 func TestApplicationCreate(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithClock(noon)).partner()

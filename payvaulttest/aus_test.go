@@ -11,6 +11,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
+// TestAccountUpdater checks the answer to a submission and the stored record, whose card numbers are masked.
 func TestAccountUpdater(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -26,6 +27,7 @@ func TestAccountUpdater(t *testing.T) {
 	}, requests[0])
 }
 
+// TestAccountUpdaterTakesUpTo100Cards checks that 0 and 100 cards are accepted, and 101 are refused.
 func TestAccountUpdaterTakesUpTo100Cards(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

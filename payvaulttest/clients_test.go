@@ -33,7 +33,8 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// The emulator's client waits milliseconds and goes on retrying, however many calls fail, unless it asks for more.
+// TestClientRetriesQuickly checks that the emulator's client waits only milliseconds and has no retry budget, unless
+// its options say otherwise.
 func TestClientRetriesQuickly(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()

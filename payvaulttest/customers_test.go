@@ -15,6 +15,7 @@ import (
 
 func noon() time.Time { return time.Date(2026, 1, 15, 12, 0, 0, 5, time.FixedZone("", -5*3600)) }
 
+// TestCustomerCreate checks the answer and the stored record of a new customer. Both have no secrets.
 func TestCustomerCreate(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithClock(noon))
@@ -71,7 +72,8 @@ func TestCustomerIDs(t *testing.T) {
 	assert.Equal(t, 4, a.srv.Commits(payvault.OpCustomersCreate))
 }
 
-// Of several primary ones the first is it.
+// TestCustomerHasOnePrimaryOfAKind checks that the first primary card or address stays primary and that the others do
+// not.
 func TestCustomerHasOnePrimaryOfAKind(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

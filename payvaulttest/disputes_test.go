@@ -117,6 +117,7 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
+// TestBrokenForms checks that a form that is too large, cut off or not a form is refused.
 func TestBrokenForms(t *testing.T) {
 	t.Parallel()
 	a := newDispute(t, payvaulttest.DisputeFirstTime)
@@ -140,6 +141,7 @@ func TestBrokenForms(t *testing.T) {
 	assert.Empty(t, a.srv.AllCommits())
 }
 
+// TestUnknownDisputes checks that a dispute of another ID or merchant is not found.
 func TestUnknownDisputes(t *testing.T) {
 	t.Parallel()
 	a := newDispute(t, payvaulttest.DisputeFirstTime)

@@ -15,7 +15,8 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// Every operation works on a fresh server with the seed of the program, with an example of its request in the document.
+// TestExamplesOfTheDocument checks that an example of the document works for every operation, on a server with the seed
+// of the program.
 func TestExamplesOfTheDocument(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("../cmd/payvault-emulator/seed.json")

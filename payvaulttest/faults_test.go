@@ -81,7 +81,7 @@ func TestLostConnections(t *testing.T) {
 	}
 }
 
-// A client that goes away in the middle of its body has not asked for anything.
+// TestClientThatGoesAwayWhileSending checks that a request whose body breaks off is not performed.
 func TestClientThatGoesAwayWhileSending(t *testing.T) {
 	t.Parallel()
 	a := newInvoice(t)
@@ -220,6 +220,7 @@ func TestTokenizeFaultsSpeakTokenize(t *testing.T) {
 	assert.JSONEq(t, `{"rcode":"429","rmsg":"Too many requests"}`, a.get(t, "/pg/tokenize").body, "whatever the method")
 }
 
+// TestDelay checks that a delayed request is performed once.
 func TestDelay(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
@@ -301,7 +302,8 @@ func TestFaultsThatAreCutShort(t *testing.T) {
 	}
 }
 
-// Close leaves nothing behind, whatever is under way: a body that is still sent, a fault that waits, a delivery.
+// TestCloseEndsEverythingAtOnce checks that Close ends everything that is under way: a body, a waiting fault, and a
+// delivery.
 func TestCloseEndsEverythingAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, opts := range protocols() {
@@ -385,6 +387,7 @@ func TestFaultsStrikeBeforeAuthentication(t *testing.T) {
 	assert.Empty(t, a.srv.AllCommits())
 }
 
+// TestFaultHeadersAreCopied checks that changing a header after Inject, or in Faults, does not change the fault.
 func TestFaultHeadersAreCopied(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -395,7 +398,7 @@ func TestFaultHeadersAreCopied(t *testing.T) {
 	assert.Equal(t, "one", a.get(t, "/").header.Get("X-Test"))
 }
 
-// Of many requests at once exactly as many fail as the fault says.
+// TestFaultsUnderLoad checks that exactly Times of many concurrent requests fail.
 func TestFaultsUnderLoad(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -415,6 +418,7 @@ func TestFaultsUnderLoad(t *testing.T) {
 	assert.Len(t, a.srv.Payees.All(), 100)
 }
 
+// TestFaultsThatCannotStrike checks that an invalid fault is an error and is not armed.
 func TestFaultsThatCannotStrike(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

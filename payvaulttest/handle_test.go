@@ -73,6 +73,7 @@ func TestHandle(t *testing.T) {
 	assert.Contains(t, only, `"matching":1,"total":1`, "a reset forgets neither the operation nor its handler")
 }
 
+// TestHandleRefuses checks that Handle panics for invalid patterns and for operations that exist.
 func TestHandleRefuses(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

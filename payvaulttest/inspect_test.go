@@ -119,7 +119,7 @@ func TestInspectRefusals(t *testing.T) {
 	}
 }
 
-// The code is the one that was sent, whatever a fault made of it; "performed" is what was done.
+// TestInspectFaults checks that the page shows the code that was sent and whether the operation was performed.
 func TestInspectFaults(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -254,7 +254,7 @@ func TestInspectRecords(t *testing.T) {
 	}, newest)
 }
 
-// Secrets in every place of requests and records are nowhere in what the page can read.
+// TestInspectShowsNoSecrets checks that secrets in all parts of requests and records are not shown.
 func TestInspectShowsNoSecrets(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -330,7 +330,7 @@ func (f writes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A request that hangs is shown while it does, though its fault is spent, and until its record is written.
+// TestInspectPending checks that a hanging request is shown until its record is written, even if its fault is spent.
 func TestInspectPending(t *testing.T) {
 	t.Parallel()
 	var i inspected
@@ -398,7 +398,7 @@ func faultText(t *testing.T, kind string, fields ...string) string {
 	return string(text)
 }
 
-// A kind takes the fields that are documented for it, and no others, which it would ignore.
+// TestInspectFaultFields checks that each kind of fault accepts its documented fields and refuses all others.
 func TestInspectFaultFields(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -416,7 +416,7 @@ func TestInspectFaultFields(t *testing.T) {
 	}
 }
 
-// The line of Go beside each fault compiles, whatever its kind and operation.
+// TestInspectGoLines checks that the Go code for each kind of fault and each operation compiles.
 func TestInspectGoLines(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -451,7 +451,7 @@ func use(t *testing.T, srv *payvaulttest.Server) {
 	require.NoError(t, err, "%s\n%s", out, source)
 }
 
-// Closing a server ends the streams of its page.
+// TestCloseEndsStreams checks that closing a server ends the streams of its page.
 func TestCloseEndsStreams(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -467,7 +467,7 @@ func TestCloseEndsStreams(t *testing.T) {
 	page.Close()
 }
 
-// The page says where the server is and with which keys, and a first request that works.
+// TestInspectConnection checks that the page shows the URL, the keys, and a first request.
 func TestInspectConnection(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -486,7 +486,7 @@ func TestInspectConnection(t *testing.T) {
 	assert.Contains(t, got.Go, fmt.Sprintf("payvault.NewClient(\n\t%q,\n\t%q,\n)", i.srv.URL, i.key))
 }
 
-// Reset brings the server to where it was when it started, so that the same requests have the same answers.
+// TestInspectReset checks that after a reset the same requests get the same answers as after the start.
 func TestInspectReset(t *testing.T) {
 	t.Parallel()
 	seed := payvaulttest.Seed{Invoices: []payvaulttest.Invoice{{ID: "INV-1"}}}
@@ -515,7 +515,7 @@ func TestInspectReset(t *testing.T) {
 	assert.Equal(t, before, use())
 }
 
-// Bodies are shown while somebody wants to see them, and not kept before or after.
+// TestInspectBodies checks that bodies are kept and shown only while this is switched on.
 func TestInspectBodies(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// The rate holds over time, with as many at once as come in a second.
+// TestPermittedRate checks how many requests PermitRate permits in ten seconds: its rate, and a burst of one second at
+// the start.
 func TestPermittedRate(t *testing.T) {
 	t.Parallel()
 	for rate, want := range map[float64]int{20: 20 + 200, 0.5: 1 + 5} {

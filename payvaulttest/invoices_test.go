@@ -51,6 +51,7 @@ func TestInvoiceSend(t *testing.T) {
 	}
 }
 
+// TestInvoiceIDsAreEscaped checks that an invoice is found by its escaped ID.
 func TestInvoiceIDsAreEscaped(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

@@ -12,6 +12,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
+// TestPayeeCreate checks the answer and the stored record of a new payee.
 func TestPayeeCreate(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithClock(noon))

@@ -29,6 +29,7 @@ func TestPaths(t *testing.T) {
 	assert.Empty(t, a.srv.AllCommits())
 }
 
+// TestMethods checks that a documented path with another method is not found.
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -77,6 +78,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
+// TestContentTypes checks which content types are accepted.
 func TestContentTypes(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -95,6 +97,7 @@ func TestContentTypes(t *testing.T) {
 	}
 }
 
+// TestTLSAndHTTP2 checks that WithTLS serves HTTP/2, and that only the server's client trusts its certificate.
 func TestTLSAndHTTP2(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithTLS())

@@ -16,6 +16,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
+// TestRequests checks what the history has of each request. The key is redacted.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithClock(noon))
@@ -44,6 +45,7 @@ func TestRequests(t *testing.T) {
 	assert.Empty(t, requests[2].Operation)
 }
 
+// TestRequestParts checks that the history has the parts of a form.
 func TestRequestParts(t *testing.T) {
 	t.Parallel()
 	a := newDispute(t, "")
@@ -56,6 +58,7 @@ func TestRequestParts(t *testing.T) {
 	assert.Contains(t, string(request.Body()), pdf)
 }
 
+// TestRequestHistory checks that the history keeps the newest requests, up to its limit.
 func TestRequestHistory(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int{0, 3} {
@@ -86,6 +89,8 @@ func assertNoSecrets(t *testing.T, printed, how string) {
 	}
 }
 
+// TestNothingPrintsSecrets checks that no verb of fmt, no log handler and no JSON shows a secret of requests, accounts
+// and records.
 func TestNothingPrintsSecrets(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

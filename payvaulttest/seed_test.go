@@ -136,7 +136,8 @@ func TestSeedMasksCardNumbers(t *testing.T) {
 	assert.Equal(t, full, given[0].CardNumber, "what is given is left as it is")
 }
 
-// A seed can be written as a file, but for its accounts, whose keys are not printed.
+// TestSeedRoundTrip checks that a seed can be written as a file and read back. Accounts cannot, since their keys are
+// not printed.
 func TestSeedRoundTrip(t *testing.T) {
 	t.Parallel()
 	a := newStocked(t)

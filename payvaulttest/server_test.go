@@ -13,12 +13,14 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
+// TestServerAddress checks the URL with and without a base path.
 func TestServerAddress(t *testing.T) {
 	t.Parallel()
 	assert.Regexp(t, `^http://127\.0\.0\.1:\d+/api/v1$`, newAPI(t).srv.URL)
 	assert.Regexp(t, `^http://127\.0\.0\.1:\d+$`, newAPI(t, payvaulttest.WithBasePath("")).srv.URL)
 }
 
+// TestServerThatCannotStart checks that each invalid option is an error of Start and a panic of NewServer.
 func TestServerThatCannotStart(t *testing.T) {
 	t.Parallel()
 	taken := strings.TrimSuffix(strings.TrimPrefix(newAPI(t).srv.URL, "http://"), "/api/v1")
@@ -40,6 +42,7 @@ func TestServerThatCannotStart(t *testing.T) {
 	}
 }
 
+// TestCloseTwice checks that Close can be called several times, and that the records stay readable.
 func TestCloseTwice(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

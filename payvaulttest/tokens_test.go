@@ -18,6 +18,7 @@ func (a api) tokenize(t *testing.T, fields string) map[string]any {
 	return a.post(t, "/pg/tokenize", `{"merchant_id":"100001",`+fields+`}`).tokenized(t)
 }
 
+// TestTokenize checks the answer and the stored record of a new card. Both have no number and no security code.
 func TestTokenize(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

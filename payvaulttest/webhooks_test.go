@@ -39,6 +39,7 @@ func newReceiver(t *testing.T) receiver {
 	return r
 }
 
+// TestAddEvent checks that an event is added once, and which requests are refused.
 func TestAddEvent(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -52,6 +53,7 @@ func TestAddEvent(t *testing.T) {
 	assert.Equal(t, 2, a.srv.Commits(payvault.OpWebhooksAddEvent))
 }
 
+// TestDeliveriesOfTheAccountUpdater checks that a submission triggers both events of the account updater.
 func TestDeliveriesOfTheAccountUpdater(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithClock(noon))
@@ -73,6 +75,7 @@ func TestDeliveriesOfTheAccountUpdater(t *testing.T) {
 	}, a.srv.Deliveries())
 }
 
+// TestTransactionStatusUpdated checks that an event is delivered only to webhooks of its merchant that have it.
 func TestTransactionStatusUpdated(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

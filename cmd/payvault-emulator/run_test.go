@@ -87,6 +87,7 @@ func (p program) list(t *testing.T, key string) int {
 	return resp.StatusCode
 }
 
+// TestRun checks the printed accounts and records, the answers, and the log, which has no keys.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -122,7 +123,7 @@ func TestRun(t *testing.T) {
 	assert.NotContains(t, log, "12345")
 }
 
-// The program ends while a page is open, and each curl line of its help does what it says.
+// TestInspect checks that each curl command in the help works, and that the program ends while a page is open.
 func TestInspect(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -160,6 +161,7 @@ func TestInspect(t *testing.T) {
 	assert.NoError(t, events.Body.Close())
 }
 
+// TestSignalsStopIt checks that SIGINT and SIGTERM stop the program without an error.
 func TestSignalsStopIt(t *testing.T) { //nolint:paralleltest // a signal reaches every program of the process
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		p := launch(t, func(stdout, stderr io.Writer) int {
@@ -205,7 +207,7 @@ func TestSeedFile(t *testing.T) {
 	assert.Empty(t, srv.Disputes.All())
 }
 
-// With -rate the program refuses what comes faster, and says when to come back.
+// TestRate checks that -rate refuses requests above the rate, with the Retry-After of -retry-after.
 func TestRate(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -264,6 +266,7 @@ func TestRunThatFails(t *testing.T) {
 	}
 }
 
+// TestIsLoopback checks which addresses count as loopback.
 func TestIsLoopback(t *testing.T) {
 	t.Parallel()
 	assert.True(t, isLoopback("[::1]:80"))
@@ -272,7 +275,8 @@ func TestIsLoopback(t *testing.T) {
 	assert.False(t, isLoopback("localhost.example.com:80"))
 }
 
-// Without -allow-remote nothing leaves the machine, and the program keeps no requests, for no one could ask for them.
+// TestStart checks that without -allow-remote no notification leaves the machine. It also checks that the program keeps
+// no requests, since nobody can read them.
 func TestStart(t *testing.T) {
 	t.Parallel()
 	seed := writeSeed(t, `{"accounts":[{"merchant_id":5,"api_key":"five"}],

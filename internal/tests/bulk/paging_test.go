@@ -151,7 +151,8 @@ func TestWalkFromALaterPage(t *testing.T) {
 	}
 }
 
-// TestWalkOverPages: a walk over pages is the walk over their records. An error comes without a page.
+// TestWalkOverPages checks that a walk over pages has the records of a walk over records. An error comes without a
+// page.
 func TestWalkOverPages(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
@@ -332,7 +333,8 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 	}
 }
 
-// TestWalkFarFromTheFirstPage: a service that always claims another page is left at a bound.
+// TestWalkFarFromTheFirstPage checks that a walk ends with an error after 1,048,576 pages, since a service may always
+// report another page.
 func TestWalkFarFromTheFirstPage(t *testing.T) {
 	t.Parallel()
 	const bound = 1 << 20

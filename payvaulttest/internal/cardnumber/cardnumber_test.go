@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
+// TestNumbers checks for each number whether it is valid, how it is masked, and its network.
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

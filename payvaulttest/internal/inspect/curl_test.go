@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A shell gives curl the words that the request needs, whatever is in them.
+// TestCommand checks that a shell passes the right arguments to curl, whatever characters the request has.
 func TestCommand(t *testing.T) {
 	t.Parallel()
 	const url = "http://127.0.0.1:8700/x"
@@ -48,6 +48,7 @@ func TestCommand(t *testing.T) {
 	}
 }
 
+// TestFill checks that the values of a shape are replaced by placeholders, and that unknown names are left out.
 func TestFill(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -77,6 +77,7 @@ func call(h http.Handler, text string) *httptest.ResponseRecorder {
 	return ask(h, request(method, target, ""))
 }
 
+// TestFiles checks the files of the page. They have no inline scripts or styles.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	h, _ := newHandler()
@@ -92,7 +93,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// Every answer has the headers that keep it to itself, whatever is wrong with the request.
+// TestHeaders checks that every answer has the headers that isolate the page, even an error.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()
@@ -140,6 +141,7 @@ func TestHeaders(t *testing.T) {
 	check(foreign, http.StatusForbidden)
 }
 
+// TestOnlyLoopback checks that only requests from this machine to a loopback name are answered.
 func TestOnlyLoopback(t *testing.T) {
 	t.Parallel()
 	h, _ := newHandler()
@@ -158,7 +160,7 @@ func TestOnlyLoopback(t *testing.T) {
 	assert.Equal(t, http.StatusMisdirectedRequest, ask(h, r).Code, "from another machine")
 }
 
-// Another site can make a browser send requests, but they do nothing.
+// TestOtherOrigins checks that requests that another site makes a browser send are refused.
 func TestOtherOrigins(t *testing.T) {
 	t.Parallel()
 	h, _ := newHandler()
@@ -234,7 +236,8 @@ func requests(t *testing.T, h http.Handler, query string) (news batch) {
 	return news
 }
 
-// A request that arrived while bodies were shown, and was answered when they are not, keeps none.
+// TestBodiesOfLateRequests checks that a request that is answered after bodies were switched off is recorded without
+// its body.
 func TestBodiesOfLateRequests(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()
@@ -246,6 +249,7 @@ func TestBodiesOfLateRequests(t *testing.T) {
 	}
 }
 
+// TestFilter checks which requests each filter selects, and which queries are refused.
 func TestFilter(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()
@@ -293,7 +297,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// A query that would be ignored is refused, before anything is done.
+// TestQueriesAreRead checks that a query with an unknown name is refused before anything is done.
 func TestQueriesAreRead(t *testing.T) {
 	t.Parallel()
 	h, _ := newHandler()
@@ -311,7 +315,8 @@ func TestQueriesAreRead(t *testing.T) {
 	assert.Contains(t, call(h, "GET /faults").Body.String(), `[{"id":1,`)
 }
 
-// However many requests come after it, one that is rare is found, and those that are not shown are counted.
+// TestRareRequest checks that a filter finds a request among thousands, and that requests that are not shown are
+// counted.
 func TestRareRequest(t *testing.T) {
 	t.Parallel()
 	_, feed := newHandler()
@@ -372,7 +377,8 @@ func batches(t *testing.T, text string) []batch {
 	return list
 }
 
-// A stream shows the newest requests and counts the rest, and says something now and then.
+// TestStream checks that a stream sends the newest requests and the number of all requests. Without news it still sends
+// an event now and then.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -439,7 +445,7 @@ func TestPending(t *testing.T) {
 	})
 }
 
-// A stream outlives the times that a server gives a reader to send its request and to take an answer.
+// TestStreamOutlivesTimeouts checks that a stream continues after the ReadTimeout and the WriteTimeout of its server.
 func TestStreamOutlivesTimeouts(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()
@@ -464,7 +470,7 @@ func TestStreamOutlivesTimeouts(t *testing.T) {
 	server.Close()
 }
 
-// A stream has nothing to say to HEAD: it holds neither its connection nor a place.
+// TestHeadOfEvents checks that HEAD of a stream ends at once, and does not count as a stream.
 func TestHeadOfEvents(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()
@@ -475,7 +481,7 @@ func TestHeadOfEvents(t *testing.T) {
 	}
 }
 
-// Neither a page that was closed nor a crowd of pages holds anything.
+// TestStreamsEnd checks that the number of streams is limited and that a closed page makes room for another.
 func TestStreamsEnd(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()

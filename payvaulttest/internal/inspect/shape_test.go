@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestShape checks that a shape has the known names and the kinds of values, but no values.
 func TestShape(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{"a": true, "b": true, "list": true}
@@ -31,6 +32,7 @@ func TestShape(t *testing.T) {
 	}
 }
 
+// TestNames checks that the names of fields and parameters are found in a document.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	var document any
@@ -40,6 +42,7 @@ func TestNames(t *testing.T) {
 	assert.Equal(t, map[string]bool{"page": true, "list": true, "day": true}, Names(document))
 }
 
+// TestTableHides checks that card numbers in a table are masked. Dates and other numbers stay.
 func TestTableHides(t *testing.T) {
 	t.Parallel()
 	table := Table{Rows: [][]any{{
@@ -53,7 +56,7 @@ func TestTableHides(t *testing.T) {
 	}}, table.Rows)
 }
 
-// However large a request, its shape is small.
+// TestShapeIsBounded checks that the shape of a large request is small.
 func TestShapeIsBounded(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}

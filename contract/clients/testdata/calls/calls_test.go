@@ -124,6 +124,7 @@ func fill(t *testing.T, param reflect.Value, ids []string) []string {
 	return ids
 }
 
+// TestOapiCodegen checks that a client that oapi-codegen makes of the document can call the emulator.
 func TestOapiCodegen(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
@@ -261,6 +262,7 @@ func (k key) BasicAuth(_ context.Context, _ ogen.OperationName) (ogen.BasicAuth,
 	return ogen.BasicAuth{Password: string(k)}, nil
 }
 
+// TestOgen checks that a client that ogen makes of the document can call the emulator.
 func TestOgen(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
