@@ -168,6 +168,7 @@ func TestError_ofAnotherCall(t *testing.T) {
 	for name, other := range others {
 		for shape, wrapped := range map[string]error{
 			"as it is": other, "wrapped": fmt.Errorf("group: %w", other), "joined": errors.Join(context.Canceled, other),
+			"late": errors.Join(context.DeadlineExceeded, other),
 		} {
 			for way, call := range waysOf(t, wrapped) {
 				t.Run(name+" "+shape+" by "+way, func(t *testing.T) {
@@ -186,6 +187,7 @@ func TestError_ofAnotherCall(t *testing.T) {
 					assert.False(t, found, "its cause")
 					require.NotErrorIs(t, err, other)
 					assert.Equal(t, shape == "joined" || way == "a context", errors.Is(err, context.Canceled))
+					assert.Equal(t, shape == "late" && way != "a context", errors.Is(err, context.DeadlineExceeded))
 				})
 			}
 		}
