@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -267,4 +268,15 @@ func TestLogger(t *testing.T) {
 			assert.Equal(t, want, log.lines)
 		}
 	}
+}
+
+// TestLogger_oneLine checks that the error of the caller's own code is logged on one line, also for an attempt.
+func TestLogger_oneLine(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	sealed := func(context.Context) (string, error) { return "", errors.New("the vault\nis sealed") }
+	client := service.Client(t, service.Nowhere, payvault.WithKeySource(sealed), payvault.WithLogger(logger))
+	require.Error(t, addEvent(t, client))
+	assert.Equal(t, 2, strings.Count(log.String(), "the vault is sealed"), log.String())
 }

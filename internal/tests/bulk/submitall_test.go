@@ -86,6 +86,7 @@ func collect(seq iter.Seq[*batch]) []batch {
 	batches := []batch{}
 	for b := range seq {
 		batches = append(batches, *b)
+		*b = batch{} // it belongs to the caller, and the walk does not read it again
 	}
 	return batches
 }
