@@ -87,10 +87,11 @@ func (c *call) checkPath(p *problems) []string {
 }
 
 // pathSecrets returns the values of the path that no error may repeat. An error may repeat words of documented paths,
-// and the event of a webhook, which is a word such as transaction_status_updated.
+// words of the name of a [Request], and the event of a webhook, which is a word such as transaction_status_updated.
 func (c *call) pathSecrets() (ids []string) {
+	words := strings.FieldsFunc(string(c.op.Op), func(r rune) bool { return r == '.' || r == '-' || r == '_' })
 	for i, name := range urlpath.Params(c.op.Path) {
-		if value := c.path[i].text; name != "event" && !isDocumented(value) {
+		if value := c.path[i].text; name != "event" && !isDocumented(value) && !slices.Contains(words, value) {
 			ids = append(ids, value)
 		}
 	}

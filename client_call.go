@@ -24,8 +24,10 @@ type Request struct {
 	// say "client.call". It has at most 64 letters, digits, dots, hyphens and underscores. Write it into the program:
 	// metrics count each name apart, and nothing clears it of secrets.
 	Name   string
-	Method string     // an HTTP method
-	Path   []string   `json:"-" xml:"-" yaml:"-"` // segments after the base URL, not escaped and without "/"
+	Method string // an HTTP method
+	// Path has the segments after the base URL, not escaped and without "/". Errors are cleared of them, as of IDs, unless
+	// they are words of documented paths or of Name.
+	Path   []string   `json:"-" xml:"-" yaml:"-"`
 	Query  url.Values `json:"-" xml:"-" yaml:"-"` // nil for none
 	Body   any        `json:"-" xml:"-" yaml:"-"` // marshalled as JSON; nil for none
 	Replay bool       // states that repeating is harmless; otherwise it is repeated only if not sent, or after status 429

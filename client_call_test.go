@@ -140,7 +140,7 @@ func TestCall_name(t *testing.T) {
 	assert.NotContains(t, log.String(), "4711")
 }
 
-// TestCall_path: an error may repeat words of documented paths, and no other part of the path.
+// TestCall_path: an error may repeat words of documented paths and of the name, and no other part of the path.
 func TestCall_path(t *testing.T) {
 	t.Parallel()
 	client := answering(t, 400, `{"code":2,"message":"customer JANE1","data":{"customer_email":["of JANE1"]}}`)
@@ -148,6 +148,11 @@ func TestCall_path(t *testing.T) {
 	err := service.AsError(t, client.Call(t.Context(), request, nil))
 	assert.Equal(t, "customer [REDACTED]", err.Message)
 	assert.Equal(t, service.Fields{"customer_email": {"of [REDACTED]"}}, err.Fields)
+
+	client = answering(t, 400, `{"code":2,"data":{"accept_reason":["of dispute 4711 is required"]}}`)
+	request = payvault.Request{Name: "disputes.accept", Method: "POST", Path: []string{"dispute", "4711", "accept"}}
+	err = service.AsError(t, client.Call(t.Context(), request, nil))
+	assert.Equal(t, service.Fields{"accept_reason": {"of dispute [REDACTED] is required"}}, err.Fields)
 }
 
 // TestCall_replay: Replay says whether a request is repeated, and its method does not.

@@ -12,7 +12,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -515,19 +517,20 @@ func ExampleAccountUpdaterBatch_Position() {
 	})
 	card := payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "0127"}
 	cards := slices.Repeat([]payvault.AccountUpdaterCard{card}, 100)
+	places := regexp.MustCompile(`data\[(\d{1,2})\]`)
 
 	ctx := context.Background()
 	for batch := range client.AccountUpdater.SubmitAll(ctx, slices.Values(cards), nil) {
-		e, ok := errors.AsType[*payvault.Error](batch.Err)
-		if !ok || batch.Status != payvault.BatchRefused {
+		if batch.Status != payvault.BatchRefused {
 			continue
 		}
 		good := slices.Clone(cards[batch.Start:batch.End])
-		for field := range e.Fields {
-			var i int
-			if _, err := fmt.Sscanf(field, "data[%d]", &i); err == nil && batch.Position(i) < batch.End {
-				fmt.Println("refused: card", batch.Position(i))
-				good[batch.Position(i)-batch.Start] = payvault.AccountUpdaterCard{}
+		// Read the text of the error: a batch that comes from a journal has no Fields.
+		for _, place := range places.FindAllStringSubmatch(batch.Err.Error(), -1) {
+			i, _ := strconv.Atoi(place[1])
+			if position := batch.Position(i); position < batch.End {
+				fmt.Println("refused: card", position)
+				good[position-batch.Start] = payvault.AccountUpdaterCard{}
 			}
 		}
 		// Check also removes the cards of batch.Invalid.

@@ -12,7 +12,8 @@ import (
 	"example.com/payvault/internal/answer"
 )
 
-// SavedField is a field of an application as the service has saved it. [SavedField.Decode] reads its value, and
+// SavedField is a field of an application as the service has saved it. To keep it, write it by [MarshalWire] and
+// encrypt that: json.Marshal writes [REDACTED] for every value. [SavedField.Decode] reads its value, and
 // [ApplicationDataOf] the values of all fields.
 type SavedField struct {
 	Key      string        `json:"key"`

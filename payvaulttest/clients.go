@@ -7,10 +7,12 @@ import (
 	"example.com/payvault"
 )
 
-// Merchant returns the first account that is not a partner's: the one that [Server.Client] uses.
+// Merchant returns the first account that is not a partner's: the one that [Server.Client] uses. Without such an
+// account it returns the zero Account, and Client panics.
 func (s *Server) Merchant() Account { return s.state.accounts.copied().merchant() }
 
-// Partner returns the first partner account: the one that [Server.PartnerClient] uses.
+// Partner returns the first partner account: the one that [Server.PartnerClient] uses. Without such an account it
+// returns the zero Account, and PartnerClient panics.
 func (s *Server) Partner() Account { return s.state.accounts.copied().partner() }
 
 // Accounts returns every account of the server, in the order given.
