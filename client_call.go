@@ -42,10 +42,13 @@ func (r Request) LogValue() slog.Value {
 // Format writes what LogValue logs, under every verb, because path, query and body may hold secrets.
 func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogValue().String()) }
 
-// Call performs an operation that has no method here. The service names some of these and does not document them, such
-// as to accept a dispute or to get an application. Ask the operator for method, path and body. Authentication, retries,
-// size limits and errors are those of the typed operations. But Call has no rate limit after status 429. If r.Replay is
-// set, the call is repeated like a replayable operation, whatever its method is.
+// Call performs an operation that has no method here. The interface names these and does not document them: to get an
+// application, upload a document for one and browse sales representatives; to create an invoice; to add a subscription
+// or a webhook; to create the data of a dispute and to accept one; to edit a customer; and to get the summary of a
+// request of the account updater. Ask the operator for method, path and body.
+//
+// Authentication, retries, size limits and errors are those of the typed operations. But Call has no rate limit after
+// status 429. If r.Replay is set, the call is repeated like a replayable operation, whatever its method is.
 //
 // An answer is a success if its status is 2xx and its code is 0. Without a code, its rcode has to be 000. An rcode
 // beside the code must not say failure. The whole JSON body of a success is decoded into out, which may be nil. It is
