@@ -30,8 +30,8 @@ func statusOf(err error, body []byte) BatchStatus {
 	return BatchRefused // also if the body is missing or cut off: the service may have given a code
 }
 
-// isCutOff reports whether body begins as a JSON object and does not end as one. A service may send half of an object,
-// with the length of that half.
+// isCutOff reports whether body begins as a JSON object and is no valid one, as half of an object. A service may send
+// half of one with the length of that half.
 func isCutOff(body []byte) bool {
 	isWhole := jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	return bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) && !isWhole
@@ -64,9 +64,9 @@ func unsentError(cause error) *Error {
 	return e
 }
 
-// inShort returns the reason why a walk has stopped, as the cause of the errors of other batches. If the reason is the
-// error of a batch, inShort describes it, so that the other errors do not match what it matches. They match only the
-// sentinel of a refusal of all batches.
+// inShort returns the reason why a walk has stopped, for the errors of batches that were not sent. It returns an error
+// that is not an *Error as it is. Of an *Error it returns a short description, which matches only ErrRateLimited,
+// ErrUnauthorized or ErrForbidden, if the *Error does.
 func inShort(cause error) error {
 	first, ok := cause.(*Error) //nolint:errorlint // an error of the journal stays as it is
 	if !ok {

@@ -17,7 +17,7 @@ import (
 // [ApplicationDataOf] the values of all fields.
 type SavedField struct {
 	Key      string        `json:"key"`
-	Value    Secret        `json:"value"` // JSON, with the quotes of a text; no text for null
+	Value    Secret        `json:"value"` // JSON, so a string keeps its quotes; empty if the service sent null
 	Type     string        `json:"type"`  // kind of field, such as "text" or "toggle"
 	Settings FieldSettings `json:"settings"`
 }

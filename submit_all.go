@@ -77,10 +77,9 @@ const (
 //
 // Then it sends nothing more and yields the rest of the stream as not sent. Requests in flight go on to their end,
 // within the time of one attempt, and are not repeated. Without a Journal they are cut off when ctx ends, which leaves
-// their outcome unknown. If the last batch does not have the reason of the stop, one more batch has it, which has no
-// cards. With a Journal an
-// earlier run may have sent the batches that this run did not send. So [SafeToRetry] is false for their errors: run the
-// job again.
+// their outcome unknown. If the walk stopped before the end of its stream, or the journal failed, and the last batch
+// does not say so, one more batch does, which has no cards. With a Journal an earlier run may have sent the batches
+// that this run did not send. So [SafeToRetry] is false for their errors: run the job again.
 //
 // Leaving the loop ends the walk as the end of ctx does. It waits until the stream gives its next card or returns, so
 // cancel ctx before you leave the loop of a stream that may wait. A panic of the stream, a transport, a key source or

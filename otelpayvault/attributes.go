@@ -36,7 +36,8 @@ func answer(r payvault.CallResult) []attribute.KeyValue {
 	return append(outcome(r), deliveryKey.String(r.Delivery.String()))
 }
 
-// outcome returns the attributes of a result that http.client.request.duration has too.
+// outcome returns the status and the error type of a result. answer adds the delivery, which the metric
+// http.client.request.duration does not have.
 func outcome(r payvault.CallResult) []attribute.KeyValue {
 	var attrs []attribute.KeyValue
 	if r.StatusCode != 0 {

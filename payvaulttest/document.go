@@ -15,7 +15,7 @@ import (
 type document struct {
 	*openapi.Document
 
-	records   map[string]*openapi.Schema // by name; that of a dispute's answer is of a text in its form
+	records   map[string]*openapi.Schema // by name; DisputeRespondRequest is of the JSON text in the form of a dispute
 	fields    map[string]applicationField
 	names     map[string]bool // of fields and parameters
 	customers columns         // of their list

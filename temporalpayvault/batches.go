@@ -22,7 +22,7 @@ type order struct {
 	Source   string
 	Snapshot Snapshot
 	From     int           // first batch
-	To       int           // last batch, not included
+	To       int           // the batch after the last one
 	InFlight int           // number of requests in flight
 	Interval time.Duration // between two batches, for a job with a rate
 	Permits  int           // number of batches that may go wrong

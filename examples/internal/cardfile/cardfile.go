@@ -17,7 +17,7 @@ import (
 // Row is a row of a file: a card, or the reason why it cannot be sent.
 type Row struct {
 	Line int                         // in the file, from 1
-	Card payvault.AccountUpdaterCard // of a row that cannot be read, one that fails its Check
+	Card payvault.AccountUpdaterCard // if the row cannot be read, a card that fails its Check
 	Err  error                       // why the card cannot be sent; it holds nothing of the card
 }
 

@@ -118,7 +118,7 @@ func run(ctx context.Context, file string, args []string, getenv func(string) st
 	return submit(ctx, client, file, target, out)
 }
 
-// submit submits what the journal does not know yet of a file of cards.
+// submit sends the cards of a file that the journal does not have yet.
 func submit(ctx context.Context, client *payvault.Client, file, target string, out io.Writer) (err error) {
 	cards, err := readCards(file)
 	if err != nil {

@@ -60,7 +60,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, sh
 	}
 	if *path == "" {
 		if progress.IsTerminal(out) {
-			show = io.Discard // one of the two is enough
+			show = io.Discard // the terminal shows the rows, so it needs no progress
 		}
 		return export(ctx, client, out, show)
 	}

@@ -250,7 +250,7 @@ func parsePosition(id string) position {
 // A batch is what a stream sends at once.
 type batch struct {
 	Start    string    `json:"start"`    // of the count
-	Requests []Request `json:"requests"` // the newest, the oldest of them first
+	Requests []Request `json:"requests"` // the newest ones, in the order in which they arrived
 	Matching int64     `json:"matching"` // those that the filter takes: of all, or with a search of those that are kept
 	Total    int64     `json:"total"`    // since the page was made, or cleared
 }

@@ -187,8 +187,8 @@ func (w *world) weigh(ctx context.Context, id string) error {
 	return err
 }
 
-// leaks looks for cards in all histories, in the files of the server and of the journals, and in the logs. What is not
-// secret has to be found in each of them.
+// leaks looks for cards in all histories, in the files of the server and of the journals, and in the logs. To prove
+// that it can find something, it also looks in each of them for a text that has to be there.
 func (w *world) leaks(ctx context.Context) error {
 	events, _, err := w.histories(ctx, "")
 	if err != nil {
@@ -243,7 +243,7 @@ const (
 	pageSize = 10
 )
 
-// export exports amid harm. Each page has to be there once.
+// export exports all lists while amid kills, freezes and cuts, and checks that each page is there once.
 func (w *world) export(ctx context.Context) error {
 	const part = "export"
 	job := temporalpayvault.ExportJob{
