@@ -32,7 +32,7 @@ func (w *world) recordHistories(ctx context.Context) error {
 	if a.Client, err = payvault.NewClient(w.url, w.key, payvault.WithRetryPolicy(patience)); err != nil {
 		return err
 	}
-	worker.SetStickyWorkflowCacheSize(0) // without a cache each task replays the history, and no name of a machine is in it
+	worker.SetStickyWorkflowCacheSize(0) // each task replays the history, which has no name of a machine
 	here := worker.New(w.client, queue, worker.Options{Identity: "soak"})
 	temporalpayvault.Register(here, a)
 	if err := here.Start(); err != nil {
