@@ -324,15 +324,23 @@ func SafeToRetry(err error) bool {
 	return len(calls) > 0 && !slices.ContainsFunc(calls, func(e *Error) bool { return !e.safeToRetry() })
 }
 
-// errorsOfCalls returns the errors of calls that err is or wraps.
+// errorsOfCalls returns the errors of calls that err is or wraps. Some packages that join errors, such as
+// hashicorp/go-multierror, show an element by the method As only.
 func errorsOfCalls(err error) (calls []*Error) {
-	switch wrapping := err.(type) { //nolint:errorlint // it walks through them
-	case *Error:
-		if wrapping != nil {
-			calls = []*Error{wrapping}
+	if e, ok := err.(*Error); ok { //nolint:errorlint // it walks through them
+		if e != nil {
+			calls = []*Error{e}
 		}
+		return calls
+	}
+	if joined, ok := err.(interface{ As(target any) bool }); ok {
+		if e := (*Error)(nil); joined.As(&e) && e != nil {
+			calls = append(calls, e)
+		}
+	}
+	switch wrapping := err.(type) { //nolint:errorlint // as above
 	case interface{ Unwrap() error }:
-		return errorsOfCalls(wrapping.Unwrap())
+		calls = append(calls, errorsOfCalls(wrapping.Unwrap())...)
 	case interface{ Unwrap() []error }:
 		for _, wrapped := range wrapping.Unwrap() {
 			calls = append(calls, errorsOfCalls(wrapped)...)

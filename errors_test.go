@@ -31,7 +31,7 @@ import (
 )
 
 // TestError_text: an error says status, code, message, detail, fields and cause on one line, under every verb. It shows
-// no record, which may stand in the data of an answer.
+// no record in the data of an answer.
 func TestError_text(t *testing.T) {
 	t.Parallel()
 	const malformed, unknown = "malformed response: ", " (outcome unknown)"
@@ -72,7 +72,7 @@ func TestError_text(t *testing.T) {
 }
 
 // TestError_hostileService: the text of an error is printable and has a bound, whatever the service sends. Message has
-// what the service has sent.
+// the whole text of the service.
 func TestError_hostileService(t *testing.T) {
 	t.Parallel()
 	for _, message := range []string{
@@ -94,7 +94,7 @@ func TestError_hostileService(t *testing.T) {
 	}
 }
 
-// TestError_notSent: an error says why a request was not sent. It shows no text of a peer.
+// TestError_notSent: an error says why a request was not sent. It shows no text of the server or of a proxy.
 func TestError_notSent(t *testing.T) {
 	t.Parallel()
 	const unknownAuthority = "x509: certificate signed by unknown authority"
@@ -173,6 +173,22 @@ func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 	require.ErrorContains(t, err, errShutdown.Error())
 }
 
+// chain joins errors as hashicorp/go-multierror does: As and Is show the first error, and Unwrap returns the others.
+type chain []error
+
+func (c chain) Error() string { return fmt.Sprint([]error(c)) }
+
+func (c chain) As(target any) bool { return errors.As(c[0], target) }
+
+func (c chain) Is(target error) bool { return errors.Is(c[0], target) }
+
+func (c chain) Unwrap() error {
+	if len(c) == 1 {
+		return nil
+	}
+	return c[1:]
+}
+
 // TestSafeToRetry: a call is safe to repeat if nothing was performed, or if performing it twice changes nothing and the
 // failure may pass. Errors that a fake makes go by the class of their operation.
 func TestSafeToRetry(t *testing.T) {
@@ -180,6 +196,7 @@ func TestSafeToRetry(t *testing.T) {
 	notSent := &payvault.Error{Delivery: payvault.DeliveryNotSent, Attempts: 1}
 	for _, err := range []error{
 		notSent, fmt.Errorf("wrapped: %w", notSent), errors.Join(io.EOF, notSent),
+		chain{io.EOF, notSent, notSent},
 		&payvault.Error{Delivery: payvault.DeliveryAnswered, StatusCode: 429},
 		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 408}, // of a server that did not get the request
 	} {
@@ -193,6 +210,7 @@ func TestSafeToRetry(t *testing.T) {
 		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 404}, // after an attempt that was lost
 		&payvault.Error{Delivery: payvault.DeliveryAnswered, StatusCode: 200, Code: "7"},
 		errors.Join(notSent, &payvault.Error{}), errors.Join(&payvault.Error{}, notSent), // of two calls
+		chain{notSent, &payvault.Error{}},
 	} {
 		assert.False(t, payvault.SafeToRetry(err), "%T", err)
 	}

@@ -41,15 +41,23 @@ func ActivityError(err error) error {
 }
 
 // ownErrors returns the errors of package payvault in the tree of err. It does not look into them: the cause of a
-// context may be the error of another call.
+// context may be the error of another call. Some packages that join errors, such as hashicorp/go-multierror, show an
+// element by the method As only.
 func ownErrors(err error) (found []*payvault.Error) {
-	switch err := err.(type) { //nolint:errorlint // the function walks over the tree itself
-	case *payvault.Error:
-		if err != nil {
-			found = append(found, err)
+	if e, ok := err.(*payvault.Error); ok { //nolint:errorlint // the function walks over the tree itself
+		if e != nil {
+			found = append(found, e)
 		}
+		return found
+	}
+	if joined, ok := err.(interface{ As(target any) bool }); ok {
+		if e := (*payvault.Error)(nil); joined.As(&e) && e != nil {
+			found = append(found, e)
+		}
+	}
+	switch err := err.(type) { //nolint:errorlint // as above
 	case interface{ Unwrap() error }:
-		return ownErrors(err.Unwrap())
+		found = append(found, ownErrors(err.Unwrap())...)
 	case interface{ Unwrap() []error }:
 		for _, one := range err.Unwrap() {
 			found = append(found, ownErrors(one)...)
