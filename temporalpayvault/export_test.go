@@ -285,9 +285,31 @@ func TestExport_workerStops(t *testing.T) {
 	assert.Equal(t, exportReport{Left: span{To: 1, Page: 3, Offset: 30, Written: 10}, Pages: 4, Records: 40}, r)
 }
 
-// TestExport_workerStopsAfterTheLastPage checks that the next attempt does not ask for a page beyond the last one. A
-// service may answer it with 404, or with the last page once more.
-func TestExport_workerStopsAfterTheLastPage(t *testing.T) {
+// TestExport_lostAfterTheLastPage checks that a list is ended if its worker is lost between the last page and EndList.
+// The next attempt asks for the last page again and not for one beyond it: a service may answer that with 404, or with
+// the last page once more.
+func TestExport_lostAfterTheLastPage(t *testing.T) {
+	t.Parallel()
+	for count, before := range map[int]exportReport{
+		10: {Left: span{To: 1, Page: 9, Offset: 90, Written: 5}, Pages: 10, Records: 95},
+		0:  {Left: span{To: 1, Page: 3, Offset: 75, Written: 20}, Pages: 4, Records: 95}, // 25 by default
+	} {
+		srv, sink := newServer(t), newShelf()
+		customers(t, srv, 95)
+		stored := len(srv.Requests())
+		o := exportOrder{Export: "night", List: ExportOptions{Count: count}, Span: span{To: 1}, Limit: time.Minute}
+		r, err := exported(newAttempts(&Activities{Client: srv.Client(), Sink: sink}), o, &before)
+		require.NoError(t, err)
+		assert.Equal(t, exportReport{Left: span{From: 1, To: 1}, Pages: before.Pages, Records: 95}, r)
+		last := Position{Export: "night", Page: before.Left.Page, Offset: before.Left.Offset}
+		assert.Len(t, sink.pages[last], before.Left.Written)
+		assert.Equal(t, map[Position]int{{Export: "night", Page: before.Pages, Offset: 95}: 1}, sink.ends)
+		assert.Len(t, srv.Requests(), stored+1, "it asks for the last page only")
+	}
+}
+
+// TestExport_workerStopsAtTheLastPage checks that a worker that stops while it writes the last page ends the list.
+func TestExport_workerStopsAtTheLastPage(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
 	customers(t, srv, 95)
@@ -298,21 +320,13 @@ func TestExport_workerStopsAfterTheLastPage(t *testing.T) {
 		}
 		return nil
 	}
-	activities := &Activities{Client: srv.Client(), Sink: sink}
-	o := exportOrder{Export: "night", List: ExportOptions{Count: 10}, Span: span{To: 1}, Limit: time.Minute}
-	env := newAttempts(activities)
+	env := newAttempts(&Activities{Client: srv.Client(), Sink: sink})
 	env.SetWorkerStopChannel(stopped)
+	o := exportOrder{Export: "night", List: ExportOptions{Count: 10}, Span: span{To: 1}, Limit: time.Minute}
 	r, err := exported(env, o, nil)
-	require.NoError(t, err)
-	assert.Equal(t, exportReport{Left: span{To: 1, Page: 9, Offset: 90, Written: 5}, Pages: 10, Records: 95}, r)
-
-	r, err = exported(newAttempts(activities), o, &r)
 	require.NoError(t, err)
 	assert.Equal(t, exportReport{Left: span{From: 1, To: 1}, Pages: 10, Records: 95}, r)
 	sink.check(t, 0, 10, 95)
-	for _, request := range srv.Requests() {
-		assert.NotEqual(t, "10", request.Query.Get("page"))
-	}
 }
 
 // TestExportLists_continueAsNew checks that an export continues in a new run.

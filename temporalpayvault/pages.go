@@ -120,6 +120,9 @@ func writeList[T any](
 		r.Left = left
 		e.report.Store(&r)
 		left = left.nextPage()
+		if isLast(page, left.Offset) {
+			break
+		}
 		select {
 		case <-activity.GetWorkerStopChannel(ctx):
 			return false, nil
@@ -133,6 +136,14 @@ func writeList[T any](
 	r.Left = span{From: left.From + 1, To: left.To}
 	e.report.Store(&r)
 	return true, nil
+}
+
+// isLast reports whether the service claims no more pages and no more records than those up to page. records is how
+// many these are. The walk ends there too, but not if it began at a later page without a Count: then it does not know
+// how many records came before.
+func isLast[T any](page *payvault.Page[T], records int) bool {
+	claimsEnd := page.TotalPages > 0 && page.TotalRecords > 0
+	return claimsEnd && page.Number+1 >= page.TotalPages && records >= page.TotalRecords
 }
 
 // sink calls the sink for the page at which left begins.
