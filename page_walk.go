@@ -78,7 +78,7 @@ type pageWalk[T any] struct {
 	// get comes to its error.
 	failed atomic.Bool
 
-	previous *Page[T] // a copy of the last page that count has counted; nil before the first one
+	previous *Page[T] // the last page that count has counted, without slices; nil before the first one
 	records  int      // of all pages up to previous, also of those before the first page of the walk
 	total    int      // the latest number of all records that the service claims; 0 if it claims none
 }
@@ -108,14 +108,16 @@ func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 		if w.response != nil {
 			*w.response = f.raw
 		}
+		var page *Page[T] // what the walk keeps of the page: the caller may change the page itself
 		if f.err == nil {
-			f.err = w.checkProgress(f.page)
+			page = f.page.withoutSlices()
+			f.err = w.checkProgress(page)
 		}
 		if f.err != nil {
 			w.yield(nil, f.err)
 			return false
 		}
-		w.count(f.page)
+		w.count(page)
 		isLast := w.isLast(f.page)
 		if !isLast {
 			w.end = f.page.fetchEnd()
@@ -185,7 +187,7 @@ func (w *pageWalk[T]) checkProgress(p *Page[T]) error {
 	return nil
 }
 
-// count counts the records of a page before the page is yielded, and keeps a copy of the page as previous.
+// count counts the records of a page before the page is yielded, and keeps the page as previous.
 func (w *pageWalk[T]) count(p *Page[T]) {
 	if w.previous == nil {
 		w.records = w.recordsBefore(p)
@@ -194,9 +196,7 @@ func (w *pageWalk[T]) count(p *Page[T]) {
 	if p.TotalRecords > 0 {
 		w.total = p.TotalRecords
 	}
-	copied := *p
-	copied.Items = withoutSlices(p.Items)
-	w.previous = &copied
+	w.previous = p
 }
 
 // recordsBefore returns how many records the pages before the first page of the walk have. All of those pages are full.
@@ -218,10 +218,10 @@ func (w *pageWalk[T]) isLast(p *Page[T]) bool {
 
 // repeats reports whether p has the records of the previous page, because the service ignores the page number. The same
 // records also come twice if exactly one page of records was added in between. That is no repeat: TotalRecords has
-// grown by the length of the page. previous is a copy without slices, as pageWalk.previous is.
+// grown by the length of the page. Both are pages without slices.
 func (p *Page[T]) repeats(previous *Page[T]) bool {
 	added := p.TotalRecords - previous.TotalRecords
-	return len(p.Items) > 0 && added != len(p.Items) && reflect.DeepEqual(withoutSlices(p.Items), previous.Items)
+	return len(p.Items) > 0 && added != len(p.Items) && reflect.DeepEqual(p.Items, previous.Items)
 }
 
 // fetchEnd returns the new pageWalk.end when p has come and is not the last page. The walk may ask for the page after p
@@ -234,19 +234,20 @@ func (p *Page[T]) fetchEnd() int {
 	return max(p.TotalPages, p.Number+2)
 }
 
-// withoutSlices returns a copy of the records with nil in each field that is a slice. The caller gets the same slices
-// and may change them. The other fields, which include the IDs, are enough to compare records.
-func withoutSlices[T any](records []T) []T {
-	copies := slices.Clone(records)
-	for i := range copies {
-		record := reflect.ValueOf(&copies[i]).Elem()
+// withoutSlices returns a copy of the page, with nil in each field of its records that is a slice. The caller gets the
+// same slices and may change them. The other fields, which include the IDs, are enough to compare records.
+func (p *Page[T]) withoutSlices() *Page[T] {
+	copied := *p
+	copied.Items = slices.Clone(p.Items)
+	for i := range copied.Items {
+		record := reflect.ValueOf(&copied.Items[i]).Elem()
 		for _, field := range record.Fields() {
 			if field.Kind() == reflect.Slice {
 				field.SetZero()
 			}
 		}
 	}
-	return copies
+	return &copied
 }
 
 // walkError returns the error of a list whose pages contradict each other. It is safe to retry, because the next walk
