@@ -101,8 +101,8 @@ func otherForms(value any) (forms []otherForm) {
 	return forms
 }
 
-// TestReading: each value of each documented answer may come in another form. A form that cannot be read fails a read
-// and leaves a write its result. In both cases its place is named.
+// TestReading checks each other form of each value of the documented answers. A readable form is read. An unreadable
+// one is an error of an operation that reads. An operation that writes still returns its result. Both name the place.
 func TestReading(t *testing.T) {
 	t.Parallel()
 	for _, o := range calls.Table() {
@@ -200,7 +200,8 @@ func (r *reading) check(t *testing.T, o *calls.Operation, place string, form oth
 	}
 }
 
-// TestReading_largePage: a page with so many records that it is read once is no other page.
+// TestReading_largePage checks that a page of 15,000 records, which gets the tolerant pass only, is read like any
+// other.
 func TestReading_largePage(t *testing.T) {
 	t.Parallel()
 	many := strings.Repeat(`{"customer_id":"C1"},`, 15_000)
@@ -234,8 +235,8 @@ func readings(t *testing.T) map[string]call {
 	}
 }
 
-// TestReading_goesOn: code 0 decides. What is missing or cannot be read, and does not stop the caller, is named and
-// loses nothing beside it.
+// TestReading_goesOn checks that code 0 decides. A value that is missing or unreadable, and that the caller does not
+// need, is named in Unread, and the values beside it are read.
 func TestReading_goesOn(t *testing.T) {
 	t.Parallel()
 	payee, done, noFields := &payvault.Payee{ID: 4}, &payvault.Confirmation{}, []payvault.SavedField{}
@@ -253,8 +254,8 @@ func TestReading_goesOn(t *testing.T) {
 		},
 		{
 			"save", `{"code":0,"data":{"fields":[{"key":"a","value":"b\ud83d"}]}}`,
-			[]payvault.SavedField{{Key: "a", Value: payvault.NewSecret(`"b\ud83d"`)}},
-			nil, // JSON as it came; Decode reads it
+			[]payvault.SavedField{{Key: "a", Value: payvault.NewSecret("\"b\ufffd\"")}},
+			nil,
 		},
 		{"create", `{"code":0,"rcode":{"a":1},"data":{"payee_id":4}}`, payee, []string{"/rcode"}},
 		{"create", `{"code":0,"data":{"payee_id":4},"data":"text"}`, payee, []string{"/data"}},

@@ -47,7 +47,8 @@ type savedField[T any] struct {
 func savedOf(wire savedField[stdjson.RawMessage]) SavedField {
 	saved := SavedField{Key: wire.Key, Type: wire.Type, Settings: wire.Settings}
 	if value := jsontext.Value(wire.Value); value.Kind() != 'n' {
-		_ = value.Compact() // it was read before
+		// Texts are written anew, so that half of a character becomes U+FFFD: MarshalWire would refuse it.
+		_ = value.Compact(jsontext.PreserveRawStrings(false)) // no error, since it was read before
 		saved.Value = NewSecret(string(value))
 	}
 	return saved

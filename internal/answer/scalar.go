@@ -148,9 +148,9 @@ var exactNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsonte
 	return err
 }))
 
-// ReadExactly decodes a text whose form is not documented. It tolerates only half of a character in a text, and not
-// even a name that comes twice. Numbers in variables of type any become [stdjson.Number]. An error shows nothing of the
-// text.
+// ReadExactly decodes a text whose form is not documented. It tolerates bytes that are not UTF-8 and half of a
+// character, which become U+FFFD, and nothing else, not even a name that comes twice. Numbers in variables of type any
+// become [stdjson.Number]. An error shows nothing of the text.
 func ReadExactly(text []byte, into any) error {
 	if isTooMany(text, countContainers(text)) {
 		return ErrTooMany
