@@ -166,7 +166,7 @@ func TestWithHeader(t *testing.T) {
 	assert.Empty(t, requests[2].Header.Get("X-Tag"))
 }
 
-// TestWithHeader_refused: a reserved header, and a name or value that is not one, are refused and not shown.
+// TestWithHeader_refused checks that reserved headers, invalid names and invalid values are refused, and not shown.
 func TestWithHeader_refused(t *testing.T) {
 	t.Parallel()
 	client := service.Client(t, service.Nowhere)

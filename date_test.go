@@ -55,7 +55,7 @@ func TestDate_location(t *testing.T) {
 	assert.Equal(t, payvault.Date{2026, 3, 1}, payvault.DateOf(late.UTC()))
 }
 
-// TestDate_refused: what is no day of the calendar is neither read nor written.
+// TestDate_refused checks that a date that is not in the calendar is neither read nor written.
 func TestDate_refused(t *testing.T) {
 	t.Parallel()
 	assertUnreadable[payvault.Date](t, `"2026-02-29"`, `"2026-13-01"`, `"2026-01-00"`, `"2026-1"`, `"2026-2-28"`,
@@ -120,7 +120,7 @@ func TestTimestamp_refused(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// TestCompactTime: 14 digits are an instant in the location that is given, and nothing else is.
+// TestCompactTime checks that In reads 14 digits as a time in its location, and refuses any other text.
 func TestCompactTime(t *testing.T) {
 	t.Parallel()
 	zone := time.FixedZone("", -5*3600)
@@ -136,7 +136,7 @@ func TestCompactTime(t *testing.T) {
 	}
 }
 
-// TestExpDate: a month and a year become MMYY. A text that is not a month and a year fails the check of a request.
+// TestExpDate checks that FormatExpDate returns MMYY, and that a request with any other text is not sent.
 func TestExpDate(t *testing.T) {
 	t.Parallel()
 	for date, want := range map[[2]int]string{

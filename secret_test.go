@@ -16,7 +16,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// TestSecret: a secret is read from text and shown as a mark, and the mark is not read back.
+// TestSecret checks that a secret is read from text and shown as [REDACTED], and that [REDACTED] is not read back.
 func TestSecret(t *testing.T) {
 	t.Parallel()
 	const number = "4111111111111111"
@@ -57,8 +57,7 @@ func TestSecret(t *testing.T) {
 	assert.Equal(t, `["","","[REDACTED]"]`, string(text))
 }
 
-// TestSecret_oneKnown: somebody who knows one text, or a part of it, learns nothing of the others from a dump of the
-// memory.
+// TestSecret_oneKnown checks that a dump of the memory shows no secret to somebody who knows another one, or a part.
 func TestSecret_oneKnown(t *testing.T) {
 	t.Parallel()
 	hidden := func(text string) string { // what a dumper finds

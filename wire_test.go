@@ -21,8 +21,8 @@ const (
 	isMark  = "cannot be written as JSON: a redacted secret, whose text is lost"
 )
 
-// TestMarshalWire_open: secrets in fields of type any are written too, and read back as text. The mark in such a field
-// is not read back.
+// TestMarshalWire_open: secrets in fields of type any are written too, and read back as text. [REDACTED] in such a
+// field is an error.
 func TestMarshalWire_open(t *testing.T) {
 	t.Parallel()
 	secret := payvault.NewSecret("4111")
@@ -188,8 +188,8 @@ func TestUnwritable_requests(t *testing.T) {
 	}
 }
 
-// TestUnwritable_ownTypes: the same with types of the caller. The place ends before the first name that may be a
-// secret.
+// TestUnwritable_ownTypes checks that a value of the caller's own type that cannot be sent is an error with its place.
+// The place ends before the first name that may be a secret.
 func TestUnwritable_ownTypes(t *testing.T) {
 	t.Parallel()
 	type inner struct {

@@ -214,7 +214,7 @@ func absent(at string, schema *openapi3.Schema, values ...any) (places []string)
 	return places
 }
 
-// TestAbsent: absent looks into lists and records.
+// TestAbsent checks that absent looks into lists and records.
 func TestAbsent(t *testing.T) {
 	t.Parallel()
 	schema := load(t).answer(t, string(payvault.OpPayeesCreate))

@@ -13,8 +13,8 @@ import (
 	"example.com/payvault/internal/tests/calls"
 )
 
-// TestFixtures: the messages of testdata fit the document. That of a full request and that of its answer have every
-// field, so that what the SDK makes of them is what the document says: see internal/tests/operations.
+// TestFixtures checks that the messages of testdata fit the document. A full request and its answer must have every
+// field of the document: internal/tests/operations compares them with the types of the SDK.
 func TestFixtures(t *testing.T) {
 	t.Parallel()
 	c := loadClosed(t)

@@ -94,8 +94,7 @@ func TestSubmitCards_badInput(t *testing.T) {
 	assert.ErrorContains(t, env.GetWorkflowError(), "cannot be read")
 }
 
-// TestRegister_noJournal checks that Register panics for cards without a journal, since nothing would record what was
-// sent.
+// TestRegister_noJournal checks that Register panics if there is a CardSource and no Journal.
 func TestRegister_noJournal(t *testing.T) {
 	t.Parallel()
 	assert.PanicsWithValue(t, "temporalpayvault: Cards need a Journal, because nothing else knows which of them were sent",

@@ -275,8 +275,8 @@ func TestIsLoopback(t *testing.T) {
 	assert.False(t, isLoopback("localhost.example.com:80"))
 }
 
-// TestStart checks that without -allow-remote no notification leaves the machine. It also checks that the program keeps
-// no requests, since nobody can read them.
+// TestStart checks that no notification leaves the machine without -allow-remote, and that the program keeps no
+// requests without a page to show them.
 func TestStart(t *testing.T) {
 	t.Parallel()
 	seed := writeSeed(t, `{"accounts":[{"merchant_id":5,"api_key":"five"}],

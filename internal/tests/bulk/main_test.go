@@ -157,7 +157,7 @@ func refusal(retryAfter string) (*http.Response, error) {
 	return resp, nil
 }
 
-// newGates returns a hundred gates, of which the first ones are open.
+// newGates returns the gates of a hundred pages. The first ones, as many as open says, are open.
 func newGates(open int) []chan struct{} {
 	gates := make([]chan struct{}, 100)
 	for i := range gates {

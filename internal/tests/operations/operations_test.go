@@ -176,9 +176,9 @@ func TestWireForms(t *testing.T) {
 	})
 }
 
-// TestEveryField: testdata has each field of the types of requests and results, so that none is in the SDK alone.
-// Package contract holds testdata against the document. A field is named like the end of its wire name, so that no two
-// fields have each other's.
+// TestEveryField checks that testdata has each field of the types of requests and results. Package contract compares
+// testdata with the document, so no field is in the SDK alone. It also checks that each field has the name of the end
+// of its wire name, so that no two fields are swapped.
 func TestEveryField(t *testing.T) {
 	t.Parallel()
 	all := map[string]wireField{}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestGuards: each guard is where the program breaks it.
+// TestGuards checks that the code has the text of each guard that the program breaks.
 func TestGuards(t *testing.T) {
 	t.Parallel()
 	for _, g := range guards() {
