@@ -31,6 +31,7 @@ func TestSecret(t *testing.T) {
 	for how, unmarshal := range service.Readers() {
 		for text, want := range map[string]payvault.Secret{
 			`"\u0034111111111111111"`: secret, number: secret, `""`: none, `null`: none, `false`: none,
+			`"\u00a0"`: none,
 		} {
 			var back payvault.Secret
 			require.NoError(t, unmarshal([]byte(text), &back), how)

@@ -87,7 +87,9 @@ func IsNone(raw jsontext.Value) bool {
 	switch raw.Kind() {
 	case 'n', 'f':
 		return true
-	case '"', '[', '{':
+	case '"': // a blank may be written as an escape, such as \u00a0
+		return strings.TrimSpace(Text(raw)) == ""
+	case '[', '{':
 		return len(raw) >= 2 && len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0
 	}
 	return false

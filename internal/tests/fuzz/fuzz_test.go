@@ -120,7 +120,7 @@ func FuzzValues(f *testing.F) {
 		`[{"key":"business_services_auth_time","value":" {0"}]`,
 		`[{"key":"business_services_auth_time","value":"{1E30,30+},"}]`,
 		"{\"value\":{\"interestCount\":\"1\",\"ow\xd3ners\":[]},\"type\":\"ownership\"}",
-		`{"a":`, `"`, `x`, "\xff", `[{"key":"business_services_auth_time","value":"{1,30,30+}"}]`, `"0000-01-01"`,
+		`{"a":`, `"`, `x`, "\xff", `"\u00a0"`, `[{"key":"business_services_auth_time","value":"{1,30,30+}"}]`, `"0000-01-01"`,
 		`"9999-12-31T23:59:60Z"`, calls.Fixture("applications/save_data.response.json"),
 	} {
 		f.Add([]byte(text))
