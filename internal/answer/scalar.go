@@ -87,8 +87,11 @@ func IsNone(raw jsontext.Value) bool {
 	switch raw.Kind() {
 	case 'n', 'f':
 		return true
-	case '"': // a blank may be written as an escape, such as \u00a0
-		return strings.TrimSpace(Text(raw)) == ""
+	case '"':
+		if bytes.IndexByte(raw, '\\') >= 0 { // a blank may be written as an escape, such as \u00a0
+			return strings.TrimSpace(Text(raw)) == ""
+		}
+		fallthrough
 	case '[', '{':
 		return len(raw) >= 2 && len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0
 	}
