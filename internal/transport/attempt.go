@@ -76,7 +76,7 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 	}
 	trace := &attemptTrace{}
 	sent := req.WithContext(httptrace.WithClientTrace(ctx, trace.hooks()))
-	sent.Header = maps.Clone(req.Header) // the previous attempt may still be writing its header
+	sent.Header = maps.Clone(c.Header) // a copy, because the previous attempt may still be writing its header
 	sent.Header["Authorization"] = []string{key}
 	body := c.setBody(sent)
 	defer body.end() // only after the response is read, because net/http may send the body until then
@@ -94,7 +94,7 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 	if err := c.takeResponse(resp, trace); err != nil {
 		return nil, err
 	}
-	return c.responseInMemory(req), nil // not sent, which has the key
+	return c.responseForEngine(req), nil // not sent, which has the key
 }
 
 // beginAttempt resets the result. It keeps what counts for the whole call.

@@ -65,9 +65,9 @@ func (c *call) run() error {
 }
 
 // newRequest returns the request for the engine. It has waitContext, because the engine waits with the context of its
-// request. Each attempt makes a copy with the caller's context and the API key.
+// request. Each attempt makes a copy with the caller's context, the header of the call, and the API key.
 func (c *call) newRequest() (*retryablehttp.Request, error) {
-	req := &http.Request{Method: c.Method, URL: c.URL, Host: c.URL.Host, Header: c.Header}
+	req := &http.Request{Method: c.Method, URL: c.URL, Host: c.URL.Host, Header: http.Header{}}
 	r := &retryablehttp.Request{Request: req.WithContext(c.waitContext())}
 	var err error
 	switch {

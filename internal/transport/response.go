@@ -40,19 +40,15 @@ func (c *call) maxBytes(resp *http.Response) int64 {
 	return limit
 }
 
-// responseInMemory returns the last response for the engine. It has no Location header, so that http.Client follows no
-// redirect.
-func (c *call) responseInMemory(req *http.Request) *http.Response {
-	r := &c.result
-	header := r.Header
+// responseForEngine returns what the engine needs of the last response. The body is left out, because c.result has it.
+// The Location header is left out so that http.Client follows no redirect.
+func (c *call) responseForEngine(req *http.Request) *http.Response {
+	header := c.result.Header
 	if header.Get("Location") != "" {
 		header = maps.Clone(header)
 		delete(header, "Location")
 	}
-	return &http.Response{
-		StatusCode: r.Status, Header: header, Body: io.NopCloser(bytes.NewReader(r.Body)),
-		ContentLength: int64(len(r.Body)), Request: req,
-	}
+	return &http.Response{StatusCode: c.result.Status, Header: header, Body: http.NoBody, Request: req}
 }
 
 // mostAtOnce limits the bytes that are allocated because Content-Length announces them. It also limits the bytes that
