@@ -50,8 +50,8 @@ func TestOperations(t *testing.T) {
 		for method, operation := range item.Operations() {
 			name := operation.OperationID
 			documented = append(documented, name+" "+method+" "+path)
-			assert.NotEmpty(t, operation.Summary, name)
-			assert.NotEmpty(t, operation.Description, name)
+			assert.NotEmpty(t, operation.Summary, "%s: no summary", name)
+			assert.NotEmpty(t, operation.Description, "%s: no description", name)
 			assert.Nil(t, operation.Security, name)
 			if body := operation.RequestBody; body != nil {
 				assert.Equal(t, name != string(payvault.OpInvoicesSend), body.Value.Required, "%s: body is required", name)
@@ -102,12 +102,14 @@ func TestExamples(t *testing.T) {
 }
 
 // TestRefused: each line of testdata/refused.txt states a rule of the document. It names a schema, or an operation for
-// a query, and has a message that fits and one that the rule refuses.
+// a query, and has a message that fits and one that the rule refuses. Each record of a request has a line for each
+// field that it requires, and one for a field that it does not have.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	c := load(t)
 	text, err := os.ReadFile("testdata/refused.txt")
 	require.NoError(t, err)
+	refused := map[string][]string{} // the messages that rules refuse, by the name of the schema
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
@@ -122,6 +124,19 @@ func TestRefused(t *testing.T) {
 		}
 		assert.NoError(t, check(good), line)
 		assert.Error(t, check(bad), line)
+		refused[name] = append(refused[name], bad)
+	}
+	for name, ref := range c.doc.Components.Schemas {
+		isRequest := ref.Value.AdditionalProperties.Has != nil // answers may have further fields
+		if !isRequest {
+			continue
+		}
+		for _, field := range ref.Value.Required {
+			lacks := func(message string) bool { return !strings.Contains(message, `"`+field+`"`) }
+			assert.True(t, slices.ContainsFunc(refused[name], lacks), "refused.txt: no line of %s without %s", name, field)
+		}
+		hasNote := func(message string) bool { return strings.Contains(message, `"note"`) }
+		assert.True(t, slices.ContainsFunc(refused[name], hasNote), "refused.txt: no line of %s with a note", name)
 	}
 	cards := c.request(t, string(payvault.OpAccountUpdaterSubmit)).Properties["data"].Value
 	assert.Equal(t, new(uint64(payvault.MaxAccountUpdaterCards)), cards.MaxItems)

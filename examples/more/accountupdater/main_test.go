@@ -349,9 +349,14 @@ func TestWrongCommands(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 	assert.NoFileExists(t, f.cards+".journal")
 	require.ErrorIs(t, run(t.Context(), "", f.args, f.getenv, io.Discard), errUsage)
+}
 
-	f.args = nil
-	_, err = f.run(t.Context(), io.Discard)
+// TestFinishedJob checks that a batch that was accepted cannot be resolved, and that no cards can be added to the file
+// of a job that is done.
+func TestFinishedJob(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, 250)
+	_, err := f.run(t.Context(), io.Discard)
 	require.NoError(t, err)
 	f.args = []string{"resolve", "1", "not-sent"}
 	_, err = f.run(t.Context(), io.Discard)

@@ -478,13 +478,14 @@ func TestSubmitAllOfAnswersThatProveNothing(t *testing.T) {
 }
 
 // TestSubmitAllThatPanics: a panic of the stream, the transport or the journal comes out of the loop, after the batches
-// before it. A batch that was begun then is of unknown outcome for a later run.
+// before it. A later run yields an error for a batch that was begun then, and for no other.
 func TestSubmitAllThatPanics(t *testing.T) {
 	t.Parallel()
+	const yielded, concurrency = 2, 3
 	forEach(t, []string{"stream", "transport", "begin", "end"}, func(t *testing.T, place string) {
 		j, got := newJournal(t, nil), []batch{}
 		j.fail = func(step string, i int) error {
-			if step == place && i == 2 {
+			if step == place && i == yielded {
 				panic("broken")
 			}
 			return nil
@@ -492,22 +493,22 @@ func TestSubmitAllThatPanics(t *testing.T) {
 		s := &fake{answer: func(r asked) (*http.Response, error) { return nil, j.fail("transport", r.n) }}
 		cards := stream(1950, func(i int) { _ = j.fail("stream", i/100) })
 		assert.PanicsWithValue(t, "broken", func() {
-			for b := range s.submitAll(t, cards, j.options(3)) {
+			for b := range s.submitAll(t, cards, j.options(concurrency)) {
 				got = append(got, *b)
 			}
 		})
-		assert.Equal(t, batchesOf(200), got)
-		assert.LessOrEqual(t, len(s.seen), 2+2*3, "those that were read")
+		assert.Equal(t, batchesOf(100*yielded), got)
+		assert.LessOrEqual(t, len(s.seen), yielded+2*concurrency, "those that were read")
 		if place == "transport" || place == "end" {
-			assert.Equal(t, payvault.BatchState{Begun: true}, j.known[2])
+			assert.Equal(t, payvault.BatchState{Begun: true}, j.known[yielded])
 		} else {
-			assert.NotContains(t, j.known, 2)
+			assert.NotContains(t, j.known, yielded)
 		}
-		j.fail = func(string, int) error { return nil }
-		s.answer = nil
-		s.cards = nil
+
+		j.fail, s.answer = func(string, int) error { return nil }, nil // nothing fails in the later run
 		for _, b := range j.run(s, 1950) {
-			assert.Equal(t, j.known[b.Index].Outcome == nil, b.Err != nil)
+			wasLost := j.known[b.Index].Outcome == nil
+			assert.Equal(t, wasLost, b.Err != nil)
 		}
 	})
 }

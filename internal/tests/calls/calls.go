@@ -122,7 +122,11 @@ func (o *Operation) Do(
 		request = o.change(ids, request)
 	}
 	service, name, _ := strings.Cut(o.GoName, ".")
-	method := reflect.ValueOf(c).Elem().FieldByName(service).MethodByName(name)
+	field := reflect.ValueOf(c).Elem().FieldByName(service)
+	if !field.IsValid() || field.IsNil() {
+		panic("client.go: no field " + service + " that newClient sets")
+	}
+	method := field.MethodByName(name)
 	given := []any{ctx, request}
 	for _, id := range ids.all() {
 		given = append(given, id)
