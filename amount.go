@@ -13,9 +13,9 @@ import (
 var errNotAmount = errors.New("not a decimal number of at most 19 digits")
 
 // Amount is an exact decimal number, such as an amount of money in units of its currency (12.50). It holds up to 19
-// digits, keeps its scale if that fits into them, and is a JSON number on the wire (a text in [ApplicationData]). From
-// JSON, quoted numbers are read too. The zero value is 0, and is read from JSON that stands for none, such as null or
-// an empty string. Arithmetic is that of [decimal.Decimal].
+// digits, and keeps its scale if that fits into them. On the wire it is a JSON number, and a text in [ApplicationData].
+// It can be read from a quoted number too. The zero value is 0. A JSON value that means "none", such as null or an
+// empty string, is read as 0. The arithmetic is in [decimal.Decimal].
 type Amount struct{ d decimal.Decimal }
 
 // NewAmount returns value / 10^scale: NewAmount(1250, 2) is 12.50. A scale outside 0 to 19 is an error.
@@ -36,7 +36,7 @@ func ParseAmount(s string) (Amount, error) {
 	return Amount{d}, nil
 }
 
-// MustParseAmount is ParseAmount for constants: it panics where ParseAmount fails.
+// MustParseAmount is ParseAmount for constants. It panics if s is not a number that fits.
 func MustParseAmount(s string) Amount {
 	a, err := ParseAmount(s)
 	if err != nil {
@@ -54,10 +54,10 @@ func (a Amount) Decimal() decimal.Decimal { return a.d }
 // String returns the number with all digits of its scale, without an exponent.
 func (a Amount) String() string { return a.d.String() }
 
-// MarshalText returns what String returns, for YAML and XML.
+// MarshalText returns the text of [Amount.String], for YAML and XML.
 func (a Amount) MarshalText() ([]byte, error) { return a.d.AppendText(nil) }
 
-// UnmarshalText reads what [ParseAmount] reads.
+// UnmarshalText reads a number as [ParseAmount] does.
 func (a *Amount) UnmarshalText(text []byte) (err error) {
 	*a, err = ParseAmount(string(text))
 	return err
@@ -75,11 +75,11 @@ func (a Amount) MarshalBSON() ([]byte, error) { return nil, errNoBSON }
 // MarshalJSON writes a JSON number.
 func (a Amount) MarshalJSON() ([]byte, error) { return a.d.AppendText(nil) }
 
-// grouped matches an amount with commas between thousands. It needs a point behind them: without one, a comma may be
-// a decimal comma.
+// grouped matches an amount with commas between thousands. It requires a decimal point, because a single comma may be a
+// decimal comma.
 var grouped = regexp.MustCompile(`^-?\d{1,3}(,\d{3})+\.\d+$`)
 
-// UnmarshalJSON reads a JSON number, or a quoted number, also as 1,234.50. A value that stands for none is 0.
+// UnmarshalJSON reads a JSON number, or a quoted number such as "12.50" or "1,234.50". A value that means "none" is 0.
 func (a *Amount) UnmarshalJSON(b []byte) (err error) {
 	text := answer.Trimmed(b)
 	if text == "" {

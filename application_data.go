@@ -114,8 +114,8 @@ const (
 // new(payvault.MustParseAmount("0")). AuthTimes{} is sent as an empty set. To replace a saved text by an empty one, put
 // the key of its field into Extra. The JSON form is the list of pairs {key, value} of the wire.
 //
-// Which keys are required may depend on the business type. [FieldSettings] and [ApplicationsService.Validate] tell what
-// the service requires.
+// Which keys are required may depend on the business type. [FieldSettings] and [ApplicationsService.Validate] tell
+// which keys the service requires.
 type ApplicationData struct {
 	LegalName                 string              `json:"legal_name"`
 	BusinessName              string              `json:"business_name"`
@@ -127,7 +127,7 @@ type ApplicationData struct {
 	LimitedPartnership        *bool               `json:"limited_partnership"` // nil is not sent
 	TradingStatus             TradingStatus       `json:"trading_status"`      // pt or np
 	TaxIDType                 TaxIDType           `json:"tax_id_type"`
-	TaxID                     Secret              `json:"tax_id"`               // of the kind TaxIDType
+	TaxID                     Secret              `json:"tax_id"`               // see TaxIDType for its kind
 	StateFiled                string              `json:"state_filed"`          // U.S. state
 	BusinessEstablished       Date                `json:"business_established"` // YYYY-MM-DD
 	BusinessMCC               string              `json:"business_mcc"`         // merchant category code
@@ -135,7 +135,7 @@ type ApplicationData struct {
 	Ownership                 Ownership           `json:"ownership"`
 	ProcessingHistory         *bool               `json:"processing_history"` // nil is not sent
 	BusinessServicesProcess   ServicesProcess     `json:"business_services_process"`
-	BusinessServicesAuthTime  AuthTimes           `json:"business_services_auth_time"` // a set; written {1,30,30+}
+	BusinessServicesAuthTime  AuthTimes           `json:"business_services_auth_time"` // sent in the form {1,30,30+}
 	CardBrands                *CardBrands         `json:"card_brands"`
 	CardVolume                *Amount             `json:"card_volume"`  // exact; unit and period are not documented
 	ACHVolume                 *Amount             `json:"ach_volume"`   // exact; unit and period are not documented
@@ -150,17 +150,17 @@ type ApplicationData struct {
 	FulfillmentPhone          string              `json:"fulfillment_phone"` // the service does not document the form
 	FulfillmentAddress        ApplicationAddress  `json:"fulfillment_address"`
 	FulfillmentProcessFlag    *bool               `json:"fulfillment_process_flag"` // nil is not sent
-	BankRouting               Secret              `json:"bank_routing"`             // goes with BankAccountNumber
-	BankAccountNumber         Secret              `json:"bank_account_number"`      // goes with BankRouting
+	BankRouting               Secret              `json:"bank_routing"`             // required with BankAccountNumber
+	BankAccountNumber         Secret              `json:"bank_account_number"`      // required with BankRouting
 
 	Extra []ApplicationField `json:"-"`
 }
 
-// ApplicationField is a pair for a key that [ApplicationData] does not have. It is also the way to empty a saved field:
-// then its Value is "". Use a [Secret] for a value that must not be seen.
+// ApplicationField is a key and a value. Use it for a key that [ApplicationData] has no field for. Use it with the
+// Value "" to empty a saved field. Use a [Secret] for a value that must not be seen.
 type ApplicationField struct {
 	Key   string `json:"key"`
-	Value any    `json:"value"` // text, or an object for address, checkbox_row and ownership
+	Value any    `json:"value"` // a text, or an object for keys of the types address, checkbox_row and ownership
 }
 
 // MarshalJSON writes the list of pairs, with [REDACTED] in place of each [Secret].
@@ -181,7 +181,8 @@ func (d ApplicationData) pairs() []ApplicationField {
 	return append(pairs, d.Extra...)
 }
 
-// wireValue returns the value of a field as it is sent: a toggle or an amount as a text, anything else as it is.
+// wireValue returns the value of a field in the form in which it is sent: a toggle or an amount as a text, any other
+// value unchanged.
 func wireValue(v reflect.Value) any {
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -194,7 +195,7 @@ func wireValue(v reflect.Value) any {
 	}
 }
 
-// pair is one of a list of pairs as it is read.
+// pair is one element of a list of pairs, before its value is decoded.
 type pair struct {
 	Key   string         `json:"key"`
 	Value jsontext.Value `json:"value"`
@@ -216,7 +217,7 @@ func (d *ApplicationData) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// setPair reads a pair into its field. A pair without a field, and one with an empty text, goes into Extra.
+// setPair reads a pair into its field. A pair goes into Extra if it has no field or if its value is an empty text.
 func setPair(d *ApplicationData, p pair) error {
 	if hasMark(string(p.Value)) {
 		return errRedacted
@@ -234,7 +235,7 @@ func setPair(d *ApplicationData, p pair) error {
 	return nil
 }
 
-// fieldOf returns the field of a key; the zero Value if there is none.
+// fieldOf returns the field of a key, or the zero Value if there is none.
 func fieldOf(d *ApplicationData, key string) reflect.Value {
 	for field, value := range reflect.ValueOf(d).Elem().Fields() {
 		if tag := field.Tag.Get("json"); strings.EqualFold(tag, key) && tag != "-" {
@@ -263,8 +264,9 @@ func ApplicationDataOf(fields []SavedField) (ApplicationData, error) {
 // checkKeys adds a problem for data without a field, for elements of business_services_auth_time that would break the
 // form of the set, and for each of these keys in Extra:
 //
-//   - an empty key, and a key that is there twice,
-//   - a key that has a field of its own. It may be there with an empty text if that field is not set.
+//   - an empty key, and a key that occurs twice,
+//   - a key that has a field of its own. Such a key is allowed only with an empty text, and only if the field is not
+//     set.
 func (d ApplicationData) checkKeys(p *problems) {
 	if len(d.pairs()) == 0 {
 		p.add("data", "has no field")
@@ -328,9 +330,9 @@ type Ownership struct {
 	Owners        []Owner `json:"owners,omitzero"` // nil is not sent, an empty list is
 }
 
-// Owner is an owner, a controlling person or a user of a business. What is required depends on the business type. The
-// service documents neither the formats of the passport and driver's license dates, nor what RelatedBusinesses, CbExp
-// and LegalExp hold.
+// Owner is an owner, a controlling person or a user of a business. The required fields depend on the business type. The
+// service documents neither the formats of the passport and driver's license dates, nor the content of
+// RelatedBusinesses, CbExp and LegalExp.
 type Owner struct {
 	Name                   OwnerName    `json:"name,omitzero"`
 	PersonType             *PersonType  `json:"personType,omitzero"` // nil is not sent
@@ -341,12 +343,12 @@ type Owner struct {
 	DOB                    Date         `json:"dob,omitzero"`                      // date of birth
 	SSN                    Secret       `json:"ssn,omitzero"`                      // social security number
 	Passport               Secret       `json:"passport,omitzero"`                 // number of the passport
-	PassportExpirationDate string       `json:"passport_expiration_date,omitzero"` // see above
-	PassportIssueDate      string       `json:"passport_issue_date,omitzero"`      // see above
-	DLNumber               Secret       `json:"dl_number,omitzero"`                // driver's license
+	PassportExpirationDate string       `json:"passport_expiration_date,omitzero"` // the format is not documented
+	PassportIssueDate      string       `json:"passport_issue_date,omitzero"`      // the format is not documented
+	DLNumber               Secret       `json:"dl_number,omitzero"`                // number of the driver's license
 	DLState                string       `json:"dl_state,omitzero"`                 // state of the driver's license
-	DLExpirationDate       string       `json:"dl_expiration_date,omitzero"`       // see above
-	DLIssueDate            string       `json:"dl_issue_date,omitzero"`            // see above
+	DLExpirationDate       string       `json:"dl_expiration_date,omitzero"`       // the format is not documented
+	DLIssueDate            string       `json:"dl_issue_date,omitzero"`            // the format is not documented
 	InterestPercent        *Amount      `json:"interestPercent,omitzero"`          // exact; nil is not sent
 	// Raw JSON; the service does not document its shape.
 	RelatedBusinesses []stdjson.RawMessage `json:"relatedBusinesses,omitzero"` // nil is not sent, an empty list is
@@ -363,14 +365,14 @@ type OwnerName struct {
 	LastName  string `json:"last_name,omitzero"`
 }
 
-// PersonType says what an owner is; all three are sent.
+// PersonType holds the roles of an owner. All three are sent.
 type PersonType struct {
 	Owner   bool `json:"owner"`
 	Control bool `json:"control"`
 	User    bool `json:"user"`
 }
 
-// ContactType says what an owner is contacted for.
+// ContactType holds the matters for which an owner is the contact.
 type ContactType struct {
 	Admin bool `json:"admin"`
 }

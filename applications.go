@@ -17,7 +17,7 @@ import (
 // partner accounts only.
 type ApplicationsService struct{ caller *caller }
 
-// ApplicationCreateRequest starts an application. ChannelID and SalesRep are required.
+// ApplicationCreateRequest starts an application. It requires ChannelID and SalesRep.
 type ApplicationCreateRequest struct {
 	ChannelID       int64 `json:"channel_id"`                // assigned by the operator
 	SalesRep        int64 `json:"sales_rep"`                 // ID of a sales representative
@@ -59,9 +59,10 @@ type Application struct {
 	CreditTimestamp Timestamp         `json:"credit_timestamp,omitzero"` // UTC; zero if the service gives none
 }
 
-// Pricing is the pricing of an application. The service does not document what a plan contains, so it stays JSON.
+// Pricing is the pricing of an application. The service does not document the content of a plan, so Plan holds its
+// JSON.
 type Pricing struct {
-	ID   int64              `json:"pricing_id,omitzero"` // pricing_id
+	ID   int64              `json:"pricing_id,omitzero"` // ID of the pricing
 	Plan stdjson.RawMessage `json:"plan,omitempty"`      // raw JSON
 }
 
@@ -82,7 +83,7 @@ type savedReply struct {
 	platformReply[savedData, *savedData]
 }
 
-// afterRead also names the fields without a key: the caller cannot tell what they are.
+// afterRead also names the saved fields that have no key, because the caller cannot identify them.
 func (r *savedReply) afterRead(_ []byte, unread []string) ([]string, error) {
 	if r.Data == nil {
 		return unread, nil
@@ -112,7 +113,7 @@ func (v *Validation) OK() bool { return len(v.Problems) == 0 }
 // representative fails before anything is sent. It does not take a merchant_id: through [Client.ForMerchant] it fails
 // with [ErrMerchantNotSupported].
 //
-// It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown]
+// Create is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown]
 // there may be an application whose ID nobody knows.
 //
 // POST /platform/application/add.
@@ -124,7 +125,7 @@ func (s *ApplicationsService) Create(
 
 // SaveData saves the fields of data that are set. It returns every saved field with its type and settings. These fail
 // before anything is sent: data without any field, a routing number without an account number or the other way round, a
-// date that is not in the calendar, and keys in Extra that have a field of their own. It is replayable.
+// date that is not in the calendar, and keys in Extra that have a field of their own. SaveData is replayable.
 //
 // POST /platform/application/{appId}/data.
 func (s *ApplicationsService) SaveData(
@@ -145,9 +146,9 @@ func (s *ApplicationsService) SaveData(
 }
 
 // Validate checks all fields of an application and their dependencies. An application that does not pass is no error:
-// the answer tells what is missing. It does so by code 2 with messages about fields, and with HTTP status 400, 422 or
-// one below 300. Code 2 with another status is an error. So is code 2 without messages, or with more than 64 KiB of
-// them: an empty Validation would say that all is well. It is replayable.
+// the result names the problems. The service reports them by code 2 with messages about fields, and with HTTP status
+// 400, 422 or one below 300. Code 2 with another status is an error. Code 2 is also an error without messages, or with
+// more than 64 KiB of them: an empty Validation would mean that all is well. Validate is replayable.
 //
 // GET /platform/application/{appId}/validate.
 func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, opts ...CallOption) (*Validation, error) {
@@ -156,14 +157,14 @@ func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, op
 	if err := s.caller.perform(ctx, validate, opts); err != nil {
 		return nil, err
 	}
-	if r.problems == nil { // code 0, with messages perhaps all the same
+	if r.problems == nil { // code 0; the data may have messages nevertheless
 		r.problems = problemsBeside(r.Data.Value)
 	}
 	return &Validation{Problems: r.problems}, nil
 }
 
-// validationReply is the success of Validate. That is also an answer with code 2 and messages about fields. The service
-// does not document its HTTP status, so accept takes 400, 422 and any below 300.
+// validationReply is the success of Validate. A refusal with code 2 and messages about fields is an answer too. The
+// service does not document the HTTP status of such a refusal, so accept takes 400, 422 and any below 300.
 type validationReply struct {
 	envelope
 
@@ -171,7 +172,7 @@ type validationReply struct {
 	problems map[string][]string
 }
 
-// complete refuses data that is too long to look for messages in.
+// complete refuses data that is too long to be searched for messages.
 func (r *validationReply) complete() (missing string, needed bool) {
 	if r.Data.isTooLong {
 		return "/data", true
@@ -186,7 +187,7 @@ func (r *validationReply) accept(e *Error, private []string) bool {
 	if !isAnswer || !errors.Is(e, ErrValidation) || len(e.Fields) == 0 {
 		return false
 	}
-	e.clear(private) // but not of the ID in the path: a message may name the same number as a limit of a field
+	e.clear(private) // keep the ID in the path: a message may name the same number as a limit of a field
 	r.problems, r.Code = e.Fields, answer.Code(e.Code)
 	return true
 }
@@ -223,8 +224,8 @@ type applicationDataBody struct {
 	Data ApplicationData `json:"data"`
 }
 
-// byKey returns the names of a place with the key of the field. For example, data, 3, value and owners become ownership
-// and owners, if ownership is the key of the pair with the index 3.
+// byKey replaces the path of a pair by the key of the pair, in the names of a JSON pointer. For example, data, 3, value
+// and owners become ownership and owners, if ownership is the key of the pair with the index 3.
 func (b *applicationDataBody) byKey(names []string) []string {
 	if len(names) < 2 {
 		return names
@@ -234,11 +235,11 @@ func (b *applicationDataBody) byKey(names []string) []string {
 	if err != nil || i >= len(pairs) {
 		return names[1:]
 	}
-	within := names[min(3, len(names)):] // what follows the index and "value"
+	within := names[min(3, len(names)):] // the names after the index and "value"
 	return append([]string{pairs[i].Key}, within...)
 }
 
-// prepare checks that the account has both numbers, that dates are in the calendar, and that keys are used once.
+// prepare checks that the account has both numbers, that dates are in the calendar, and that no key occurs twice.
 func (b *applicationDataBody) prepare(_ *caller, p *problems) {
 	d := &b.Data
 	if d.BankRouting.IsZero() != d.BankAccountNumber.IsZero() {

@@ -10,7 +10,7 @@ import (
 // AccountUpdaterService submits cards so that card networks refresh their data.
 type AccountUpdaterService struct{ caller *caller }
 
-// MaxAccountUpdaterCards is how many cards one request takes.
+// MaxAccountUpdaterCards is the largest number of cards in one request.
 const MaxAccountUpdaterCards = 100
 
 // AccountUpdaterCard is a card to refresh. Number and expiration date are required.
@@ -91,7 +91,7 @@ func (r *AccountUpdaterSubmission) missing() string {
 // Submit submits 1 to 100 cards. Another number of cards, and a card that fails [AccountUpdaterCard.Check], fails
 // before anything is sent.
 //
-// It is never repeated by itself once it may have reached the service; see [SafeToRetry].
+// Submit is never repeated by itself once it may have reached the service; see [SafeToRetry].
 //
 // POST /platform/aus/add.
 func (s *AccountUpdaterService) Submit(

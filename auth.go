@@ -13,7 +13,7 @@ var (
 	errKeyControl = errors.New("contains a control character")
 )
 
-// checkKey refuses what cannot be an API key. It never repeats the key.
+// checkKey returns an error if key cannot be an API key. The error does not contain the key.
 func checkKey(key string) error {
 	if strings.TrimSpace(key) == "" {
 		return errKeyEmpty
@@ -32,19 +32,19 @@ func authorization(key string) string {
 	return basic + base64.StdEncoding.EncodeToString([]byte(":"+key))
 }
 
-// keyOf gives back the key of such a header.
+// keyOf returns the key of an Authorization header.
 func keyOf(header string) string {
 	credentials, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(header, basic))
 	return strings.TrimPrefix(string(credentials), ":")
 }
 
-// staticKey builds the header once.
+// staticKey returns a function that returns the header of key. It builds the header once.
 func staticKey(key string) func(context.Context) (string, error) {
 	header := authorization(key)
 	return func(context.Context) (string, error) { return header, nil }
 }
 
-// rotatingKey asks for the key on each attempt.
+// rotatingKey returns a function that asks source for the key on each attempt, and returns its header.
 func rotatingKey(source func(context.Context) (string, error)) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		key, err := source(ctx)
@@ -54,6 +54,6 @@ func rotatingKey(source func(context.Context) (string, error)) func(context.Cont
 		if err := checkKey(key); err != nil {
 			return "", err
 		}
-		return authorization(key), ctx.Err() // it may have taken all the time
+		return authorization(key), ctx.Err() // source may have returned after the end of ctx
 	}
 }

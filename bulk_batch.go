@@ -5,24 +5,24 @@ import (
 	"regexp"
 )
 
-// AccountUpdaterBatch is what came of up to 100 cards of a stream. The last batch of a walk may have no cards: its
+// AccountUpdaterBatch is the result of up to 100 cards of a stream. The last batch of a walk may have no cards: its
 // Start is its End. It then has the error of a walk that did not begin, that stopped before the end of its stream, or
 // whose journal failed.
 type AccountUpdaterBatch struct {
 	Index       int           // zero-based, counted from the start of the stream
 	Start       int           // position of the first card in the stream, zero-based
-	End         int           // position after the last card
+	End         int           // position after the last card in the stream
 	Invalid     []InvalidCard // cards that cannot be sent, in the order of the stream; the others are sent without them
 	Status      BatchStatus   // BatchAccepted, BatchRefused, BatchUnknown or BatchNotSent
-	RequestID   string        // set if it is accepted
-	Err         error         // an *Error, unless it is accepted
-	FromJournal bool          // the journal has it from an earlier run, and nothing was sent in this one
+	RequestID   string        // set if the service accepted the batch
+	Err         error         // an *Error; nil if the service accepted the batch
+	FromJournal bool          // the journal has the batch from an earlier run, and this run sent nothing
 }
 
 // InvalidCard is a card that cannot be sent.
 type InvalidCard struct {
-	Position int   // in the stream, zero-based
-	Err      error // of AccountUpdaterCard.Check
+	Position int   // zero-based position in the stream
+	Err      error // error of AccountUpdaterCard.Check
 }
 
 // Position returns the position in the stream of the card that an error of the batch calls data[i]. Invalid cards are
@@ -37,12 +37,12 @@ func (b *AccountUpdaterBatch) Position(i int) int {
 	return position
 }
 
-// bulkBatch is a batch on its way through a walk.
+// bulkBatch is a batch that a walk works on.
 type bulkBatch struct {
 	AccountUpdaterBatch
 
-	raw       Response // the answer, if the caller wants it
-	hasReason bool     // Err says why the walk has stopped
+	raw       Response // the answer, if the caller uses WithResponse
+	hasReason bool     // Err gives the reason why the walk has stopped
 }
 
 // next returns a batch without cards that begins where b ends.
@@ -50,16 +50,16 @@ func (b *bulkBatch) next() *bulkBatch {
 	return &bulkBatch{AccountUpdaterBatch: AccountUpdaterBatch{Index: b.Index + 1, Start: b.End, End: b.End}}
 }
 
-// sent returns how many cards the request of a batch has.
+// sent returns the number of cards in the request of a batch.
 func (b *bulkBatch) sent() int { return b.End - b.Start - len(b.Invalid) }
 
-// cardNumber matches what may be a card number: 12 digits in a row, groups of digits as on a card, or 12 digits in a
-// text without letters. A UUID seldom has any of these.
+// cardNumber matches a text that may be a card number: 12 digits in a row, groups of digits as on a card, or 12 digits
+// in a text without letters. A UUID seldom has any of these.
 var cardNumber = regexp.MustCompile(
 	`\pN{12,}|(?:\pN{4}[^\pL\pN]+){3,}\pN{3,}|\pN{4}[^\pL\pN]+\pN{6}[^\pL\pN]+\pN{4,}|^(?:\PL*\pN){12}\PL*$`)
 
-// outcome returns what a journal keeps of a batch that was sent. The service may have given a card number as the ID of
-// the request, so outcome replaces what may be one.
+// outcome returns the journal's record of a batch that was sent. The service may have given a card number as the ID of
+// the request. So outcome redacts an ID that may be a card number.
 func (b *bulkBatch) outcome() BatchOutcome {
 	o := BatchOutcome{Status: b.Status, Cards: b.sent()}
 	o.RequestID = oneLine(cardNumber.ReplaceAllString(b.RequestID, redacted))
@@ -70,14 +70,14 @@ func (b *bulkBatch) outcome() BatchOutcome {
 	return o
 }
 
-// isOther reports whether the journal knows that an earlier run has sent another number of cards in the batch. The
-// number 0 means that the journal does not know it.
+// isOther reports whether, by the journal, an earlier run has sent another number of cards in the batch. The number 0
+// means that the journal does not know it.
 func (b *bulkBatch) isOther(known BatchState) bool {
 	return known.Outcome != nil && known.Outcome.Cards != 0 && known.Outcome.Cards != b.sent()
 }
 
-// takeFrom sets the status, the ID of the request and the error of a batch from what an earlier run has recorded. If
-// that run began the batch and recorded no end, the outcome is unknown.
+// takeFrom sets the status, the ID of the request and the error of a batch from the record of an earlier run. If that
+// run began the batch and recorded no end, the outcome is unknown.
 func (b *bulkBatch) takeFrom(known BatchState) {
 	b.FromJournal = true
 	o := BatchOutcome{Message: "an earlier run began the batch and did not end it"}

@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// statusOf returns what became of a batch whose request ended with err and with the given body of the answer.
+// statusOf returns the status of a batch. err is the error of its request, and body is the body of the answer.
 func statusOf(err error, body []byte) BatchStatus {
 	if err == nil {
 		return BatchAccepted
@@ -27,17 +27,17 @@ func statusOf(err error, body []byte) BatchStatus {
 	case hasNoCode(e) && e.cause == nil && len(body) > 0 && !isCutOff(body):
 		return BatchNotSent
 	}
-	return BatchRefused // also if the body is missing or cut off: the service may have given a code
+	return BatchRefused // body may be missing or cut off: the service may have given a code in it
 }
 
-// isCutOff reports whether body begins as a JSON object and is no valid one, as half of an object. A service may send
-// half of one with the length of that half.
+// isCutOff reports whether body begins like a JSON object but is not a valid one, such as the first half of an object.
+// The Content-Length does not always show this: a service may cut off an object and send the length of the half.
 func isCutOff(body []byte) bool {
 	isWhole := jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	return bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) && !isWhole
 }
 
-// refusesAll reports whether all other batches would get the same answer.
+// refusesAll reports whether the service would refuse all other batches too.
 func refusesAll(e *Error) bool { return isKeyRefused(e) || hasNoCode(e) }
 
 // isKeyRefused reports whether the service does not take the key.
@@ -45,8 +45,9 @@ func isKeyRefused(e *Error) bool {
 	return e.StatusCode == http.StatusUnauthorized || e.StatusCode == http.StatusForbidden
 }
 
-// hasNoCode reports whether an answer has a status from 400 to 499 and no code, as an answer of a proxy. It leaves out
-// status 408, with which the service itself may give up, and status 429, which has rules of its own.
+// hasNoCode reports whether an answer has a status from 400 to 499 and no code, like the answer of a proxy. Status 408
+// is excluded, because the service itself may send it when it gives up. Status 429 is excluded, because it has rules of
+// its own.
 func hasNoCode(e *Error) bool {
 	switch e.StatusCode {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:
@@ -65,8 +66,8 @@ func unsentError(cause error) *Error {
 }
 
 // inShort returns the reason why a walk has stopped, for the errors of batches that were not sent. It returns an error
-// that is not an *Error as it is. Of an *Error it returns a short description, which matches only ErrRateLimited,
-// ErrUnauthorized or ErrForbidden, if the *Error does.
+// that is not an *Error unchanged. For an *Error it returns a short description. The description matches
+// ErrRateLimited, ErrUnauthorized or ErrForbidden if the *Error does, and nothing else.
 func inShort(cause error) error {
 	first, ok := cause.(*Error) //nolint:errorlint // an error of the journal stays as it is
 	if !ok {
@@ -84,8 +85,8 @@ func inShort(cause error) error {
 	return errors.New(text + " with status " + strconv.Itoa(first.StatusCode) + " and no code of the service")
 }
 
-// stoppedError adds the reason to the error of a batch that is not sent again because the walk has stopped. The first
-// error stays as it is, since observers have it.
+// stoppedError adds the reason to the error of a batch that is not sent again because the walk has stopped. It does not
+// change e, because observers have it.
 func stoppedError(e *Error, cause error) *Error {
 	stopped := *e
 	stopped.cause = fmt.Errorf("%w: %w", errStopped, inShort(cause))

@@ -18,24 +18,24 @@ import (
 // takes the batches from the window in their order.
 type bulkWalk struct {
 	service *AccountUpdaterService
-	journal Journal // nil for none
+	journal Journal // may be nil
 	job     string
 	opts    []CallOption
-	keepRaw bool // the caller wants the answers
+	keepRaw bool // the caller uses WithResponse
 
 	// ctx is the context of the caller.
 	ctx context.Context //nolint:containedctx // see above
-	// sending ends with ctx or by stop. Then no batch is sent any more, and none is sent again.
+	// sending ends with ctx or by stop. After that, no batch is sent, and none is sent again.
 	sending context.Context         //nolint:containedctx // see above
 	stop    context.CancelCauseFunc // ends sending; the first cause counts
 	// requests is the context of the requests in flight. Without a journal it ends with ctx or by cutOff. With a journal
 	// it never ends, because the journal has to record the outcome of each request.
 	requests context.Context //nolint:containedctx // see above
-	cutOff   func()          // ends requests; with a journal it does nothing
+	cutOff   func()          // ends requests; does nothing with a journal
 
-	ahead    *window.Window[*bulkBatch] // the batches that are read and not yet yielded
-	inFlight chan struct{}              // has one element for each batch that is sent or waits for its turn
-	unknown  atomic.Int64               // batches of unknown outcome in a row, in the order in which they end
+	ahead    *window.Window[*bulkBatch] // the batches that were read and not yet yielded
+	inFlight chan struct{}              // has one element for each batch that is being sent or waits for the rate limit
+	unknown  atomic.Int64               // number of batches of unknown outcome in a row, in the order in which they end
 	failure  atomic.Pointer[error]      // the first error of the journal
 
 	// reading waits for the goroutine that runs read. Before that goroutine ends the window ahead, it sets early and
@@ -59,11 +59,11 @@ func (w *bulkWalk) read(cards iter.Seq[AccountUpdaterCard]) {
 		}
 		batch.End++
 		if batch.End-batch.Start == MaxAccountUpdaterCards {
-			next := batch.next() // before start, which gives the batch away: the caller may change it from then on
+			next := batch.next() // call it before start: after that, the caller may change the batch
 			w.start(batch, valid)
 			batch, valid = next, make([]AccountUpdaterCard, 0, MaxAccountUpdaterCards)
 		}
-		if w.ahead.IsStopped() { // the caller has left the loop, and nobody wants the rest
+		if w.ahead.IsStopped() { // the caller has left the loop, so nobody needs the rest
 			return
 		}
 	}
@@ -73,8 +73,9 @@ func (w *bulkWalk) read(cards iter.Seq[AccountUpdaterCard]) {
 	}
 }
 
-// start puts a batch into the window, whose job sends the valid cards. Before that, it waits until fewer than
-// Concurrency batches are in flight and the window has room. Without valid cards it puts the batch with its error.
+// start puts a batch into the window. The job of the batch sends its valid cards. Before that, start waits until fewer
+// than Concurrency batches are in flight and the window has room. If the batch has no valid cards, start puts it into
+// the window with its error.
 func (w *bulkWalk) start(b *bulkBatch, cards []AccountUpdaterCard) {
 	if len(cards) == 0 {
 		b.Status, b.Err = BatchNotSent, noCardError()
@@ -90,11 +91,11 @@ func (w *bulkWalk) start(b *bulkBatch, cards []AccountUpdaterCard) {
 }
 
 // send waits for the rate limit, sends a batch and sets its status and its error. It starts over when the service
-// refuses the batch with status 429. It calls begin only after the wait: after begin, the journal takes the batch for
-// one that was sent.
+// refuses the batch with status 429. It calls begin only after the wait, because after begin the journal counts the
+// batch as sent.
 func (w *bulkWalk) send(b *bulkBatch, cards []AccountUpdaterCard) {
 	for {
-		b.Status, b.Err, b.raw = "", nil, Response{} // forget the 429 of the call before
+		b.Status, b.Err, b.raw = "", nil, Response{} // forget the 429 of the previous call
 		opts, err := w.service.caller.waitInWalk(w.sending, OpAccountUpdaterSubmit, w.opts)
 		if err != nil {
 			w.stop(err)
@@ -126,7 +127,7 @@ func (w *bulkWalk) begin(b *bulkBatch) bool {
 	known, err := w.journal.Begin(w.sending, w.job, b.Index)
 	switch {
 	case err != nil:
-		if w.whyStopped() == nil { // if the walk has stopped, that may be why Begin has failed
+		if w.whyStopped() == nil { // if the walk has stopped, that may be the reason why Begin has failed
 			w.failJournal(err)
 		}
 		w.leaveOut(b, w.whyStopped())
@@ -141,9 +142,9 @@ func (w *bulkWalk) begin(b *bulkBatch) bool {
 	return false
 }
 
-// submit makes the call of a batch and sets its status, its error, the ID of its request and, if the caller wants it,
-// the answer. If the walk stopped before the first attempt, the batch is left out. If the walk stopped before a later
-// attempt, the error says why.
+// submit makes the call of a batch and sets its status, its error and the ID of its request. It also sets the answer if
+// the caller uses WithResponse. If the walk stopped before the first attempt, submit marks the batch as not sent. If
+// the walk stopped before a later attempt, the error says why.
 func (w *bulkWalk) submit(b *bulkBatch, cards []AccountUpdaterCard, opts []CallOption) {
 	opts = append(slices.Clip(opts), WithResponse(&b.raw), func(o *callOptions) { o.stopContext = w.sending })
 	accepted, err := w.service.Submit(w.requests, cards, opts...)
@@ -182,13 +183,14 @@ func (w *bulkWalk) failJournal(err error) {
 	w.stop(err)
 }
 
-// mostUnknown is how many batches of unknown outcome in a row stop a walk, in the order in which their requests end. A
-// batch that was sent and has any other status starts the count again. With a Concurrency above 5, the limit is 2 ×
-// Concurrency: one failure may hit all batches in flight, and one failure alone must not stop the walk.
+// mostUnknown is the number of batches of unknown outcome in a row after which a walk stops. They count in the order in
+// which their requests end. A batch that was sent and has any other status starts the count again. With a Concurrency
+// above 5, the limit is 2 × Concurrency: one failure may hit all batches in flight, and one failure alone must not stop
+// the walk.
 const mostUnknown = 10
 
-// stopIfHopeless stops the walk if b, which was sent, shows that the next batches would fare no better: the service
-// refuses all of them, asks for a wait that a walk does not accept, or seems to be gone.
+// stopIfHopeless stops the walk if the outcome of b, which was sent, applies to the next batches too. Then the service
+// refuses all batches, asks for a longer wait than a walk accepts, or seems to be gone.
 func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 	e, failed := errors.AsType[*Error](b.Err)
 	if failed && (refusesAll(e) || w.isTurnedAway(e)) {
@@ -225,7 +227,7 @@ func (w *bulkWalk) whyStopped() error {
 }
 
 // leaveOut marks a batch as not sent, because the walk has stopped for the given cause. With a journal its error is not
-// safe to retry: an earlier run may have sent the batch. The next run asks the journal whether that is so.
+// safe to retry: an earlier run may have sent the batch. The next run asks the journal.
 func (w *bulkWalk) leaveOut(b *bulkBatch, cause error) {
 	e := unsentError(cause)
 	e.final = w.journal != nil
@@ -252,9 +254,9 @@ func (w *bulkWalk) batches(yield func(*bulkBatch) bool) {
 	}
 }
 
-// untold returns why the walk did not come to the end of its cards, if the last batch does not say it; otherwise nil.
-// The last batch may have been sent, and then the caller would take the job for done. So the reason gets a batch of its
-// own, which has no cards.
+// untold returns the reason why the walk stopped before the end of its cards, if the last batch does not give it.
+// Otherwise it returns nil. The last batch may have been sent, and then the caller would think that the job is done. So
+// the reason gets a batch of its own, which has no cards.
 func (w *bulkWalk) untold(last *bulkBatch) error {
 	failure := w.failure.Load()
 	switch {

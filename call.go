@@ -10,10 +10,10 @@ import (
 	"example.com/payvault/internal/urlpath"
 )
 
-// call describes one call of an operation: what is sent, and what the answer is read into.
+// call describes one call of an operation: its request, and the value for its answer.
 type call struct {
 	op      OperationInfo // its row of the table of operations
-	path    []pathValue   // values for the parameters of its path, in their order
+	path    []pathValue   // values for the parameters of the path, in their order
 	content makeContent   // nil for an operation that has neither query nor body
 	reply   reply
 }
@@ -21,7 +21,7 @@ type call struct {
 // makeContent makes the query or the body of a request. It adds a problem for each value that is wrong.
 type makeContent func(c *caller, p *problems) content
 
-// content is what a request carries besides its path.
+// content is the query and the body of a request.
 type content struct {
 	query url.Values                       // nil for none
 	body  any                              // written as JSON; nil for none
@@ -31,12 +31,12 @@ type content struct {
 // request is the body of an operation.
 type request[T any] interface {
 	*T
-	// prepare fills in what the client knows, and adds a problem for each value that is wrong.
+	// prepare fills in the values that the client knows, and adds a problem for each value that is wrong.
 	prepare(c *caller, p *problems)
 }
 
-// jsonBody returns the makeContent of a request. It prepares a copy of the request, which is the body: no call changes
-// what the caller has passed to it.
+// jsonBody returns the makeContent of a request. It prepares a copy of the request as the body, because no call changes
+// its arguments.
 func jsonBody[T any, R request[T]](req *T) makeContent {
 	return func(c *caller, p *problems) content {
 		if req == nil {
@@ -49,7 +49,7 @@ func jsonBody[T any, R request[T]](req *T) makeContent {
 	}
 }
 
-// pathValue is the value of one parameter of a path, or what is wrong with it.
+// pathValue is the value of one parameter of a path, or the problem with it.
 type pathValue struct{ text, problem string }
 
 // inPath returns the values for the parameters of a path. It checks that integers are positive. checkPath checks texts.

@@ -18,7 +18,7 @@ import (
 )
 
 // transportError returns the error of a call for which the transport returned err. Then no answer came, its body broke
-// off or was too large, or the wait for an attempt failed. r is what the transport knows of the last attempt.
+// off or was too large, or the wait for an attempt failed. r is the transport's result of the last attempt.
 func transportError(ctx context.Context, op OperationInfo, r transport.Result, err error) *Error {
 	e := resultError(op, r)
 	if r.Delivery == transport.Answered { // the last answer is a failure, and the wait for the next attempt failed
@@ -32,9 +32,9 @@ func transportError(ctx context.Context, op OperationInfo, r transport.Result, e
 	return e
 }
 
-// answerError returns the error of an answer that is not a success. malformed says why a 2xx cannot be taken for a
-// success; it is nil for any other status. malformed becomes the cause, unless the code refuses the operation: then the
-// code says enough.
+// answerError returns the error of an answer that is not a success. malformed is the reason why a 2xx is not a success;
+// it is nil for any other status. malformed becomes the cause. The exception is a code that refuses the operation: the
+// code is reason enough.
 func answerError(op OperationInfo, r transport.Result, malformed error) *Error {
 	e := resultError(op, r)
 	e.readFailure(r.Body)
@@ -50,12 +50,13 @@ func answerError(op OperationInfo, r transport.Result, malformed error) *Error {
 	return e
 }
 
-// resultError returns an error with what the transport knows. The constants of both Delivery types have the same
-// values. If an earlier attempt may have performed the operation (Unsure), the delivery is unknown, even if the last
-// attempt was refused.
+// resultError returns an error with the values of the transport's result. The constants of both Delivery types have the
+// same values. If an earlier attempt may have performed the operation (Unsure), the delivery is unknown, even if the
+// last attempt was refused.
 //
-// A status 3xx is final by policy: it mostly comes from a wrong base URL or a proxy, and a new call changes neither. It
-// is no proof: a temporary redirect may pass. The policy also counts for 300 and 304, which redirect nothing.
+// A status 3xx is final by policy: it mostly comes from a wrong base URL or a proxy, and a new call changes neither.
+// This is not always right: a temporary redirect may pass. The policy also applies to 300 and 304, which redirect
+// nothing.
 func resultError(op OperationInfo, r transport.Result) *Error {
 	e := &Error{
 		Op: op.Op, StatusCode: r.Status, Attempts: r.Attempts, RetryAfter: overload.RetryAfter(r.Header), replay: op.Replay,
@@ -76,7 +77,8 @@ type failure struct {
 	Data    excerpt `json:"data"`
 }
 
-// excerpt is a value of an answer that an error may show. It keeps no value that is longer than [answer.MostSaid].
+// excerpt is a value of an answer that an error may contain. It does not keep a value that is longer than
+// [answer.MostSaid].
 type excerpt struct {
 	jsontext.Value
 
@@ -98,7 +100,7 @@ func (x *excerpt) UnmarshalJSON(b []byte) error {
 func (e *Error) readFailure(body []byte) {
 	var f failure
 	if _, err := answer.ReadLenient(body, &f); err != nil {
-		f = failure{} // drop what was read before the error
+		f = failure{} // drop the values that were read before the error
 	}
 	own, other, _ := f.Deciding(decider(e.Op))
 	e.Code = string(shownCode(own, other, e.StatusCode))
@@ -159,7 +161,7 @@ func (e *Error) readData(data jsontext.Value) {
 }
 
 // takeMessage removes the text in data.message from the members of data, and returns it. The case of the name does not
-// matter. It leaves a message that is not a text.
+// matter. It does not remove a message that is not a text.
 func takeMessage(members map[string]jsontext.Value) string {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if strings.EqualFold(name, "message") && members[name].Kind() == '"' {
@@ -187,13 +189,13 @@ func messages(raw jsontext.Value) (texts []string, areTexts bool) {
 }
 
 // clear removes the given secrets, and card numbers, from the code, the message, the detail and the fields. These are
-// texts of the service, which may repeat what it was sent. A code that is too short for a card number stays as it is:
-// it may have the digits of a security code by chance.
+// texts of the service, which may repeat values of the request. A code that is too short for a card number does not
+// change: it may have the digits of a security code by chance.
 func (e *Error) clear(secrets []string) {
 	clean := redact.New(secrets).Clean
 	switch {
 	case len(e.Code) < redact.CardDigits:
-	case answer.Code(e.Code).IsZero(): // drop it: a mark in its place would look like a refusal
+	case answer.Code(e.Code).IsZero(): // drop it: [REDACTED] in its place would look like a refusal
 		e.Code = ""
 	default:
 		e.Code = clean(e.Code)

@@ -16,7 +16,7 @@ import (
 // CallOption changes one call.
 type CallOption func(*callOptions)
 
-// callOptions is what the options of a call set.
+// callOptions holds the settings of one call.
 type callOptions struct {
 	response *Response
 	replay   bool
@@ -24,9 +24,9 @@ type callOptions struct {
 	header   http.Header
 	problems problems
 
-	// Of a walk:
+	// Of a walk only:
 	maxRetryAfter time.Duration
-	place         *overload.Place // that it has waited for
+	place         *overload.Place // the place in the queue for the rate limit
 	stopContext   context.Context //nolint:containedctx // ends when the walk stops
 }
 
@@ -56,7 +56,7 @@ func WithReplay() CallOption { return func(o *callOptions) { o.replay = true } }
 
 // WithMaxAttempts limits the attempts of this call, the first included. For a walk, such as All or SubmitAll, it limits
 // the attempts of each page or batch. After status 429 a walk waits and makes a new call, which may have as many
-// attempts again. Only with 1 it does not: then a 429 ends the walk.
+// attempts again. The exception is n = 1: then a 429 ends the walk.
 func WithMaxAttempts(n int) CallOption {
 	return func(o *callOptions) {
 		if n < 1 {

@@ -10,19 +10,20 @@ import (
 
 // reply is the shape of the success of an operation.
 type reply interface {
-	// afterRead does what is left to do when an answer was decoded. unread has the places of values that were left out.
+	// afterRead finishes an answer that was decoded. unread has the paths of values that could not be read.
 	afterRead(body []byte, unread []string) ([]string, error)
 	result() answer.Codes
-	// complete checks that the answer has the documented values. It returns the place of the first one that is missing,
-	// or "". It also reports whether the caller needs that value to go on, such as the ID of what was created. If not, the
-	// code alone decides whether the call succeeded. If the data of an answer is missing, complete makes an empty record.
+	// complete checks that the answer has the documented values. It returns the path of the first one that is missing,
+	// or "". It also reports whether the caller needs that value to go on, such as the ID of a new record. If not, the
+	// code alone decides whether the call succeeded. If the data of an answer is missing, complete makes an empty
+	// record.
 	complete() (missing string, needed bool)
-	// accept reports whether a refusal is an answer too, as for Validate. It then keeps what the refusal says, cleared
-	// of the private texts.
+	// accept reports whether a refusal is an answer too, as for Validate. Then it keeps the messages of the refusal,
+	// cleared of the private texts.
 	accept(refusal *Error, private []string) bool
 }
 
-// envelope is what every answer has, and the whole answer of an operation without documented data.
+// envelope has the codes that every answer has. It is the whole answer of an operation without documented data.
 type envelope struct{ answer.Codes }
 
 func (*envelope) afterRead(_ []byte, unread []string) ([]string, error) { return unread, nil }
@@ -33,7 +34,7 @@ func (*envelope) complete() (missing string, needed bool) { return "", false }
 
 func (*envelope) accept(*Error, []string) bool { return false }
 
-// readInto decodes an answer, leniently or not.
+// readInto decodes an answer. If lenient is true, it skips values that it cannot read.
 func readInto(into any, body []byte, lenient bool) (unread []string, err error) {
 	if lenient {
 		return answer.ReadLenient(body, into)
@@ -44,7 +45,7 @@ func readInto(into any, body []byte, lenient bool) (unread []string, err error) 
 // record is the data of an answer.
 type record[T any] interface {
 	*T
-	// missing returns the name of a documented value that is not there and without which the record is of no use, or "".
+	// missing returns the name of a required value that the record lacks, or "".
 	missing() string
 }
 
@@ -96,7 +97,8 @@ func readReply(op OperationInfo, body []byte, into reply) (unread []string, err 
 	return nameMissing(unread, place), nil
 }
 
-// nameMissing adds the place of a missing value, unless it or what holds it is named already.
+// nameMissing adds the path of a missing value to unread, unless unread has that path or the path of its parent
+// already.
 func nameMissing(unread []string, place string) []string {
 	for _, known := range unread {
 		if strings.HasPrefix(place+"/", known+"/") {
@@ -107,13 +109,14 @@ func nameMissing(unread []string, place string) []string {
 }
 
 // isUnreadable reports whether a malformed answer has a value that cannot be read, or too many values. The answer to
-// another call would have them too. Any other malformed answer may come from a proxy, or be cut off.
+// another call would have the same fault. Any other malformed answer may come from a proxy, or be cut off.
 func isUnreadable(malformed error) bool {
 	_, isPlace := errors.AsType[*answer.PlaceError](malformed)
 	return isPlace || errors.Is(malformed, answer.ErrTooMany)
 }
 
-// decider returns which code is documented for an operation. Client.Call takes either.
+// decider returns the rule by which the codes of an answer decide. It depends on which code is documented for the
+// operation. Client.Call takes either code.
 func decider(op Operation) answer.Decider {
 	switch {
 	case op == OpTokensTokenize:
@@ -124,7 +127,7 @@ func decider(op Operation) answer.Decider {
 	return answer.ByEither
 }
 
-// Confirmation is what the service says about an operation that it has performed.
+// Confirmation is the message of the service about an operation that it has performed.
 type Confirmation struct {
 	Message string `json:"message,omitzero"`
 }

@@ -12,14 +12,15 @@ import (
 type caller struct {
 	*core
 
-	actsFor *MerchantID // of [Client.ForMerchant]; nil for the owner of the key
+	actsFor *MerchantID // the merchant of [Client.ForMerchant]; nil for the owner of the key
 }
 
-// core is what a client shares with the clients that [Client.ForMerchant] makes of it.
+// core holds the settings and connections that a client shares with the clients that [Client.ForMerchant] makes from
+// it.
 type core struct {
 	base        *url.URL
 	transport   *transport.Client
-	owner       MerchantID // of the key, or 0
+	owner       MerchantID // owner of the key, or 0
 	vendorID    int64
 	developerID string
 	observers   observers
@@ -29,7 +30,8 @@ type core struct {
 	policy      RetryPolicy                  // without zero fields, except IgnoreOverload
 }
 
-// actFor sets the merchant ID of a request to that of ForMerchant, unless the request names one, and checks the ID.
+// actFor sets the merchant ID of a request to the merchant of ForMerchant, unless the request names one. It also checks
+// the ID.
 func (c *caller) actFor(id *MerchantID, p *problems) {
 	if c.actsFor != nil && *id == 0 {
 		*id = *c.actsFor

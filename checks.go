@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// problems collects what local checks find, keyed by wire path.
+// problems collects the problems that local checks find, keyed by wire path.
 type problems map[string][]string
 
 func (p *problems) add(path, text string) {

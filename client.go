@@ -14,7 +14,7 @@ import (
 	"example.com/payvault/internal/urlpath"
 )
 
-// Version is the version of this package, as the User-Agent header names it.
+// Version is the version of this package, as in the User-Agent header.
 const Version = "0.1.0"
 
 // Client calls the service. It is safe for concurrent use. Make one per API key with [NewClient] and share it, so that
@@ -34,13 +34,13 @@ type Client struct {
 }
 
 // NewClient returns a client of the service at baseURL, for example "https://sandbox.example.com". A path in baseURL is
-// kept as a prefix. The API key is that of a merchant, or the vendor API key of a partner; it is sent to the host of
+// kept as a prefix. apiKey is the key of a merchant, or the vendor API key of a partner. It is sent to the host of
 // baseURL only.
 //
-// NewClient does no I/O and reads no environment. It refuses these with an error that matches [ErrInvalidRequest]: a
-// key that is empty or has control characters; a base URL that is not absolute http or https, or that has user
-// information, a query, a fragment or a segment . or ..; plain http to a host that is not loopback (see
-// [WithInsecureHTTP]); and options with values that they do not take.
+// NewClient does no I/O and reads no environment. It refuses the following with an error that matches
+// [ErrInvalidRequest]: a key that is empty or has control characters; a base URL that is not absolute http or https, or
+// that has user information, a query, a fragment or a segment . or ..; plain http to a host that is not loopback (see
+// [WithInsecureHTTP]); and options with invalid values.
 func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	cfg := defaultConfig()
 	for _, opt := range opts {
@@ -118,7 +118,7 @@ func (c *Client) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// hostPort returns the host and the port of a URL. If the URL has no port, that is the port of its scheme.
+// hostPort returns the host and the port of a URL. If the URL has no port, it returns the port of its scheme.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

@@ -39,7 +39,7 @@ func (r Request) LogValue() slog.Value {
 		slog.Int("path_segments", len(r.Path)), slog.Bool("body", r.Body != nil))
 }
 
-// Format writes what LogValue logs, under every verb, because path, query and body may hold secrets.
+// Format writes the text of LogValue under every verb, because path, query and body may hold secrets.
 func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogValue().String()) }
 
 // Call performs an operation that has no method here. The interface names these and does not document them: to get an
@@ -47,14 +47,14 @@ func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogVal
 // or a webhook; to create the data of a dispute and to accept one; to edit a customer; and to get the summary of a
 // request of the account updater. Ask the operator for method, path and body.
 //
-// Authentication, retries, size limits and errors are those of the typed operations. But Call has no rate limit after
+// Authentication, retries, size limits and errors work as for the typed operations. But Call has no rate limit after
 // status 429. If r.Replay is set, the call is repeated like a replayable operation, whatever its method is.
 //
 // An answer is a success if its status is 2xx and its code is 0. Without a code, its rcode has to be 000. An rcode
-// beside the code must not say failure. The whole JSON body of a success is decoded into out, which may be nil. It is
-// decoded as encoding/json does it: into what is there already. An error of decoding names the place, unless it is that
-// of a type that reads itself, and out may then have a part of the answer. An answer with too many values is refused,
-// as for the typed operations.
+// beside the code must not mean failure. The whole JSON body of a success is decoded into out, which may be nil. As
+// with encoding/json, values that out has already may stay. The error of a failed decoding names the path of the value,
+// unless the value is of a type that decodes itself. Then out may have a part of the answer. An answer with too many
+// values is refused, as for the typed operations.
 func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOption) error {
 	op := OperationInfo{Op: r.operation(), Method: r.Method, Replay: ReplayNever}
 	if r.Replay {
@@ -79,7 +79,7 @@ func (r Request) operation() Operation {
 	return Operation(r.Name)
 }
 
-// nameProblem returns what is wrong with the name, or "".
+// nameProblem returns the problem of the name, or "".
 func (r Request) nameProblem() string {
 	const longest, allowed = 64, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_"
 	op := Operation(r.Name)
@@ -116,8 +116,7 @@ type callReply struct {
 	out any
 }
 
-// afterRead decodes the body once more if the codes say that the call succeeded: it decodes the caller's type as
-// encoding/json does.
+// afterRead decodes the body once more if the codes mean success. It decodes the caller's type as encoding/json does.
 func (r *callReply) afterRead(body []byte, unread []string) ([]string, error) {
 	if isSuccess := r.Check(answer.ByEither) == nil; !isSuccess || r.out == nil {
 		return unread, nil

@@ -13,7 +13,7 @@ import (
 // Option sets up a client in [NewClient].
 type Option func(*config)
 
-// config is what the options of a client set.
+// config holds the settings of a client.
 type config struct {
 	transport   transport.Config
 	merchant    MerchantID
@@ -35,8 +35,8 @@ func defaultConfig() config {
 	}
 }
 
-// WithHTTPClient makes the client use the Transport and the Timeout of hc. The timeout is that of one attempt; a longer
-// one than that of [WithTimeout] changes nothing. The client never follows redirects and never keeps cookies.
+// WithHTTPClient makes the client use the Transport and the Timeout of hc. That timeout limits each attempt. It has no
+// effect if it is longer than the timeout of [WithTimeout]. The client never follows redirects and never keeps cookies.
 //
 // Without a Transport, or without this option, the client has a connection pool of its own. The pool keeps 128 idle
 // connections to the service for 45 seconds, so that up to 128 concurrent callers do not reconnect. It requires TLS 1.2
@@ -53,15 +53,14 @@ func defaultConfig() config {
 // RoundTripper that calls no hooks proves nothing, so the outcome is unknown. For a request without a body only an
 // [http.Transport] without a TLSNextProto of your own proves anything.
 //
-// Some RoundTrippers break what the SDK promises:
+// Some RoundTrippers break promises of the SDK:
 //
-//   - One that sends a request more than once, or goes on with it after it has returned, may have it performed twice.
-//     So may one that replaces HTTP by [http.Transport.RegisterProtocol].
-//   - On HTTP/2, one that builds the request anew, as by [http.NewRequest] or [http.NoBody], lets net/http send it
-//     twice. A signer should set headers of the request or of its Clone instead.
-//   - One that has to send the body again, as for digest authentication, does not work: it finds no GetBody.
-//   - One that does not end with the context, or whose response body does not, makes a call last longer than its
-//     context.
+//   - A RoundTripper may have a request performed twice if it sends the request more than once, or goes on with it
+//     after RoundTrip has returned. So may a RoundTripper that replaces HTTP by [http.Transport.RegisterProtocol].
+//   - On HTTP/2, net/http may send a request twice if the RoundTripper builds it anew, as by [http.NewRequest] or
+//     [http.NoBody]. A signer should set headers of the request or of its Clone instead.
+//   - A RoundTripper that has to send the body again, as for digest authentication, does not work: it finds no GetBody.
+//   - A call lasts longer than its context if the RoundTripper, or its response body, does not end with the context.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(c *config) {
 		if hc == nil {
@@ -93,9 +92,9 @@ func WithRetryPolicy(p RetryPolicy) Option {
 }
 
 // WithTimeout limits one attempt, from asking the key source to the last byte of the answer. The default is 60 s. An
-// attempt gets a second more for each 256 KiB of its body. The context of a call limits all its attempts together. An
-// attempt that takes too long is an error that matches [context.DeadlineExceeded], as the end of a context is: ask the
-// context whether it has ended.
+// attempt gets a second more for each 256 KiB of its body. The context of a call limits all its attempts together. The
+// error of an attempt that takes too long matches [context.DeadlineExceeded], like the error after the deadline of a
+// context. Ask the context whether it has ended.
 func WithTimeout(perAttempt time.Duration) Option {
 	return func(c *config) {
 		if perAttempt <= 0 {
@@ -141,7 +140,7 @@ func WithVendorID(id int64) Option {
 	}
 }
 
-// WithDeveloperID names the integration, a free text. It fills the DeveloperID of tokenize and create-customer requests
+// WithDeveloperID names the integration by any text. It fills the DeveloperID of tokenize and create-customer requests
 // that leave it empty.
 func WithDeveloperID(id string) Option {
 	return func(c *config) { c.developerID = id }
@@ -151,16 +150,16 @@ func WithDeveloperID(id string) Option {
 //
 //   - operation, status, code, attempts, delivery, duration
 //   - waited: how long an attempt waited for the rate limit
-//   - budget_spent: an attempt was the last one because the budget of retries is spent
-//   - unread: places of the answer that could not be read
+//   - budget_spent: there was no further attempt because the budget of retries is spent
+//   - unread: paths of the values in the answer that could not be read
 //   - error_class and error, if it failed; see [CallResult.ErrorClass]
 //
-// They hold no ID, query, body or header of the request. The error has what the service says, cleared of secrets, keys,
-// IDs in the path and values of the query; docs/secrets.md says what it may still repeat.
+// The records hold no ID, query, body or header of the request. The error has texts of the service, cleared of secrets,
+// keys, IDs in the path and values of the query. docs/secrets.md lists the values that it may still repeat.
 //
 // An attempt and a call that succeeds are logged at Debug. A call that fails, or whose answer could not be read as a
-// whole, is logged at Warn, and one with an unknown outcome at Error. A walk that waits after a 429 makes a new call,
-// so each of these calls has a record.
+// whole, is logged at Warn, and a call with an unknown outcome at Error. A walk that waits after a 429 makes a new
+// call, so each of these calls has a record.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) {
 		if l == nil {
@@ -170,13 +169,14 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
-// WithObserver tells o about every call. A client may have several observers; they are called in the order in which
-// they were given. Package otelpayvault has one for traces and metrics of OpenTelemetry.
+// WithObserver reports every call to o. A client may have several observers; they are called in the order in which they
+// were given. Package otelpayvault has one for traces and metrics of OpenTelemetry.
 func WithObserver(o Observer) Option {
 	return func(c *config) { c.observers = append(c.observers, o) }
 }
 
-// allObservers returns the observers with the logger first: its records come while the spans of the others are open.
+// allObservers returns the observers with the logger first, so that its records are made while the spans of the others
+// are open.
 func (c *config) allObservers() observers {
 	if c.logger == nil {
 		return c.observers
@@ -184,7 +184,7 @@ func (c *config) allObservers() observers {
 	return append(observers{logTo(c.logger)}, c.observers...)
 }
 
-// WithUserAgent puts product, such as "acme-billing/2.1", in front of the package's own User-Agent.
+// WithUserAgent puts product, such as "acme-billing/2.1", in front of the User-Agent of this package.
 func WithUserAgent(product string) Option {
 	return func(c *config) {
 		if !validHeaderValue(product) {
@@ -195,7 +195,7 @@ func WithUserAgent(product string) Option {
 }
 
 // WithMaxResponseBytes limits the body of an answer, counted after decompression; 8 MiB by default. A larger body is an
-// error that matches [ErrResponseTooLarge]. With a status from 400 on the error is that of the status instead, and the
+// error that matches [ErrResponseTooLarge]. With a status from 400 on, the error is about the status instead, and the
 // message and the code may be missing.
 func WithMaxResponseBytes(n int64) Option {
 	return func(c *config) {

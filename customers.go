@@ -21,14 +21,15 @@ type CustomerCreateRequest struct {
 	Email                  string `json:"customer_email,omitzero"`
 	ReferenceID            string `json:"reference_id,omitzero"`
 	Comments               string `json:"comments,omitzero"`
-	DeveloperID            string `json:"developer_id,omitzero"` // see also WithDeveloperID
+	DeveloperID            string `json:"developer_id,omitzero"` // names the integration; see also WithDeveloperID
 	// When acting for another merchant; see also Client.ForMerchant.
 	MerchantID        MerchantID           `json:"merchant_id,omitzero"`
 	ShippingAddresses []ShippingAddress    `json:"shipping_addresses,omitempty"`
 	BillingCards      []BillingCardRequest `json:"billing_cards,omitempty"`
 }
 
-// prepare fills in what the client has, and checks the IDs, the name, the merchants and the expiration dates.
+// prepare fills in the values that the client knows, and checks the IDs, the name, the merchants and the expiration
+// dates.
 func (r *CustomerCreateRequest) prepare(c *caller, p *problems) {
 	c.actFor(&r.MerchantID, p)
 	if r.DeveloperID == "" {
@@ -98,9 +99,9 @@ type ShippingAddress struct {
 	Zip         string     `json:"shipping_zip,omitzero"`          // postal code
 	Zip4        string     `json:"shipping_zip4,omitzero"`         // extension of the postal code
 	Country     string     `json:"shipping_country,omitzero"`      // name
-	CountryCode string     `json:"shipping_country_code,omitzero"` // numeric code
-	Primary     *bool      `json:"primary,omitzero"`               // nil is not sent; in a result, the service did not say
-	MerchantID  MerchantID `json:"merchant_id,omitzero"`           // requests only
+	CountryCode string     `json:"shipping_country_code,omitzero"` // nil is not sent; nil in a result means unknown
+	Primary     *bool      `json:"primary,omitzero"`               // a nil is not sent, and means in a result that the service sent none
+	MerchantID  MerchantID `json:"merchant_id,omitzero"`           // only in requests
 }
 
 // BillingCardRequest is a card or an ACH account of a customer as it is sent. Results have a [BillingCard].
@@ -154,7 +155,7 @@ type BillingCard struct {
 // Create stores a customer profile and returns it with its ID. A request without an ID or a name, or with an expiration
 // date that is not MMYY, fails before anything is sent.
 //
-// It is never repeated by itself once it may have reached the service; see [SafeToRetry].
+// Create is never repeated by itself once it may have reached the service; see [SafeToRetry].
 //
 // POST /platform/vault/customer.
 func (s *CustomersService) Create(
@@ -164,7 +165,7 @@ func (s *CustomersService) Create(
 }
 
 // List returns one page of customer profiles. Paging options and filters that are not valid fail before anything is
-// sent; see [ListOptions]. It is replayable.
+// sent; see [ListOptions]. List is replayable.
 //
 // Sort and filter by fields of [Customer], named as on the wire. The service documents customer_id as an example and no
 // other field. No field of a customer is a date, so [BetweenDates] can only fail here.
@@ -176,14 +177,14 @@ func (s *CustomersService) List(ctx context.Context, opt *ListOptions, opts ...C
 
 // All walks over all customer profiles from opt.Page on. Without Prefetch it asks for a page when the loop needs it.
 // The walk ends with its first error: an error of List, or [ErrMalformedResponse] if the pages contradict each other. A
-// new loop starts again. The operation is replayable.
+// new loop starts again. All is replayable.
 //
 // GET /platform/vault/customer.
 func (s *CustomersService) All(ctx context.Context, opt *ListOptions, opts ...CallOption) iter.Seq2[*Customer, error] {
 	return s.list().all(ctx, opt, opts)
 }
 
-// Pages walks as All does but yields whole pages. It is for a program that notes how far it has come.
+// Pages walks as All does but yields whole pages. Use it in a program that saves its progress.
 //
 // GET /platform/vault/customer.
 func (s *CustomersService) Pages(

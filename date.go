@@ -17,12 +17,12 @@ var (
 	errNotCompact = errors.New("not a date and time of 14 digits")
 )
 
-// Date is a calendar day without a time zone, YYYY-MM-DD on the wire. The zero value is no date: it is written as an
-// empty string and read from a value that stands for none, such as null or an empty string.
+// Date is a calendar day without a time zone, YYYY-MM-DD on the wire. The zero value means that there is no date. It is
+// written as an empty string. A value that means "none", such as null or an empty string, is read as the zero value.
 type Date struct {
 	Year  int        // such as 2026
 	Month time.Month // from time.January on
-	Day   int        // of the month, from 1
+	Day   int        // day of the month, from 1
 }
 
 // DateOf returns the day of t in t's own location.
@@ -44,7 +44,7 @@ func ParseDate(s string) (Date, error) {
 func (d Date) In(loc *time.Location) time.Time {
 	start := time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, loc)
 	switch hourBefore := start.Add(-time.Hour); {
-	case start.Hour() > 12: // an hour of the evening before, since there is no midnight
+	case start.Hour() > 12: // the hour is in the evening before, because the day has no midnight
 		_, start = start.ZoneBounds()
 	case hourBefore.Hour() == 0: // clocks were set back, and this is the second midnight
 		start = hourBefore
@@ -57,7 +57,7 @@ func (d Date) Valid() bool {
 	return d.Year >= 0 && d.Year <= 9999 && DateOf(d.In(time.UTC)) == d
 }
 
-// String returns YYYY-MM-DD, or "" for no date.
+// String returns YYYY-MM-DD, or "" for the zero Date.
 func (d Date) String() string {
 	if d == (Date{}) {
 		return ""
@@ -73,7 +73,7 @@ func (d Date) MarshalText() ([]byte, error) {
 	return []byte(d.String()), nil
 }
 
-// UnmarshalText reads what [ParseDate] reads, and an empty text as no date.
+// UnmarshalText reads a date as [ParseDate] does. An empty text is the zero Date.
 func (d *Date) UnmarshalText(text []byte) (err error) {
 	*d = Date{}
 	if len(text) > 0 {
@@ -82,21 +82,21 @@ func (d *Date) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// dayForm matches YYYY-MM-DD, with a time or an offset behind it or with both, and YYYYMMDD. The first group is
+// dayForm matches YYYYMMDD, and YYYY-MM-DD with an optional time and an optional offset after it. The first group is
 // YYYY-MM-DD, the second one YYYYMMDD.
 var dayForm = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)` +
 	`(?:[Tt ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?)?` +
 	`(?: ?(?:[Zz]|UTC|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?))?$|^(\d{8})$`)
 
-// isNoDay reports whether a text of the form of a day stands for no date: databases write 0000-00-00 for it, and .NET
+// isNoDay reports whether a text of the form of a day means "no date": databases write 0000-00-00 for it, and .NET
 // writes 0001-01-01.
 func isNoDay(text string) bool {
 	isNone := strings.HasPrefix(text, "0000-00-00") || strings.HasPrefix(text, "0001-01-01")
 	return isNone && dayForm.MatchString(text)
 }
 
-// UnmarshalJSON reads YYYY-MM-DD, also with a time or an offset behind it, and YYYYMMDD. A value that stands for none,
-// 0, 0000-00-00 and 0001-01-01 are no date.
+// UnmarshalJSON reads YYYYMMDD, and YYYY-MM-DD with an optional time and offset after it. These values are read as the
+// zero Date: a value that means "none", such as null, and 0, 0000-00-00 and 0001-01-01.
 func (d *Date) UnmarshalJSON(b []byte) (err error) {
 	text := answer.Trimmed(b)
 	parts := dayForm.FindStringSubmatch(text)
@@ -105,7 +105,7 @@ func (d *Date) UnmarshalJSON(b []byte) (err error) {
 		*d = Date{}
 		return nil
 	case parts == nil || text == "00010101":
-		return errNotDate // nobody is known to write 00010101 for no date
+		return errNotDate // no known program writes 00010101 for no date
 	case parts[1] != "":
 		*d, err = ParseDate(parts[1])
 	default:
@@ -115,14 +115,15 @@ func (d *Date) UnmarshalJSON(b []byte) (err error) {
 }
 
 // Timestamp is an instant with the UTC offset in which the service wrote it. It is written in RFC 3339 form. It is read
-// with or without seconds and a fraction, with a blank for the T, and with the offset as Z, UTC, +07:00, +0700 or +07;
-// without an offset it is no instant and cannot be read. The zero value is no time: it is read from a value that stands
-// for none, from 0, and from the days 0000-00-00 and 0001-01-01.
+// with or without seconds and a fraction, and with a T or a blank after the day. The offset may be Z, UTC, +07:00,
+// +0700 or +07. A text without an offset cannot be read, because it is not an instant. The zero value means that there
+// is no time. It is read from a value that means "none", such as null, from 0, and from the days 0000-00-00 and
+// 0001-01-01.
 type Timestamp struct {
 	time.Time // its Location has the offset of the service
 }
 
-// UnmarshalJSON reads an instant or no time.
+// UnmarshalJSON reads an instant, or a value that means "no time".
 func (t *Timestamp) UnmarshalJSON(b []byte) error {
 	text := answer.Trimmed(b)
 	if text == "" || text == "0" || isNoDay(text) {
@@ -142,7 +143,7 @@ func (t *Timestamp) UnmarshalJSON(b []byte) error {
 var instantForm = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(:\d\d(?:[.,]\d+)?)? ?` +
 	`(?:[Zz]|UTC|([+-](?:[01]\d|2[0-3]))(?::?(\d\d))?)$`)
 
-// parseInstant reads an instant. It writes the parts of the text into the one form that package time reads.
+// parseInstant reads an instant. It first writes the parts of the text in the form that package time reads.
 func parseInstant(text string) (time.Time, error) {
 	parts := instantForm.FindStringSubmatch(text)
 	if parts == nil {
@@ -159,12 +160,12 @@ func parseInstant(text string) (time.Time, error) {
 	return parsed, nil
 }
 
-// CompactTime is a date and time of 14 digits, YYYYMMDDhhmmss, the form of a billing card's verified_date. The service
-// does not document its time zone, so the caller supplies one.
+// CompactTime is a date and time of 14 digits, YYYYMMDDhhmmss. A billing card's verified_date has this form. The
+// service does not document its time zone, so the caller supplies one.
 type CompactTime string
 
-// In returns the instant at which clocks in loc showed the time. A text that is not 14 digits of a date and a time is
-// an error.
+// In returns the instant at which clocks in loc had this time. A text that is not 14 digits of a date and a time is an
+// error.
 func (c CompactTime) In(loc *time.Location) (time.Time, error) {
 	t, err := time.ParseInLocation("20060102150405", string(c), loc)
 	if err != nil || len(c) != 14 {

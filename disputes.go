@@ -23,36 +23,37 @@ type DisputeResponseType string
 // The kinds of answer.
 const (
 	DisputeNoLongerDisputed DisputeResponseType = "ND" // the cardholder no longer disputes
-	// A credit was processed; BatchDate and ReferenceNumber go with it.
+	// A credit was processed; send BatchDate and ReferenceNumber with it.
 	DisputeCreditProcessed    DisputeResponseType = "CP"
-	DisputeCompellingEvidence DisputeResponseType = "CE" // EvidenceType goes with it
+	DisputeCompellingEvidence DisputeResponseType = "CE" // compelling evidence, of the kind EvidenceType
 	DisputeOther              DisputeResponseType = "OT"
-	// Of the card network that has allocation and collaboration paths; AllocationType and Reason go with it.
+	// The dispute has the allocation and collaboration paths of a card network; AllocationType and Reason describe it.
 	DisputeAllocation DisputeResponseType = "ID"
 )
 
-// MaxDisputeMessage is the longest message of a dispute response, in characters.
+// MaxDisputeMessage is the largest number of characters in the message of a dispute response.
 const MaxDisputeMessage = 5000
 
-// DisputeRespondRequest is an answer to a dispute. With a Type it answers a first-time dispute, without one a retrieval
-// dispute, for which Message and Evidence are required. The service does not document all required and optional fields
-// per dispute type.
+// DisputeRespondRequest is an answer to a dispute. With a Type it answers a first-time dispute. Without a Type it
+// answers a retrieval dispute and requires Message and Evidence. The service does not document all required and
+// optional fields per dispute type.
 type DisputeRespondRequest struct {
 	Message string              `json:"message,omitzero"`           // at most MaxDisputeMessage characters
 	Type    DisputeResponseType `json:"cbr_response_type,omitzero"` // empty for a retrieval dispute
 	// Amount of the transaction; the service does not document its unit.
 	AmtTran         Amount `json:"amt_tran,omitzero"`
-	BatchDate       Date   `json:"batch_date,omitzero"`       // YYYY-MM-DD; goes with CP
-	ReferenceNumber string `json:"reference_number,omitzero"` // goes with CP
+	BatchDate       Date   `json:"batch_date,omitzero"`       // YYYY-MM-DD; sent with Type CP
+	ReferenceNumber string `json:"reference_number,omitzero"` // sent with Type CP
 	EvidenceType    string `json:"cbr_ce_type,omitzero"`      // the service does not document the values
 	AllocationType  string `json:"cbr_id_type,omitzero"`      // the service does not document the values
-	Reason          string `json:"reason_desc,omitzero"`      // goes with ID
-	// Evidence is a PDF of supporting documents. It is a part of the form and not of the JSON, so that JSON leaves it out:
-	// attach it again to a response that was kept as JSON.
+	Reason          string `json:"reason_desc,omitzero"`      // sent with Type ID
+	// Evidence is a PDF of supporting documents. It is a part of the form and not of the JSON. So the JSON of a
+	// response does not contain it: attach it again to a response that was kept as JSON.
 	Evidence *File `json:"-"`
 }
 
-// prepare checks the length of the message, the date and the file, and that a retrieval dispute has both.
+// prepare checks the length of the message, the date and the file. For a retrieval dispute it requires the message and
+// the file.
 func (r *DisputeRespondRequest) prepare(_ *caller, p *problems) {
 	if utf8.RuneCountInString(r.Message) > MaxDisputeMessage {
 		p.add("message", "has more than 5,000 characters")
@@ -90,17 +91,17 @@ func (r *DisputeRespondRequest) form(text []byte) *formdata.Body {
 // closes it. A call waits for a ReadAt that is under way, even if its context has ended.
 //
 // If the content ends before Size, because the file is truncated during the call, the call fails with
-// [ErrOutcomeUnknown]. So it does if ReadAt fails or panics. The upload then stops before the end of the form, so that
-// the service never gets a form that looks complete.
+// [ErrOutcomeUnknown]. The call fails in the same way if ReadAt fails or panics. The upload then stops before the end
+// of the form, so that the service never gets a form that looks complete.
 type File struct {
 	Name    string      // file name without directories; control characters are replaced
-	Content io.ReaderAt `json:"-"` // of the whole document
+	Content io.ReaderAt `json:"-"` // content of the whole document
 	Size    int64       // in bytes
 }
 
 // OpenFile opens a file for reading. Close it after the call. Its errors are those of package os.
 func OpenFile(path string) (*File, error) {
-	f, err := os.Open(path) //nolint:gosec // the caller's own file is the point
+	f, err := os.Open(path) // nolint:gosec // the caller chooses the file
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +143,7 @@ const (
 	pdfHeaderWithin = 1024
 )
 
-// check refuses what is not a PDF, and content that is shorter than its size says.
+// check adds a problem for a content that is not a PDF or is shorter than Size.
 func (f *File) check(p *problems) {
 	if formdata.CleanName(f.Name) == "" {
 		p.add("file", "has no name")
@@ -154,7 +155,7 @@ func (f *File) check(p *problems) {
 	start := make([]byte, min(f.Size, pdfHeaderWithin))
 	if _, err := io.ReadFull(io.NewSectionReader(f.Content, 0, f.Size), start); err != nil {
 		reason := "cannot be read"
-		if failed, ok := errors.AsType[*fs.PathError](err); ok { // without its path
+		if failed, ok := errors.AsType[*fs.PathError](err); ok { // leave out the path
 			reason += ": " + failed.Err.Error()
 		}
 		p.add("file", reason)
@@ -168,12 +169,12 @@ func (f *File) check(p *problems) {
 	}
 }
 
-// Respond answers a first-time or retrieval dispute; the service takes no other answers over the API, and does not
+// Respond answers a first-time or retrieval dispute. The service takes no other answers over the API, and does not
 // document how a dispute is accepted. These fail before anything is sent: a message that is too long, a date that is
 // not in the calendar, a file that is not a PDF, and a retrieval answer without message or file. The file is streamed,
 // so memory does not depend on its size.
 //
-// It is never repeated by itself once it may have reached the service; see [SafeToRetry].
+// Respond is never repeated by itself once it may have reached the service; see [SafeToRetry].
 //
 // POST /platform/dispute/{rec_id}/respond.
 func (s *DisputesService) Respond(

@@ -20,20 +20,20 @@
 //
 // Make one Client per API key and share it: it is safe for concurrent use. Functions given to it are called
 // concurrently, and so are the methods of a [Journal]. Every call takes a context, which limits all its attempts
-// together, and [CallOption] values last. No call changes what is passed to it; one that fails returns no result.
-// Iterators yield in the goroutine of the loop.
+// together, and [CallOption] values last. No call changes its arguments. A call that fails returns no result. Iterators
+// yield in the goroutine of the loop.
 //
-// [Client.ForMerchant] acts for another merchant and refuses operations that cannot. [Client.Call] reaches operations
-// that are not typed. [WithResponse] gives status, header and raw body of an answer.
+// [Client.ForMerchant] acts for another merchant, and refuses operations that cannot do so. [Client.Call] performs
+// operations that have no typed method. [WithResponse] gives status, header and raw body of an answer.
 //
 // # Errors
 //
 // Every error of a call is an [*Error]. A 2xx answer is an error too if it is cut off, is not JSON, or has a code (an
-// rcode, for Tokenize) that does not say success. The exception is [ApplicationsService.Validate]: code 2 with messages
-// about fields is its normal answer. Ask in this order:
+// rcode, for Tokenize) that does not mean success. The exception is [ApplicationsService.Validate]: code 2 with
+// messages about fields is its normal answer. Ask in this order:
 //
 //   - errors.Is(err, [ErrInvalidRequest]) or [ErrMerchantNotSupported]: a local check failed and nothing was sent.
-//     Correct what Error.Fields names, or use a client without ForMerchant.
+//     Correct the fields in Error.Fields, or use a client without ForMerchant.
 //   - [SafeToRetry](err): calling again does no harm. Wait for Error.RetryAfter if it is set. If the cause is a
 //     certificate, a key source or a context that has ended, remove the cause first.
 //   - errors.Is(err, [ErrOutcomeUnknown]): the operation may have been performed. docs/unknown.md says where to look
@@ -41,9 +41,9 @@
 //     [ErrNotFound] or [ErrConflict], because the first one succeeded.
 //   - errors.Is(err, [ErrUnauthorized]) or [ErrForbidden]: the key or the rights of the account are wrong.
 //   - errors.Is(err, [ErrRejected]): the service refused. Error.Code, Message and Fields say why.
-//   - Any other error is a status without a code: see Error.StatusCode.
+//   - Any other error has a status without a code: see Error.StatusCode.
 //
-// Error.Delivery says what became of the request: [DeliveryNotSent], [DeliveryAnswered] or [DeliveryUnknown].
+// Error.Delivery is the fate of the request: [DeliveryNotSent], [DeliveryAnswered] or [DeliveryUnknown].
 //
 // # Retries
 //
@@ -62,20 +62,20 @@
 //	status 400 to 499, or a code that refuses  error, DeliveryAnswered  error, DeliveryAnswered
 //
 // A call makes four attempts at most. All calls of a client share a budget of retries. After a 429 all calls of the
-// operation slow down. Iterators and SubmitAll wait after any number of them, up to 15 minutes each. See [RetryPolicy],
-// and docs/failures.md for every failure.
+// operation slow down. Iterators and SubmitAll wait after every 429, up to 15 minutes each time. See [RetryPolicy], and
+// docs/failures.md for every failure.
 //
 // # Secrets
 //
-// Card and account numbers, security codes and similar data have the type [Secret]. Whatever prints, logs or encodes a
-// Secret shows [REDACTED]. No error and no log record holds a value of a request. What the service says is cleared of
-// card numbers, secrets of the request, keys, IDs in the path and values of the query. docs/secrets.md says what an
-// error may still repeat.
+// Card and account numbers, security codes and similar data have the type [Secret]. A Secret that is printed, logged or
+// encoded is [REDACTED]. No error and no log record holds a value of a request. Texts of the service are cleared of
+// card numbers, secrets of the request, keys, IDs in the path and values of the query. docs/secrets.md lists the values
+// that an error may still repeat.
 //
 // # More
 //
 // The repository has, in docs: failures.md; secrets.md; partners.md; paging.md, on lists and filters; bulk.md, on
-// [AccountUpdaterService.SubmitAll]; logging.md, on [WithLogger] and [WithObserver]; versions.md, on what may change.
-// Package payvaulttest is an emulator of the service for your tests, with faults on demand; otelpayvault,
-// sqlpayvault and temporalpayvault are modules for OpenTelemetry, for journals in a database, and for Temporal.
+// [AccountUpdaterService.SubmitAll]; logging.md, on [WithLogger] and [WithObserver]; versions.md, on changes between
+// versions. Package payvaulttest is an emulator of the service for your tests, with faults on demand. The modules
+// otelpayvault, sqlpayvault and temporalpayvault are for OpenTelemetry, for journals in a database, and for Temporal.
 package payvault

@@ -33,30 +33,31 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrConflict is HTTP status 409.
 	ErrConflict = errors.New("conflict")
-	// ErrRateLimited is HTTP status 429: the service turned the request away without performing it. It is also a request
-	// that was not sent because it would have had to wait for the rate limit. The wait was longer than the [RetryPolicy]
-	// allows, or the context would have ended before.
+	// ErrRateLimited is HTTP status 429: the service refused the request without performing it. ErrRateLimited is also
+	// the error of a request that was not sent because it would have had to wait for the rate limit. The wait was
+	// longer than the [RetryPolicy] allows, or the context would have ended before.
 	ErrRateLimited = errors.New("rate limited")
 	// ErrRejected is an answer with a code other than 0, or an rcode other than 000, and a status below 500. A
 	// code that only looks like zero, such as 00, is no refusal but a malformed answer.
 	ErrRejected = errors.New("rejected")
-	// ErrValidation is code 2 of a platform operation, also a rejection: [Error.Fields] holds the messages.
+	// ErrValidation is code 2 of a platform operation. It is also a rejection. [Error.Fields] holds the messages.
 	ErrValidation = errors.New("validation failed")
 	// ErrUnavailable is an HTTP status of 500 or above.
 	ErrUnavailable = errors.New("unavailable")
-	// ErrMalformedResponse is an answer with a status below 400 that is not of the documented shape. It is a redirect, is
-	// not JSON, is cut off, has no code or lacks a documented ID, or has a value that cannot be read. Or it has a code and
-	// an rcode, and only one of them says success. The pages of a list that contradict each other match too.
+	// ErrMalformedResponse is an answer with a status below 400 that is not of the documented shape. It is a redirect,
+	// is not JSON, is cut off, has no code or lacks a documented ID, or has a value that cannot be read. Or it has a
+	// code and an rcode, and only one of them means success. The pages of a list that contradict each other match too.
 	ErrMalformedResponse = errors.New("malformed response")
-	// ErrResponseTooLarge is an answer with a status below 400 and a larger body than [WithMaxResponseBytes] allows. With
-	// a higher status the error is that of the status, and does not match: the status says enough without the body.
+	// ErrResponseTooLarge is an answer with a status below 400 and a larger body than [WithMaxResponseBytes] allows.
+	// With a higher status the error is about the status and does not match ErrResponseTooLarge: the status is reason
+	// enough.
 	ErrResponseTooLarge = errors.New("response too large")
 	// ErrOutcomeUnknown is a request with [DeliveryUnknown]: the operation may have been performed. An operation whose
-	// class is [ReplayRead] has no outcome to be unsure of, and never matches. [Client.Call] never has that class.
+	// class is [ReplayRead] never matches, because it changes nothing. [Client.Call] never has that class.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 )
 
-// sentinels returns all of the above.
+// sentinels returns all sentinels.
 func sentinels() []error {
 	return []error{
 		ErrInvalidRequest, ErrMerchantNotSupported, ErrUnauthorized, ErrForbidden, ErrNotFound, ErrConflict, ErrRateLimited,
@@ -68,11 +69,11 @@ func sentinels() []error {
 type Delivery uint8
 
 const (
-	// DeliveryUnknown means that an attempt, the last one or one before it, got no usable answer, and that nothing proves
-	// that it did not reach the service. The operation may have been performed. The error matches [ErrOutcomeUnknown],
-	// unless the operation only reads. If the last attempt was refused, status, code and sentinels are those of the
-	// refusal. The refusal does not prove that nothing happened: a second cancellation may be refused because the first
-	// one succeeded.
+	// DeliveryUnknown means that an attempt, the last one or one before it, got no usable answer, and that nothing
+	// proves that it did not reach the service. The operation may have been performed. The error matches
+	// [ErrOutcomeUnknown], unless the operation only reads. If the last attempt was refused, the error has the status,
+	// the code and the sentinels of the refusal. The refusal does not prove that nothing happened: a second
+	// cancellation may be refused because the first one succeeded.
 	DeliveryUnknown Delivery = iota
 	// DeliveryNotSent means that the operation cannot have been performed: too little of the request was written. Earlier
 	// attempts may have been sent, but the service refused them with status 429.
@@ -94,34 +95,34 @@ func (d Delivery) String() string {
 	return "unknown"
 }
 
-// Error is the error of every call, of every batch and of [NewClient]. An iterator over records or pages may wrap it,
-// so get it with errors.AsType[*payvault.Error]. The raw answer is available through [WithResponse].
+// Error is the error of every call, of every batch and of [NewClient]. An iterator over records or pages may wrap it.
+// So get it with errors.AsType[*payvault.Error]. The raw answer is available through [WithResponse].
 //
 // # Text
 //
-// The text is one line with the operation, the status, the code, the message and what is wrong with fields. It does not
-// show:
+// The text is one line with the operation, the status, the code, the message and the problems of fields. It does not
+// contain:
 //
-//   - values of the request. If a body cannot be written, the text names the place and the reason. A name in the place
-//     may be yours, and the reason may be an error of your own MarshalJSON.
-//   - secrets and header values of the request, API keys, IDs of the path and values of the query, where the service
+//   - values of the request. If a body cannot be written, the text has the path of the value and the reason. A name in
+//     the path may be yours, and the reason may be an error of your own MarshalJSON.
+//   - secrets and header values of the request, API keys, IDs of the path and values of the query, if the service
 //     repeats them. The values of merchant_id, count, page, order_on and order_by stay. The service may repeat other
-//     things, see docs/secrets.md.
+//     values, see docs/secrets.md.
 //   - more than 20 fields, more than 300 characters of a text of the service, or more than 2,000 of a cause. Message,
 //     Detail and Fields have the rest, but no text and no data of more than 64 KiB. The raw answer has those.
 //
 // # Fields
 //
-// After a failed local check of values, Fields has what is wrong, by wire path such as billing_cards[1].exp_date. An
-// argument or option without a wire path has its Go name, or a word such as request, api_key or path[0].
+// After a failed local check of values, Fields has the problems, by wire path such as billing_cards[1].exp_date. The
+// path of an argument or option that is not on the wire is its Go name, or a word such as request, api_key or path[0].
 //
-// After an answer, Fields has what the service says of fields, by name. The service documents that for code 2. For any
-// other code, Fields is set if data holds nothing but lists of texts by name.
+// After an answer, Fields has the service's messages about fields, by name. The service documents these messages for
+// code 2. For any other code, Fields is set if data holds nothing but lists of texts by name.
 //
 // # In a fake
 //
-// You may make an Error yourself. [ErrOutcomeUnknown] and [SafeToRetry] then go by the class that [Operations] has for
-// its Op, or by [ReplayNever] if the class depends on the request. Its Delivery is DeliveryUnknown unless you set it.
+// You may make an Error yourself. [ErrOutcomeUnknown] and [SafeToRetry] then use the class of its Op in [Operations],
+// or [ReplayNever] if the class depends on the request. Its Delivery is DeliveryUnknown unless you set it.
 type Error struct {
 	Op         Operation           // the operation, such as "customers.create"
 	StatusCode int                 // HTTP status; 0 if no response arrived
@@ -131,13 +132,14 @@ type Error struct {
 	Fields     map[string][]string // messages by field, see above
 	Delivery   Delivery            // whether the request reached the service
 	Attempts   int                 // how often it was tried; 0 if nothing was tried, or if a journal has the batch
-	// RetryAfter is the wait that the service asked for, 24 h at most, or 0. For a request that was not sent because of
-	// the rate limit, it is how long the request would have to wait.
+	// RetryAfter is the wait that the service asked for, 24 h at most, or 0. If a request was not sent because of the
+	// rate limit, RetryAfter is the time that the request would have to wait.
 	RetryAfter time.Duration
 
 	replay Replay // the class of the call; "" for the class of Op
-	// final makes SafeToRetry false. These set it: a failed local check; a status 3xx; an answer that is too large, has
-	// too many values or a value that cannot be read; and a batch that a walk with a journal has left out.
+	// final makes SafeToRetry false. These failures set it: a failed local check; a status 3xx; an answer that is too
+	// large, has too many values or a value that cannot be read; and a batch that a walk with a journal has not sent
+	// because it stopped.
 	final bool
 	cause error // see Unwrap
 }
@@ -165,8 +167,8 @@ func (e *Error) Error() string {
 	return line
 }
 
-// reason returns what the service said, and then the cause, on one line. If a local check failed, the cause comes
-// first, and then what is wrong with fields.
+// reason returns the texts of the service, and then the cause, on one line. If a local check failed, the cause comes
+// first, and the problems of fields follow.
 func (e *Error) reason() string {
 	var said []string
 	for _, text := range []string{e.Message, e.Detail} {
@@ -177,7 +179,7 @@ func (e *Error) reason() string {
 	if len(e.Fields) > 0 {
 		said = append(said, e.fieldsLine())
 	}
-	// Each text is cleared already, but a number may be spread over two of them.
+	// Each text is cleared already, but two texts together may make up a card number.
 	parts := []string{redact.CardNumbers(strings.Join(said, ": "))}
 	if e.cause != nil {
 		parts = append(parts, lineOf(e.cause.Error(), longCause))
@@ -208,8 +210,8 @@ func (e *Error) fieldsLine() string {
 	return strings.Join(texts, "; ")
 }
 
-// longCause is how many characters of a cause are shown. Some causes are long, such as a reason that a journal has
-// kept.
+// longCause is the largest number of characters that are shown of a cause. Some causes are long, such as a reason that
+// a journal has kept.
 const longCause = 2000
 
 // oneLine returns the first 300 characters of a text on one line.
@@ -240,8 +242,8 @@ func (e *Error) Format(f fmt.State, verb rune) {
 	_, _ = io.WriteString(f, text)
 }
 
-// LogValue logs the operation, the status, the code, the message, the delivery, the number of attempts and the text of
-// [Error.Error], which has the rest.
+// LogValue logs the operation, the status, the code, the message, the delivery, the number of attempts, and the text of
+// [Error.Error] with all of this and the rest.
 func (e *Error) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("operation", string(e.Op)), slog.Int("status", e.StatusCode), slog.String("code", oneLine(e.Code)),
@@ -253,7 +255,7 @@ func (e *Error) LogValue() slog.Value {
 // transport (a context error, a [net.OpError], …). It returns nil if status and code say it all.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Is reports whether e matches a sentinel that follows from its fields. The others are found in the cause.
+// Is reports whether e matches a sentinel that follows from its fields. All other sentinels are found in the cause.
 func (e *Error) Is(target error) bool {
 	switch target {
 	case ErrUnauthorized:
@@ -278,8 +280,7 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// replayClass returns the class of the call. It says whether performing the operation twice does harm. An Error that
-// the caller made has the class of its Op.
+// replayClass returns the replay class of the call. The class of an Error that the caller made is the class of its Op.
 func (e *Error) replayClass() Replay {
 	if e.replay != "" {
 		return e.replay
@@ -292,8 +293,8 @@ func (e *Error) replayClass() Replay {
 	return ReplayNever
 }
 
-// rejected reports whether the code says that the service refused the operation. With a 5xx it does not: the code may
-// be that of a gateway, and the service behind it may have performed the operation.
+// rejected reports whether the code means that the service refused the operation. It is false with a 5xx: the code may
+// come from a gateway, and the service behind it may have performed the operation.
 func (e *Error) rejected() bool {
 	return e.StatusCode < 500 && e.Code != "" && !answer.Code(e.Code).IsZero()
 }
@@ -304,8 +305,8 @@ func (e *Error) isLocal() bool {
 }
 
 // decided reports whether the answer to the last attempt has a decision of the service: a code that refuses, or a
-// status from 400 to 499. An exception is status 408 with an unknown delivery: servers end idle connections with it, so
-// it may be older than the request.
+// status from 400 to 499. An exception is status 408 with an unknown delivery: servers end idle connections with 408,
+// so it may have been sent before the request.
 func (e *Error) decided() bool {
 	provesNothing := e.StatusCode == http.StatusRequestTimeout && e.Delivery == DeliveryUnknown
 	return e.rejected() || e.StatusCode/100 == 4 && !provesNothing
@@ -313,21 +314,21 @@ func (e *Error) decided() bool {
 
 // SafeToRetry reports whether calling again with the same request does no harm and may help:
 //
-//   - Nothing was sent, or the service turned the request away with status 429. So it was not performed.
-//   - The operation reads, or performing it twice changes nothing, and the failure may pass.
+//   - Nothing was sent, or the service refused the request with status 429. So it was not performed.
+//   - The operation reads, or performing it twice changes nothing, and a later call may succeed.
 //
-// [WithReplay] does not count here, since it is for the attempts of one call. SafeToRetry is false for a request that
-// failed a local check, which would fail again, and for errors of other packages. For the errors of several calls, as
-// [errors.Join] returns them, all have to be safe.
+// [WithReplay] has no effect here, because it applies only to the attempts of one call. SafeToRetry is false for a
+// request that failed a local check, which would fail again, and for errors of other packages. For the errors of
+// several calls, as [errors.Join] returns them, all have to be safe.
 func SafeToRetry(err error) bool {
 	calls := errorsOfCalls(err)
 	return len(calls) > 0 && !slices.ContainsFunc(calls, func(e *Error) bool { return !e.safeToRetry() })
 }
 
 // errorsOfCalls returns the errors of calls that err is or wraps. Some packages that join errors, such as
-// hashicorp/go-multierror, show an element by the method As only.
+// hashicorp/go-multierror, give access to an element only by the method As.
 func errorsOfCalls(err error) (calls []*Error) {
-	if e, ok := err.(*Error); ok { //nolint:errorlint // it walks through them
+	if e, ok := err.(*Error); ok { // the loop unwraps errors itself
 		if e != nil {
 			calls = []*Error{e}
 		}
@@ -349,7 +350,7 @@ func errorsOfCalls(err error) (calls []*Error) {
 	return calls
 }
 
-// safeToRetry reports for one call what SafeToRetry says.
+// safeToRetry implements SafeToRetry for the error of one call.
 func (e *Error) safeToRetry() bool {
 	if e.final {
 		return false
@@ -363,7 +364,7 @@ func (e *Error) safeToRetry() bool {
 	case DeliveryUnknown:
 	}
 	isHarmless := e.replayClass() == ReplaySame || e.replayClass() == ReplayRead
-	mayPass := isTurnedAway || !e.decided() // any other refusal would come again
+	mayPass := isTurnedAway || !e.decided() // the service would refuse the request again
 	return isHarmless && mayPass
 }
 

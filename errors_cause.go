@@ -17,12 +17,13 @@ import (
 var (
 	// errStopped is the cause of a request of a walk that is not sent, or not sent again, because the walk has stopped.
 	errStopped = errors.New("the walk was stopped")
-	// errIncomplete is the cause of a status from 400 on if the body, which may have a message, is not there as a whole.
+	// errIncomplete is the cause of an answer with a status from 400 on whose body, which may have a message, is cut
+	// off or too large.
 	errIncomplete = errors.New("the body of the answer is cut off or too large")
 )
 
-// shownError has the text of an error and does not match that error: it may be the error of another call, which says
-// nothing about this one. A shownError matches the end of a context only, if there is one.
+// shownError has the text of the error shown and does not match it. shown may be the error of another call, so its
+// fields do not apply to this call. A shownError matches only end, the end of a context, which may be nil.
 type shownError struct{ shown, end error }
 
 // Error returns the text of the error that is shown.
@@ -56,9 +57,9 @@ func disown(err error) error {
 	return &shownError{err, nil}
 }
 
-// isOutsideCalls reports whether err matches target, as [errors.Is] does, but without looking into errors of calls.
+// isOutsideCalls reports whether err matches target. It works like [errors.Is] but does not look into errors of calls.
 func isOutsideCalls(err, target error) bool {
-	switch wrapped := err.(type) { //nolint:errorlint // it walks through them
+	switch wrapped := err.(type) { // the function unwraps errors itself
 	case *Error:
 		return false
 	case interface{ Unwrap() error }:
@@ -69,18 +70,18 @@ func isOutsideCalls(err, target error) bool {
 	return errors.Is(err, target)
 }
 
-// safeCause gets the error of a failed request and returns the cause that the caller sees. If the context has ended,
-// that is the end of the context, because net/http returns the cause of a context as its own error. Otherwise it is one
-// of the errors that are named here, or a hiddenError, which shows nothing.
+// safeCause gets the error of a failed request and returns the cause for the caller. If the context has ended, it
+// returns the end of the context, because net/http returns the cause of a context as its own error. Otherwise it
+// returns one of the errors that are named here, or a hiddenError, which shows nothing.
 //
-// So no URL of the request, and no bytes of the request or the answer, are shown. Two of the caller's own errors are
-// shown as they are: the cause of the context, and the error of the key source.
+// So the cause shows no URL, and no bytes of the request or the answer. Two of the caller's own errors are shown
+// unchanged: the cause of the context, and the error of the key source.
 func safeCause(ctx context.Context, err error) error {
 	if end, cause := ctx.Err(), context.Cause(ctx); end != nil {
 		if cause == end { //nolint:errorlint // a cause that wraps the end says more
 			return end
 		}
-		return &shownError{fmt.Errorf("%v: %v", end, cause), end} //nolint:errorlint // to be shown only
+		return &shownError{fmt.Errorf("%v: %v", end, cause), end} // its text is enough
 	}
 	if errors.Is(err, transport.ErrTooLarge) {
 		return ErrResponseTooLarge
@@ -97,7 +98,7 @@ func safeCause(ctx context.Context, err error) error {
 	if safe := systemError(err); safe != nil {
 		return safe
 	}
-	for { // take off each url.Error: the caller could find it, and with it the URL, through the hiddenError
+	for { // remove each url.Error: through the hiddenError the caller could find it, and the URL in it
 		wrapped, ok := errors.AsType[*url.Error](err)
 		if !ok {
 			return &hiddenError{err}
@@ -118,7 +119,7 @@ func systemError(err error) error {
 	if untrusted := trust.Failure(err); untrusted != nil {
 		return untrusted
 	}
-	if errors.Is(err, context.DeadlineExceeded) { // not of the caller's context: safeCause has looked at that
+	if errors.Is(err, context.DeadlineExceeded) { // this is not the deadline of the caller's context: safeCause has checked that one
 		return fmt.Errorf("an attempt took too long: %w", context.DeadlineExceeded)
 	}
 	if errors.Is(err, context.Canceled) {
@@ -132,11 +133,11 @@ func systemError(err error) error {
 	return nil
 }
 
-// hiddenError stands for an error whose text may quote what the peer wrote, as the errors of net/http do. It matches
-// what that error matches and shows nothing of it.
+// hiddenError hides an error whose text may quote bytes of the peer, like the errors of net/http. It matches the same
+// targets as the hidden error but does not show its text.
 type hiddenError struct{ err error }
 
-// Error says no more than whether it was a timeout.
+// Error returns a fixed text, which depends only on whether the error is a timeout.
 func (e *hiddenError) Error() string {
 	if timeout, ok := errors.AsType[net.Error](e.err); ok && timeout.Timeout() {
 		return "timeout"
@@ -144,10 +145,10 @@ func (e *hiddenError) Error() string {
 	return "connection failed"
 }
 
-// Is matches what the hidden error matches.
+// Is reports whether the hidden error matches target.
 func (e *hiddenError) Is(target error) bool { return errors.Is(e.err, target) }
 
-// As finds what the hidden error wraps.
+// As looks for target in the hidden error.
 func (e *hiddenError) As(target any) bool { return errors.As(e.err, target) }
 
 // Format writes the text of Error under every verb.

@@ -38,20 +38,21 @@ func doConfirm(ctx context.Context, c *caller, call call, opts []CallOption) (*C
 	return r.Data, nil
 }
 
-// perform checks a call, sends it, reads its success into the reply, and tells the observers. Every operation comes
-// through here.
+// perform checks a call, sends it, reads its success into the reply, and calls the observers. Every operation goes
+// through perform.
 func (c *caller) perform(ctx context.Context, call call, opts []CallOption) error {
 	o, observers := newCallOptions(opts), c.observers
 	if ctx == nil {
 		o.problems.add("context", "is nil")
-		// Observers are not told, because Start needs the context of the call.
+		// The observers are not called, because Start needs the context of the call.
 		ctx, observers = context.Background(), nil //nolint:contextcheck // newRequest refuses the call
 	}
 	info := CallInfo{Op: call.op.Op, Method: call.op.Method, Path: call.op.Path, Server: c.server}
-	if !info.Op.isTyped() { // its template is only a list of parameters
+	if !info.Op.isTyped() { // the template of Client.Call is only a list of parameters
 		info.Path = ""
 	}
-	// errPanic stays if code of the caller panics, such as a key source or a RoundTripper. The panic goes on.
+	// errPanic remains the error if code of the caller panics, such as a key source or a RoundTripper. The panic is not
+	// recovered.
 	end := outcome{start: time.Now(), err: errPanic}
 	ctx = observers.start(ctx, info)
 	defer func() { end.tell(ctx, observers, info, call.reply, o.response) }()
@@ -67,7 +68,7 @@ func (c *caller) perform(ctx context.Context, call call, opts []CallOption) erro
 	return end.err
 }
 
-// outcome is what came of a call.
+// outcome is the result of a call, for the observers and WithResponse.
 type outcome struct {
 	start  time.Time
 	result transport.Result
@@ -75,9 +76,9 @@ type outcome struct {
 	err    error
 }
 
-// tell fills in the Response of WithResponse, if there is one, and tells the observers that the call has ended.
+// tell fills in the Response of WithResponse, if there is one, and calls End of the observers.
 func (e *outcome) tell(ctx context.Context, observers observers, info CallInfo, into reply, response *Response) {
-	if e.err == errPanic { //nolint:errorlint // as perform has set it
+	if e.err == errPanic { // set by perform
 		e.err = panicError(info.Op)
 	}
 	took := time.Since(e.start)
@@ -95,7 +96,7 @@ type outgoing struct {
 	content content
 }
 
-// newRequest makes the request of a call. It checks all that can be checked before anything is sent.
+// newRequest makes the request of a call. It does all checks that are possible before anything is sent.
 func (c *caller) newRequest(call call, o *callOptions) (out outgoing, err error) {
 	op := call.op
 	if c.actsFor != nil && !op.Merchant {
@@ -132,7 +133,7 @@ func (c *caller) newRequest(call call, o *callOptions) (out outgoing, err error)
 	return out, nil
 }
 
-// setBody sets the body of the request, which is the JSON text or a form with it. The text is nil for no body.
+// setBody sets the body of the request: the JSON text, or a form that contains it. A nil text means no body.
 func (out *outgoing) setBody(text []byte) {
 	switch {
 	case text == nil:
@@ -145,8 +146,8 @@ func (out *outgoing) setBody(text []byte) {
 	}
 }
 
-// finish decodes a success into the reply, or returns the error of the call. r and err are what the transport returned.
-// unread names the values that could not be read, and documented values that are missing and not needed.
+// finish decodes a success into the reply, or returns the error of the call. r and err are the result of the transport.
+// unread has the paths of values that could not be read, and of documented values that are missing and not needed.
 func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) (unread []string, _ error) {
 	var failed *Error
 	switch {
@@ -161,7 +162,7 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) 
 		}
 		failed = answerError(out.call.op, r, malformed)
 	}
-	if r.BodyIncomplete && failed.cause == nil { // the message of the failure may be lost; say why
+	if r.BodyIncomplete && failed.cause == nil { // the message of the failure may be missing; say why
 		failed.cause = errIncomplete
 		if end := ctx.Err(); end != nil {
 			failed.cause = safeCause(ctx, end)
@@ -175,8 +176,8 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) 
 	return unread, failed
 }
 
-// privateTexts returns what no error may repeat: the secrets of the request, the keys, the values of the query, and
-// headers that are not reserved. pathSecrets has the values of the path.
+// privateTexts returns the texts that no error may repeat: the secrets of the request, the keys, the values of the
+// query, and the values of headers that are not reserved. pathSecrets returns the values of the path.
 func (out *outgoing) privateTexts(keys []string) []string {
 	texts := secretsOf(out.content.body)
 	for _, key := range keys {
@@ -185,11 +186,11 @@ func (out *outgoing) privateTexts(keys []string) []string {
 	for name, values := range out.content.query {
 		switch name {
 		case "order_on", "order_by", "count", "page", "merchant_id":
-			continue // they identify nobody, and an error is clearer with them
+			continue // these values identify nobody, and they make an error clearer
 		}
 		for _, value := range values {
 			parts := strings.Split(value, ",")
-			if name == "filter" { // the field and the condition may be named
+			if name == "filter" { // an error may name the field and the condition
 				parts = parts[min(2, len(parts)):]
 			}
 			for _, part := range parts {

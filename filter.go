@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Condition is the middle part of a filter. The service documents [ConditionBetweenDates] only. Any other that it knows
-// can be given as text.
+// Condition is the middle part of a filter. The service documents [ConditionBetweenDates] only. Any other condition
+// that it knows can be given as text.
 type Condition string
 
 // ConditionBetweenDates takes two values, the first and the last day.
@@ -27,11 +27,11 @@ const (
 	Descending Order = "desc"
 )
 
-// Filter keeps the records that meet a condition. JSON, XML and YAML of it leave out the values, as logs do.
+// Filter keeps the records that meet a condition. Its JSON, XML and YAML, and logs, do not contain the values.
 type Filter struct {
 	Field     string // wire name, such as "customer_email"
 	Condition Condition
-	Values    []string `json:"-" xml:"-" yaml:"-"` // which may identify people
+	Values    []string `json:"-" xml:"-" yaml:"-"` // the values may identify people
 }
 
 // Where returns a filter on a field.
@@ -44,7 +44,7 @@ func BetweenDates(field string, from, to Date) Filter {
 	return Where(field, ConditionBetweenDates, from.String(), to.String())
 }
 
-// LogValue logs field and condition. The values are left out: they may identify people.
+// LogValue logs field and condition. It does not log the values, because they may identify people.
 func (f Filter) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("field", f.Field), slog.String("condition", string(f.Condition)))
 }
@@ -52,8 +52,8 @@ func (f Filter) LogValue() slog.Value {
 // Format writes field and condition under every verb.
 func (f Filter) Format(s fmt.State, _ rune) { _, _ = fmt.Fprintf(s, "{%s %s}", f.Field, f.Condition) }
 
-// check adds a problem for a filter without one of its parts, for a part with a comma, and for days that are no range.
-// Commas separate the parts, so the service could not tell apart the parts of a filter that has more of them.
+// check adds a problem for a filter without one of its parts, for a part with a comma, and for values that are no range
+// of days. Commas separate the parts, so the service could not tell apart the parts of a filter that has more commas.
 func (f Filter) check(path string, p *problems) {
 	parts := append([]string{f.Field, string(f.Condition)}, f.Values...)
 	switch {
@@ -84,26 +84,28 @@ func (f Filter) wire() string {
 	return f.Field + "," + string(f.Condition) + "," + strings.Join(f.Values, ",")
 }
 
-// ListOptions selects, sorts and pages a list. Empty fields are not sent. Then the defaults of the service apply, which
-// it does not document. Page is always sent. Only a single page with nil options sends nothing but the merchant of
+// ListOptions selects, sorts and pages a list. Empty fields are not sent. Then the defaults of the service apply; they
+// are not documented. Page is always sent. Only a single page with nil options sends nothing but the merchant of
 // [Client.ForMerchant]. JSON, XML and YAML leave out the values of filters.
 type ListOptions struct {
 	OrderOn    string     // wire name of the field to sort by
 	OrderBy    Order      // Ascending or Descending
 	Filters    []Filter   // all of them apply
 	Count      int        // records per page; the service does not document the largest
-	Page       int        // zero-based index of the page, for an iterator of the first one
+	Page       int        // zero-based number of the page; an iterator begins there
 	MerchantID MerchantID // when acting for another merchant; see also Client.ForMerchant
 
-	// Prefetch is how many pages an iterator keeps in flight. With 0 it asks for a page when the one before is used up.
-	// When the totals of the service show that the list has changed, the iterator goes on one page after another, as
-	// without Prefetch; see docs/paging.md. Memory is bounded by that many pages besides the one in use. A page of 100
-	// customers takes less than 1 MB. With the default of [WithMaxResponseBytes] no page takes more than 300 MB, whatever
-	// the service answers. So a hostile service can make 32 pages take 10 GB: if you do not trust it, choose fewer.
+	// Prefetch is the number of pages that an iterator keeps in flight. With 0 it asks for a page when the page before
+	// is used up. When the totals of the service show that the list has changed, the iterator goes on one page after
+	// another, as without Prefetch; see docs/paging.md. Memory is bounded by that many pages besides the one in use. A
+	// page of 100 customers takes less than 1 MB. With the default of [WithMaxResponseBytes] no page takes more than
+	// 300 MB, whatever the service answers. So a hostile service can make 32 pages take 10 GB: if you do not trust it,
+	// choose fewer.
 	Prefetch int
 }
 
-// LogValue logs how the list is selected, sorted and paged. Values of filters are left out: they may identify people.
+// LogValue logs how the list is selected, sorted and paged. It does not log the values of filters, because they may
+// identify people.
 func (o ListOptions) LogValue() slog.Value {
 	attrs := []slog.Attr{
 		slog.String("order_on", o.OrderOn), slog.String("order_by", string(o.OrderBy)),
@@ -115,13 +117,13 @@ func (o ListOptions) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// Format writes what LogValue logs, under every verb.
+// Format writes the text of LogValue under every verb.
 func (o ListOptions) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, o.LogValue().String()) }
 
 // maxPage is the highest page number that a call may ask for. It leaves a walk room to add 2 to it.
 const maxPage = math.MaxInt - 2
 
-// content adds what is wrong with the options to p, and returns the query. The options may be nil.
+// content returns the query, and adds the problems of the options to p. The options may be nil.
 func (o *ListOptions) content(c *caller, p *problems) content {
 	query := url.Values{}
 	set := func(name, value string) {

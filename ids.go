@@ -2,10 +2,10 @@ package payvault
 
 // Integer identifiers.
 type (
-	// MerchantID is the ID of a merchant, as the manager portal shows it.
-	// It travels as a string in the tokenize body and as an integer everywhere else.
+	// MerchantID is the ID of a merchant, as the manager portal shows it. It is a string in the tokenize body and an
+	// integer everywhere else.
 	MerchantID int64
-	// PayeeID is the ID of a payee that the service assigned.
+	// PayeeID is the ID of a payee. The service assigns it.
 	PayeeID int64
 	// ApplicationID is the app_id of a merchant application.
 	ApplicationID int64
@@ -15,7 +15,7 @@ type (
 	DisputeID int64
 )
 
-// String identifiers. The service does not document their type. A number is written as text.
+// String identifiers. The service does not document their type. A number is read as text.
 type (
 	// InvoiceID is the ID of an invoice.
 	InvoiceID string

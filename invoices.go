@@ -27,8 +27,8 @@ func (r *InvoiceSendRequest) prepare(_ *caller, p *problems) {
 // is empty or a dot segment and a phone number that is not positive fail before anything is sent. It does not take a
 // merchant_id: through [Client.ForMerchant] it fails with [ErrMerchantNotSupported].
 //
-// It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown] the
-// messages may be on their way, and a second call may send them again.
+// Send is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown]
+// the messages may be on their way, and a second call may send them again.
 //
 // POST /platform/invoice/{invoice_id}/send.
 func (s *InvoicesService) Send(ctx context.Context, id InvoiceID, req *InvoiceSendRequest, opts ...CallOption) error {

@@ -7,19 +7,19 @@ import (
 	"io"
 )
 
-// Journal records each batch of a [AccountUpdaterService.SubmitAll] before it is sent and after it is decided. A later
-// run of the same job then sends no batch twice, even if this one is killed. Package sqlpayvault, a module of its own,
-// keeps a journal in SQLite or Postgres. One journal keeps many jobs.
+// Journal records each batch of a [AccountUpdaterService.SubmitAll] before the batch is sent, and again when its call
+// has ended. A later run of the same job then sends no batch twice, even if this process is killed. Package
+// sqlpayvault, a module of its own, keeps a journal in SQLite or Postgres. One journal keeps many jobs.
 //
-// Its methods are called concurrently, for different batches. What they write has to outlive the process. The first
+// Its methods are called concurrently, for different batches. Their records have to outlive the process. The first
 // error of either method ends the walk: nothing more is sent.
 type Journal interface {
 	// Begin records that a batch is about to be sent, and returns what was recorded before. If the batch is recorded
 	// already, Begin changes nothing. The exception is a batch that ended as [BatchNotSent]: it counts as not recorded.
 	//
-	// The context ends when nothing more is to be sent. A Begin that fails should record nothing, since a batch that is
-	// begun and never ended is of unknown outcome for good. A batch that the service refuses with status 429 ends as
-	// BatchNotSent, and is begun again when its turn has come.
+	// The context ends when nothing more is to be sent. A Begin that fails should record nothing, because the outcome
+	// of a batch that is begun and never ended stays unknown. A batch that the service refuses with status 429 ends as
+	// BatchNotSent, and is begun again before it is sent again.
 	Begin(ctx context.Context, job string, batch int) (BatchState, error)
 	// End records the outcome of a batch and replaces what was recorded before. Its context does not end with the
 	// context of the walk.
@@ -27,9 +27,9 @@ type Journal interface {
 }
 
 // JobName returns the SHA-256 of cards, such as a file, as the name of a job. So a file that has changed is another
-// job, and all of its cards are sent. Add what else tells jobs apart, such as the merchant.
+// job, and all of its cards are sent. If other things tell your jobs apart, such as the merchant, add them to the name.
 //
-// Keep the name as private as the cards: from the name of a small file, somebody can find its numbers by trying all
+// Keep the name as private as the cards: from the name of a small file, anybody can find its card numbers by trying all
 // numbers.
 func JobName(cards io.Reader) (string, error) {
 	hash := sha256.New()
@@ -39,36 +39,36 @@ func JobName(cards io.Reader) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// BatchState is what a journal knows of a batch. The zero value is a batch that has not been begun.
+// BatchState is the record of a batch in a journal. The zero value is a batch that has not been begun.
 type BatchState struct {
 	Begun   bool          // it may have been sent, so it is not sent again
-	Outcome *BatchOutcome // nil if it was begun and never ended, so that its outcome is unknown
+	Outcome *BatchOutcome // nil if the batch was begun and never ended; then its outcome is unknown
 }
 
-// BatchOutcome is what came of a batch. It holds nothing of the cards.
+// BatchOutcome is the result of a batch. It holds no data of the cards.
 type BatchOutcome struct {
 	Status     BatchStatus
-	Cards      int    // how many were sent; 0 if that is not known
-	RequestID  string // if it was accepted; cleared if it may be a card number
+	Cards      int    // number of cards that were sent; 0 if that is not known
+	RequestID  string // set if the batch was accepted; redacted if it may be a card number
 	StatusCode int    // HTTP status of the error; 0 if no response arrived
 	Code       string // platform code of the error
 	// Message is the rest of the text of the error, cleared as errors are, on one line. The error of a batch that comes
-	// from the journal has it in its text only, not in its Message, Detail or Fields. That error does not match the
-	// cause of the first one, such as [ErrMalformedResponse].
+	// from the journal has Message in its text only, and not in its own Message, Detail or Fields. That error does not
+	// match the cause of the first error, such as [ErrMalformedResponse].
 	Message string
 }
 
-// BatchStatus is what became of a batch.
+// BatchStatus is the status of a batch.
 type BatchStatus string
 
 // The statuses of batches. All but BatchNotSent are final: later runs do not send the batch again.
 const (
 	BatchAccepted BatchStatus = "accepted" // the service has it
-	BatchRefused  BatchStatus = "refused"  // the service has decided against it
+	BatchRefused  BatchStatus = "refused"  // the service refused the batch
 	BatchUnknown  BatchStatus = "unknown"  // it may have been sent, and no usable answer came
-	// BatchNotSent is a batch that was not performed: it was not sent, or turned away with status 401, 403 or 429, or
-	// answered with another status from 400 to 499 and a body without a code, as a proxy does. If that body is empty, or
-	// is a JSON object that is cut off, the answer may come from the service, so the batch is BatchRefused. So is status
-	// 408, or BatchUnknown if it came on a connection that was used before.
+	// BatchNotSent is a batch that was not performed. It was not sent, or its answer had status 401, 403 or 429. Or the
+	// answer had another status from 400 to 499 and a body without a code, like the answer of a proxy. Two exceptions:
+	//   - The body is empty, or a JSON object that is cut off. The service may have written it: BatchRefused.
+	//   - The status is 408: BatchRefused, or BatchUnknown on a connection that may have been used before.
 	BatchNotSent BatchStatus = "not sent"
 )

@@ -13,10 +13,10 @@ import (
 	"example.com/payvault/internal/trust"
 )
 
-// Observer is told about every call, for traces and metrics; see [WithObserver]. Each page of an iterator is a call,
-// and so is each batch of [AccountUpdaterService.SubmitAll] that is sent. A page or batch whose wait for the rate limit
-// fails is no call, and a call with a nil context is not observed. Functions that are nil are left out. The others run
-// in the goroutine of the call, which waits for them. Concurrent calls call them concurrently.
+// Observer has functions that run for every call, for traces and metrics; see [WithObserver]. Each page of an iterator
+// is a call, and so is each batch of [AccountUpdaterService.SubmitAll] that is sent. A page or batch whose wait for the
+// rate limit fails is no call, and a call with a nil context is not observed. Functions that are nil are left out. The
+// others run in the goroutine of the call, which waits for them. Concurrent calls call them concurrently.
 type Observer struct {
 	// Start is called before anything is checked or sent. It returns the context for the HTTP requests of the call, and
 	// for Attempt and End. That context has to be derived from ctx.
@@ -27,36 +27,37 @@ type Observer struct {
 	End func(ctx context.Context, call CallInfo, result CallResult)
 }
 
-// CallInfo tells what a call does. Nothing in it identifies a record or a person. Each field has few different values,
-// so metrics can use them as labels.
+// CallInfo describes a call. It identifies no record and no person. Each field has few different values, so metrics can
+// use them as labels.
 type CallInfo struct {
-	Op     Operation // such as "invoices.send"; of Client.Call the name of its Request, or OpCall
-	Method string    // of HTTP
+	Op     Operation // such as "invoices.send"; for Client.Call the name of its Request, or OpCall
+	Method string    // HTTP method
 	Path   string    // template below the base URL, such as "/platform/invoice/{invoice_id}/send"; "" for Client.Call
 	Server string    // host and port of the base URL
 }
 
-// CallResult tells what came of a call, or of one attempt.
+// CallResult is the result of a call or of one attempt.
 type CallResult struct {
 	StatusCode int // HTTP status; 0 if no response arrived
 	// Platform code, or rcode of Tokenize: a text of the service, on one line. It is "" for an attempt, because the body
 	// of an attempt is not decoded.
 	Code     string
-	Attempts int           // how many attempts there were; for an attempt its number, from 1
+	Attempts int           // number of attempts; for an attempt its own number, from 1
 	Delivery Delivery      // whether the request reached the service
-	Duration time.Duration // of the attempt, or of the whole call with its waits
+	Duration time.Duration // time of the attempt, or of the whole call with its waits
 	Unread   []string      // see [Response.Unread]
-	Waited   time.Duration // of an attempt: how long it waited for the rate limit, after a 429 to this call or another
-	// BudgetSpent is set for an attempt that was the last one only because the budget of retries is spent.
+	Waited   time.Duration // only of an attempt: its wait for the rate limit, after a 429 to this call or another
+	// BudgetSpent is set for an attempt if no other attempt followed only because the budget of retries is spent.
 	BudgetSpent bool
-	Err         error // the error that the call returns; for an attempt why no complete answer came
+	Err         error // the error that the call returns; for an attempt the reason why no complete answer came
 }
 
 // ErrorClass returns the kind of Err in one word for logs and metrics, or "" without an error. If several apply, it
 // returns the first of these:
 //
 //   - invalid_request, merchant_not_supported: a local check failed, and nothing was sent
-//   - outcome_unknown: the operation may have been performed, whatever the reason; an attempt has the reason instead
+//   - outcome_unknown: the operation may have been performed, whatever the reason; the class of an attempt is the
+//     reason instead
 //   - rate_limited: status 429, or not sent because of the rate limit
 //   - no_key, canceled, timeout
 //   - rejected: the service gave a code, with a status below 500
@@ -77,7 +78,7 @@ func (r CallResult) ErrorClass() string {
 		return "outcome_unknown"
 	case errors.Is(err, ErrRateLimited):
 		return "rate_limited"
-	case is[*transport.KeyError](err): // whatever the key source fails with
+	case is[*transport.KeyError](err): // first, because the key source may fail with any error
 		return "no_key"
 	case errors.Is(err, context.Canceled):
 		return "canceled"
@@ -95,7 +96,7 @@ func (r CallResult) ErrorClass() string {
 	return connectionClass(r.Err)
 }
 
-// connectionClass returns the class of an error that came without an answer. The end of the context is not among them.
+// connectionClass returns the class of an error that came without an answer. It does not handle the end of the context.
 func connectionClass(err error) string {
 	switch {
 	case errors.Is(err, errStopped):
@@ -145,7 +146,7 @@ func (os observers) attempts(ctx context.Context, call CallInfo) func(transport.
 			StatusCode: a.Status, Attempts: a.Number, Delivery: Delivery(a.Delivery), Duration: a.Duration,
 			Waited: a.Waited, BudgetSpent: a.Spent,
 		}
-		// A status outside of 2xx and 4xx does not tell the outcome, and the body is not decoded here.
+		// A status outside of 2xx and 4xx does not decide the outcome, and the body is not decoded here.
 		if class := a.Status / 100; a.Status != 0 && class != 2 && class != 4 {
 			result.Delivery = DeliveryUnknown
 		}
@@ -168,8 +169,8 @@ func (os observers) end(ctx context.Context, call CallInfo, result CallResult) {
 	}
 }
 
-// callResult makes the result for End: from what the transport knows, from the codes of the answer, and from the error
-// that the call returns.
+// callResult makes the result for End. It takes the values from the result of the transport, from the codes of the
+// answer, and from the error that the call returns.
 func callResult(
 	op Operation, r transport.Result, into reply, duration time.Duration, unread []string, err error,
 ) CallResult {
@@ -224,7 +225,7 @@ func logResult(ctx context.Context, l *slog.Logger, level slog.Level, message st
 		slog.Int("attempts", r.Attempts), slog.String("delivery", r.Delivery.String()), slog.Duration("duration", r.Duration))
 	if r.Err != nil {
 		text := r.Err.Error()
-		if _, isOwn := errors.AsType[*Error](r.Err); !isOwn { // the error of an attempt, such as that of a key source
+		if _, isOwn := errors.AsType[*Error](r.Err); !isOwn { // only a call has an *Error; an attempt has another error, such as the error of a key source
 			text = oneLine(text)
 		}
 		attrs = append(attrs, slog.String("error_class", r.ErrorClass()), slog.String("error", text))

@@ -24,36 +24,37 @@ const (
 	OpAccountUpdaterSubmit      Operation = "account_updater.submit"
 	OpWebhooksAddEvent          Operation = "webhooks.add_event"
 
-	OpCall      Operation = "client.call" // of [Client.Call] without [Request.Name], in errors and log records
-	OpNewClient Operation = "client.new"  // of [NewClient], in errors
+	OpCall      Operation = "client.call" // Op of [Client.Call] without [Request.Name], in errors and log records
+	OpNewClient Operation = "client.new"  // Op of [NewClient], in errors
 )
 
-// Replay is what performing an operation twice does.
+// Replay is the class of an operation by the effect of performing it twice.
 type Replay string
 
-// The classes of replay. The SDK repeats every operation that got no connection or status 429. After a lost connection,
-// a timeout of the attempt, and statuses 502, 503 and 504, it repeats an operation unless its class is ReplayNever.
+// The classes of replay. The SDK repeats every operation after status 429, and if there was no connection. After a lost
+// connection, a timeout of the attempt, and statuses 502, 503 and 504, it repeats an operation unless its class is
+// ReplayNever.
 const (
-	ReplayNever      Replay = "never"          // it may move money, send a message or store data once more
+	ReplayNever      Replay = "never"          // a second time may move money, send a message or store data once more
 	ReplayWithCardID Replay = "with a card_id" // ReplaySame if the request has a card_id, else ReplayNever
-	ReplaySame       Replay = "same"           // it saves the same data in the same place
-	ReplayRead       Replay = "read"           // it changes nothing
+	ReplaySame       Replay = "same"           // a second time saves the same data in the same place
+	ReplayRead       Replay = "read"           // the operation changes nothing
 )
 
 // OperationInfo describes an operation of the service.
 type OperationInfo struct {
 	Op       Operation // such as "payees.delete"
-	Method   string    // of HTTP
+	Method   string    // HTTP method
 	Path     string    // template below the base URL, such as "/platform/vault/payee/{payee_id}"
-	Replay   Replay    // what performing it twice does
-	Merchant bool      // it takes a merchant_id, so that a client of [Client.ForMerchant] can call it
-	Result   string    // JSON pointer to the result in the answer, "" for the whole of it; "-" if none is documented
+	Replay   Replay    // effect of performing the operation twice
+	Merchant bool      // the request takes a merchant_id, so that a client of [Client.ForMerchant] can call it
+	Result   string    // JSON pointer to the result in the answer; "" for the whole answer; "-" if none is documented
 }
 
 // Operations lists the operations of the service that have a method of their own.
 func Operations() []OperationInfo { return slices.Clone(operations) }
 
-// operations is the one place where an operation is described: calls, errors, logs and tests read it.
+// operations is the only description of each operation: calls, errors, logs and tests read it.
 //
 //nolint:gochecknoglobals // never changed
 var operations = []OperationInfo{
@@ -76,7 +77,7 @@ var operations = []OperationInfo{
 	{OpWebhooksAddEvent, "POST", "/platform/webhook/{webhook_id}/event/{event}", ReplayNever, false, "/data"},
 }
 
-// isTyped reports whether the operation has a method of its own. Those of [Client.Call] have none.
+// isTyped reports whether the operation has a method of its own. The operations of [Client.Call] have none.
 func (op Operation) isTyped() bool {
 	return slices.ContainsFunc(operations, func(o OperationInfo) bool { return o.Op == op })
 }

@@ -9,8 +9,8 @@ import (
 // Page is one page of a list.
 type Page[T any] struct {
 	Items        []T `json:"data"`         // in the order of the service
-	Number       int `json:"-"`            // zero-based index, as it was asked for
-	TotalPages   int `json:"totalPages"`   // 0 if the service claims none
+	Number       int `json:"-"`            // zero-based number of the requested page
+	TotalPages   int `json:"totalPages"`   // 0 if the service sends none
 	TotalRecords int `json:"totalRecords"` // of all pages
 }
 
@@ -20,21 +20,21 @@ type pageReply[T any] struct {
 
 	TotalPages   int `json:"totalPages"`
 	TotalRecords int `json:"totalRecords"`
-	// Data shows after reading what the answer has:
-	//   - a list: Data points to it, and it is not nil, even if it is empty.
-	//   - null, or another value that stands for none: Data is nil.
+	// After reading, Data tells apart three answers:
+	//   - a list: Data points to it, and the list is not nil, even if it is empty.
+	//   - null, or another value that means "none": Data is nil.
 	//   - no data at all: Data still points to items, and items is nil.
 	Data *[]T `json:"data"`
 
 	items  []T
-	number int // of the page, as it was asked for
+	number int // number of the requested page
 	tidy   func(record *T) (place string, needed bool)
 }
 
-// complete also tidies each record, which returns the name of a value that the record lacks.
+// complete also tidies each record. tidy returns the name of a value that the record lacks.
 //
-// Data is required. Null, or another value that stands for none, means that the page has no records. It counts as
-// missing data only if the totals of the service claim records for this page.
+// Data is required. Null, or another value that means "none", stands for a page without records. It counts as missing
+// data only if the totals of the service claim records for this page.
 func (r *pageReply[T]) complete() (missing string, needed bool) {
 	claimsRecords := r.TotalRecords > 0 && (r.number == 0 || r.number < r.TotalPages)
 	isNull := r.Data == nil
@@ -69,7 +69,7 @@ type list[T any] struct {
 	tidy func(record *T) (place string, needed bool)
 }
 
-// page gets the page o.Page. Without o it gets the page that the service gives by itself, which it takes for page 0.
+// page gets the page o.Page. Without o it gets the default page of the service, which it takes for page 0.
 func (l list[T]) page(ctx context.Context, o *ListOptions, opts []CallOption) (*Page[T], error) {
 	r := pageReply[T]{tidy: l.tidy}
 	r.Data = &r.items

@@ -48,15 +48,15 @@ func (l list[T]) pages(ctx context.Context, o *ListOptions, opts []CallOption) i
 	}
 	opts = slices.Clone(opts)
 	return func(yield func(*Page[T], error) bool) {
-		if ctx == nil { // the call refuses it
+		if ctx == nil { // the call itself returns the error
 			yield(l.page(ctx, &start, opts))
 			return
 		}
 		w := &pageWalk[T]{list: l, options: start, opts: opts, response: newCallOptions(opts).response, yield: yield}
 		if changed := w.run(ctx); changed {
-			// A record may have moved between two pages. Go on after the last page that was yielded, with Prefetch 1. Then
-			// run asks for a page only after the page before it has come, so that added records make the walk miss none. This
-			// second run returns false, because mayLackRecords is always false with Prefetch 1.
+			// A record may have moved between two pages. Go on after the last page that was yielded, with Prefetch 1.
+			// Then run asks for a page only after the page before it has come, so that added records make the walk miss
+			// none. This second run returns false, because mayLackRecords is always false with Prefetch 1.
 			w.options.Page, w.options.Prefetch = w.previous.Number+1, 1
 			w.run(ctx)
 		}
@@ -67,9 +67,9 @@ func (l list[T]) pages(ctx context.Context, o *ListOptions, opts []CallOption) i
 // other goroutines. So fetch changes nothing of the walk but failed.
 type pageWalk[T any] struct {
 	list     list[T]
-	options  ListOptions // Page is the first page of a run
+	options  ListOptions // Page is the first page of the run
 	opts     []CallOption
-	response *Response // where the caller wants the answer of each page, or nil
+	response *Response // gets the answer of each page, or nil
 	yield    func(*Page[T], error) bool
 
 	ahead     *window.Window[fetched[T]]
@@ -78,8 +78,8 @@ type pageWalk[T any] struct {
 	// get comes to its error.
 	failed atomic.Bool
 
-	previous *Page[T] // the last page that count has counted, without slices; nil before the first one
-	records  int      // of all pages up to previous, also of those before the first page of the walk
+	previous *Page[T] // the last counted page, without slices; nil before the first page
+	records  int      // number of records on all pages up to previous, and on the pages before the first page of the walk
 	total    int      // the latest number of all records that the service claims; 0 if it claims none
 }
 
@@ -95,7 +95,7 @@ type fetched[T any] struct {
 // loop. It returns true if the list has changed and the next page may lack records. That page is not yielded.
 func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 	ctx, cancel := context.WithCancel(ctx)
-	w.next, w.end = w.options.Page, w.options.Page+1 // the first page is asked for alone: it tells how many there are
+	w.next, w.end = w.options.Page, w.options.Page+1 // the first page alone, because it has the number of pages
 	w.failed.Store(false)
 	w.ahead = window.New[fetched[T]](w.options.Prefetch)
 	defer w.ahead.Wait()
@@ -108,7 +108,7 @@ func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 		if w.response != nil {
 			*w.response = f.raw
 		}
-		var page *Page[T] // what the walk keeps of the page: the caller may change the page itself
+		var page *Page[T] // the walk keeps this pointer: the caller may change the page
 		if f.err == nil {
 			page = f.page.withoutSlices()
 			f.err = w.checkProgress(page)
@@ -167,9 +167,10 @@ func (w *pageWalk[T]) fetch(ctx context.Context, number int) (f fetched[T]) {
 	return f
 }
 
-// mayLackRecords reports whether p was fetched ahead and its totals are not those of the page before it. Suppose that
-// the service answers page 2, then gets a new record, and then answers page 1. The record that has moved from page 1 to
-// page 2 is in neither answer. With Prefetch 1 that cannot be, because the pages are asked for one after another.
+// mayLackRecords reports whether p was fetched ahead and its totals differ from the totals of the page before it.
+// Suppose that the service answers page 2, then gets a new record, and then answers page 1. The record that has moved
+// from page 1 to page 2 is in neither answer. With Prefetch 1 that cannot happen, because the pages are requested one
+// after another.
 func (w *pageWalk[T]) mayLackRecords(p *Page[T]) bool {
 	isAhead := w.options.Prefetch > 1 && w.previous != nil
 	return isAhead && (p.TotalRecords != w.previous.TotalRecords || p.TotalPages != w.previous.TotalPages)
@@ -199,34 +200,34 @@ func (w *pageWalk[T]) count(p *Page[T]) {
 	w.previous = p
 }
 
-// recordsBefore returns how many records the pages before the first page of the walk have. All of those pages are full.
-// A full page has as many records as the first page of the walk. But if that may be the last page of the list, it may
-// be shorter: then Count is used, if it is set.
+// recordsBefore returns the number of records on the pages before the first page of the walk. All of those pages are
+// full. A full page has as many records as the first page of the walk. The exception is a first page that may be the
+// last page of the list, and so may be shorter: then Count is used, if it is set.
 func (w *pageWalk[T]) recordsBefore(first *Page[T]) int {
 	perPage := cmp.Or(w.options.Count, len(first.Items))
-	if first.Number+1 < first.TotalPages { // it is full too, and the service may give fewer records than Count
+	if first.Number+1 < first.TotalPages { // first is full too, and the service may give fewer records than Count
 		perPage = len(first.Items)
 	}
 	return first.Number * perPage
 }
 
 // isLast reports whether the walk ends with p: p is empty, or all pages and all records that the service claims have
-// come. The number of pages alone is not enough, since some services round it down. Call count with p before.
+// come. The number of pages alone is not enough, because some services round it down. Call count with p before.
 func (w *pageWalk[T]) isLast(p *Page[T]) bool {
 	return len(p.Items) == 0 || p.TotalPages > 0 && p.Number+1 >= p.TotalPages && w.records >= w.total
 }
 
 // repeats reports whether p has the records of the previous page, because the service ignores the page number. The same
 // records also come twice if exactly one page of records was added in between. That is no repeat: TotalRecords has
-// grown by the length of the page. Both are pages without slices.
+// grown by the length of the page. p and previous are pages without slices.
 func (p *Page[T]) repeats(previous *Page[T]) bool {
 	added := p.TotalRecords - previous.TotalRecords
 	return len(p.Items) > 0 && added != len(p.Items) && reflect.DeepEqual(p.Items, previous.Items)
 }
 
 // fetchEnd returns the new pageWalk.end when p has come and is not the last page. The walk may ask for the page after p
-// in any case, since the service may claim too few pages. It may ask for all pages that the service claims only if the
-// service claims TotalRecords: otherwise the walk would not notice that the list changes.
+// in any case, because the service may claim too few pages. It may ask for all pages that the service claims only if
+// the service claims TotalRecords: otherwise the walk would not notice that the list changes.
 func (p *Page[T]) fetchEnd() int {
 	if p.TotalRecords <= 0 {
 		return p.Number + 2

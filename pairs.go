@@ -11,15 +11,15 @@ import (
 
 var errNotPairs = errors.New("not a JSON array of single-pair objects")
 
-// Pairs is a list of names and values that travels as text: a JSON array of single-pair objects. The order is
-// kept and names may repeat.
+// Pairs is a list of names and values, sent as text: a JSON array of single-pair objects. The order is kept and names
+// may repeat.
 type Pairs []Pair
 
 // Pair is one name with its value. The service does not document which values it allows. Numbers are read as
 // [encoding/json.Number].
 type Pair struct {
-	Name  string // of the pair
-	Value any    // what JSON takes
+	Name  string // name of the pair
+	Value any    // any value that JSON can represent
 }
 
 // ParsePairs reads text such as [{"order":"17"},{"lane":"4"}], for example [TokenizeResponse.EchoFields]. Text of
@@ -41,7 +41,7 @@ func ParsePairs(text string) (Pairs, error) {
 	return pairs, nil
 }
 
-// MarshalJSON writes a JSON string that holds the array, with the mark of each [Secret] in it.
+// MarshalJSON writes a JSON string that holds the array. In place of each [Secret] it writes [REDACTED].
 func (p Pairs) MarshalJSON() ([]byte, error) { return marshalShown(p) }
 
 // writeJSON writes a JSON string that holds the array.
@@ -52,13 +52,13 @@ func (p Pairs) writeJSON(enc *jsontext.Encoder) error {
 	}
 	text, err := json.Marshal(objects, enc.Options())
 	if err != nil {
-		return &json.SemanticError{Err: err} // its place is that of the whole text
+		return &json.SemanticError{Err: err} // its path is the path of the whole text
 	}
 	return enc.WriteToken(jsontext.String(string(text)))
 }
 
-// UnmarshalJSON reads a JSON string that holds the array; null and an empty string are no pairs. The mark of a [Secret]
-// is an error.
+// UnmarshalJSON reads a JSON string that holds the array; null and an empty string are no pairs. An array with
+// [REDACTED] in it is an error.
 func (p *Pairs) UnmarshalJSON(b []byte) (err error) {
 	raw := jsontext.Value(b)
 	text := answer.Text(raw)

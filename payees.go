@@ -18,7 +18,7 @@ type PayeeCreateRequest struct {
 	MerchantID MerchantID   `json:"merchant_id,omitzero"` // when acting for another merchant; see also Client.ForMerchant
 }
 
-// prepare sets the merchant, and checks the name and what only the service sets.
+// prepare sets the merchant. It requires a name, and refuses a verified_date, which only the service assigns.
 func (r *PayeeCreateRequest) prepare(c *caller, p *problems) {
 	c.actFor(&r.MerchantID, p)
 	require(p, "payee_name", r.Name)
@@ -31,7 +31,7 @@ func (r *PayeeCreateRequest) prepare(c *caller, p *problems) {
 type Payee struct {
 	ID      PayeeID      `json:"payee_id,omitzero"`
 	Name    string       `json:"payee_name,omitzero"`
-	Phone   string       `json:"payee_phone,omitzero"` // results only; the service does not document the form
+	Phone   string       `json:"payee_phone,omitzero"` // only in results; the service does not document the form
 	Email   []string     `json:"payee_email,omitempty"`
 	Address PayeeAddress `json:"payee_address,omitzero"`
 	Account PayeeAccount `json:"payee_account,omitzero"`
@@ -66,7 +66,7 @@ type PayeeAccount struct {
 
 // Create stores a payee profile and returns it with its ID. A request without a name fails before anything is sent.
 //
-// It is never repeated by itself once it may have reached the service; see [SafeToRetry].
+// Create is never repeated by itself once it may have reached the service; see [SafeToRetry].
 //
 // POST /platform/vault/payee.
 func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opts ...CallOption) (*Payee, error) {
@@ -75,8 +75,8 @@ func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opt
 
 // Delete removes a payee profile for good. An ID that is not positive fails before anything is sent.
 //
-// It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown] the
-// payee may be gone: then a second call may be refused because the first one succeeded.
+// Delete is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown]
+// the payee may be gone: then a second call may be refused because the first one succeeded.
 //
 // DELETE /platform/vault/payee/{payee_id}.
 func (s *PayeesService) Delete(ctx context.Context, id PayeeID, opts ...CallOption) error {

@@ -11,12 +11,13 @@ import (
 	"example.com/payvault/internal/transport"
 )
 
-// This file has what walks do about the rate limit. A walk waits for the rate limit before each call. If the service
-// refuses the call with status 429, the walk waits again and makes a new call. callInTurn is this loop for lists. The
-// loop of bulk work is in bulk_walk.go, because it also writes into the journal; it uses waitInWalk and startsOver too.
+// This file holds the code by which walks obey the rate limit. A walk waits for the rate limit before each call. If the
+// service refuses the call with status 429, the walk waits again and makes a new call. callInTurn is this loop for
+// lists. The loop of bulk work is in bulk_walk.go, because it also writes into the journal. Both loops use waitInWalk
+// and startsOver.
 
-// callInTurn makes one call of a list. It waits for the rate limit of the operation, and starts over after status 429,
-// as startsOver decides. When ctx ends, no further call is made.
+// callInTurn makes one call of a list. It waits for the rate limit of the operation, and starts over if startsOver
+// returns true. When ctx ends, no further call is made.
 func (c *caller) callInTurn(
 	ctx context.Context, op Operation, opts []CallOption, call func(opts []CallOption) error,
 ) error {
@@ -32,8 +33,8 @@ func (c *caller) callInTurn(
 	}
 }
 
-// waitInWalk waits for the rate limit of an operation, and returns the options for the call whose turn has come. It
-// returns an error if ctx ends first, or if the wait would be longer than ctx or than a walk accepts.
+// waitInWalk waits for the rate limit of an operation, and returns the options for the call. It returns an error if ctx
+// ends first, or if the wait would be longer than ctx or than a walk accepts.
 func (c *caller) waitInWalk(ctx context.Context, op Operation, opts []CallOption) ([]CallOption, error) {
 	longest := c.policy.MaxBulkRetryAfter
 	var place *overload.Place
@@ -47,7 +48,7 @@ func (c *caller) waitInWalk(ctx context.Context, op Operation, opts []CallOption
 	return append(slices.Clip(opts), func(o *callOptions) { o.place, o.maxRetryAfter = place, longest }), nil
 }
 
-// startsOver reports whether a walk makes a call again that ended with err. All of this must hold:
+// startsOver reports whether a walk makes a call again that ended with err. Four conditions must hold:
 //   - The service refused the call with status 429, and making it again does no harm.
 //   - The operation has a rate limit. Without one the call has made its retries by itself.
 //   - MaxAttempts is not 1. A larger number does not limit how often a walk starts over.

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// RetryPolicy sets how often and how fast an operation is repeated. Which failures are repeated is not a setting, but
-// follows from the operation; see docs/failures.md. Zero fields take the defaults.
+// RetryPolicy sets how often and how fast an operation is repeated. No setting decides which failures are repeated;
+// that follows from the operation, see docs/failures.md. Zero fields take the defaults.
 type RetryPolicy struct {
-	MaxAttempts int // attempts in all, the first included; 4 by default, 1 turns retries off
+	MaxAttempts int // largest number of attempts, the first included; 4 by default, 1 turns retries off
 
 	// The wait before a retry is random. MinBackoff is the longest wait before the first retry, 200 ms by default. It
 	// doubles for each further retry up to MaxBackoff, 5 s by default. A retry that has a Retry-After, or that waits for
@@ -19,12 +19,12 @@ type RetryPolicy struct {
 	// MaxRetryAfter is the longest wait that a call accepts if the service sends a Retry-After; below 24 h, 30 s by
 	// default. If the service asks for more, the call fails at once.
 	MaxRetryAfter time.Duration
-	// MaxBulkRetryAfter is the same for SubmitAll and the iterators of lists, which would lose their place if they ended;
-	// below 24 h, 15 minutes by default, or MaxRetryAfter if that is longer.
+	// MaxBulkRetryAfter is the longest wait that SubmitAll and the iterators of lists accept. If they ended, the caller
+	// would have to start them again. It is below 24 h, and 15 minutes by default, or MaxRetryAfter if that is longer.
 	MaxBulkRetryAfter time.Duration
 
-	// IgnoreOverload turns off what the calls of a client share: the retry budget, and the rate limit of an operation
-	// after status 429; see docs/failures.md.
+	// IgnoreOverload turns off the two limits that the calls of a client share: the retry budget, and the rate limit of
+	// an operation after status 429; see docs/failures.md.
 	IgnoreOverload bool
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // SavedField is a field of an application as the service has saved it. To keep it, write it by [MarshalWire] and
-// encrypt that: json.Marshal writes [REDACTED] for every value. [SavedField.Decode] reads its value, and
+// encrypt the result: json.Marshal writes [REDACTED] for every value. [SavedField.Decode] reads its value, and
 // [ApplicationDataOf] the values of all fields.
 type SavedField struct {
 	Key      string        `json:"key"`
@@ -35,7 +35,7 @@ func (f SavedField) Decode(into any) error {
 	return nil
 }
 
-// savedField is the wire form of a SavedField. Its value is a RawMessage to be read, and a secretJSON to be written.
+// savedField is the wire form of a SavedField. T is RawMessage to read the value, and secretJSON to write it.
 type savedField[T any] struct {
 	Key      string        `json:"key"`
 	Value    T             `json:"value"`
@@ -47,7 +47,7 @@ type savedField[T any] struct {
 func savedOf(wire savedField[stdjson.RawMessage]) SavedField {
 	saved := SavedField{Key: wire.Key, Type: wire.Type, Settings: wire.Settings}
 	if value := jsontext.Value(wire.Value); value.Kind() != 'n' {
-		// Texts are written anew, so that half of a character becomes U+FFFD: MarshalWire would refuse it.
+		// Texts are written anew, so that an incomplete character becomes U+FFFD: MarshalWire would refuse it.
 		_ = value.Compact(jsontext.PreserveRawStrings(false)) // no error, since it was read before
 		saved.Value = NewSecret(string(value))
 	}
@@ -104,7 +104,7 @@ func (f *SavedField) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// FieldSettings tells what a field takes.
+// FieldSettings describes the values that a field takes.
 type FieldSettings struct {
 	Required bool          `json:"required"`          // as the service reports it
 	Options  []FieldOption `json:"options,omitempty"` // the allowed values; empty for a free field

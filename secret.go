@@ -14,16 +14,16 @@ import (
 )
 
 // Secret is text that must not be seen: a card or bank account number, a security code, a tax or identity number.
-// [NewSecret] makes one; the zero value has no text.
+// [NewSecret] makes a Secret; the zero value has no text.
 //
-// It shows [REDACTED] under every fmt verb, in log/slog, in JSON, XML, YAML, gob and templates, and to whatever else
-// knows [encoding.TextMarshaler] or [fmt.Formatter]; without a text it shows nothing. Dumpers that use reflection find
-// no text either, not even in unexported fields of your own structs. They find how long a text is, and which secrets of
-// a process are equal.
+// A Secret is [REDACTED] under every fmt verb, in log/slog, in JSON, XML, YAML, gob and templates, and for all other
+// code that uses [encoding.TextMarshaler] or [fmt.Formatter]. A Secret without a text is empty there. Dumpers that use
+// reflection find no text either, not even in unexported fields of your own structs. They find the length of a text,
+// and which secrets of a process are equal.
 //
-// [Secret.Reveal] and [MarshalWire] give the text, and calls send it. A text with [REDACTED] in it is refused when a
-// Secret is read, and wherever it would be sent, so that what a log shows never becomes a card number. The memory of a
-// text is not wiped.
+// [Secret.Reveal] and [MarshalWire] return the text, and calls send it. A text with [REDACTED] in it is refused when a
+// Secret is read, and wherever it would be sent. So a redacted text from a log never becomes a card number. The memory
+// of a text is not wiped.
 //
 // Secrets of the same text are equal for [reflect.DeepEqual]. With == only copies of one secret are equal, and
 // Secret{} is equal to itself.
@@ -50,14 +50,13 @@ func NewSecret(text string) Secret {
 	return Secret{m}
 }
 
-// masked is a text that is hidden from whatever follows pointers, such as dumpers and the differences that tests
-// print.
+// masked is a text that is hidden from code that follows pointers, such as dumpers and the diffs that tests print.
 type masked struct {
 	text string
 	tag  uint64 // a hash of the text
 }
 
-// block names eight bytes of a text: the tag of the text, and where they begin.
+// block identifies eight bytes of a text: the tag of the text, and the position of the first byte.
 type block struct {
 	tag uint64
 	at  int
@@ -68,22 +67,22 @@ type block struct {
 //nolint:gochecknoglobals // never changed
 var tagKey, maskKey = maphash.MakeSeed(), maphash.MakeSeed()
 
-// mask hides a text, or shows a hidden one. The tag decides how, so that somebody who knows one text cannot read the
-// others. Secrets of the same text look the same, so that they are equal. This keeps texts from being seen by
-// accident and is no encryption: package maphash promises no strength, and whoever can read the memory of the process
-// can read the keys too.
+// mask hides a text, or restores a hidden one. The result depends on the tag, so that somebody who knows one text
+// cannot read the others. Secrets of the same text look the same, so that they are equal. This keeps texts from being
+// seen by accident and is no encryption: package maphash promises no strength, and whoever can read the memory of the
+// process can read the keys too.
 func (m *masked) mask(text []byte) {
 	var stream uint64
 	for i := range text {
 		if i%8 == 0 {
 			stream = maphash.Comparable(maskKey, block{m.tag, i})
 		}
-		text[i] ^= byte(stream >> (i % 8 * 8)) //nolint:gosec // one byte of it
+		text[i] ^= byte(stream >> (i % 8 * 8)) // one byte of stream
 	}
 }
 
 // Reveal returns the text.
-func (s Secret) Reveal() string { // is inlined, so that the text takes no memory where it is only read
+func (s Secret) Reveal() string { // inlined, so that a text that is only read takes no memory
 	if s.masked == nil {
 		return ""
 	}
@@ -107,7 +106,7 @@ func (s Secret) Format(f fmt.State, verb rune) {
 	_, _ = f.Write(text)
 }
 
-// MarshalText returns [REDACTED], or nothing without a text. It is used for JSON, too.
+// MarshalText returns [REDACTED], or nothing for a secret without a text. JSON uses it too.
 func (s Secret) MarshalText() ([]byte, error) {
 	if s.IsZero() {
 		return nil, nil
@@ -115,7 +114,7 @@ func (s Secret) MarshalText() ([]byte, error) {
 	return []byte(redacted), nil
 }
 
-// MarshalBinary returns what MarshalText returns, for gob and CBOR.
+// MarshalBinary returns the bytes of MarshalText, for gob and CBOR.
 func (s Secret) MarshalBinary() ([]byte, error) { return s.MarshalText() }
 
 // UnmarshalBinary reads the text. It fails if the text contains [REDACTED].
@@ -124,8 +123,8 @@ func (s *Secret) UnmarshalBinary(text []byte) error { return s.UnmarshalText(tex
 // MarshalBSON fails: BSON looks for no other method, and would store nothing.
 func (s Secret) MarshalBSON() ([]byte, error) { return nil, errNoBSON }
 
-// UnmarshalJSON reads a string or the digits of a number. A value that stands for none, such as null, is no text. It
-// fails if the text contains [REDACTED].
+// UnmarshalJSON reads a string or the digits of a number. A value that means "none", such as null, is no text. It fails
+// if the text contains [REDACTED].
 func (s *Secret) UnmarshalJSON(b []byte) error {
 	raw := jsontext.Value(b)
 	if kind := raw.Kind(); kind != '"' && kind != '0' && !answer.IsNone(raw) {

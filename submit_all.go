@@ -10,18 +10,18 @@ import (
 
 // SubmitAllOptions sets how [AccountUpdaterService.SubmitAll] works through its cards.
 type SubmitAllOptions struct {
-	// Concurrency is how many requests are in flight; 4 if it is not positive, and 10,000 at most. If a request takes 5
-	// ms, 4 requests send up to 80,000 cards a second, and 32 send up to eight times as many. The client's own pool keeps
-	// connections for 128 requests.
+	// Concurrency is the number of requests in flight; 4 if it is not positive, and 10,000 at most. If a request takes
+	// 5 ms, 4 requests send up to 80,000 cards a second, and 32 send up to eight times as many. The client's own pool
+	// keeps connections for 128 requests.
 	Concurrency int
-	// Journal lets a later run go on where this one ends, even if the process is killed. Without one every walk sends all
-	// cards.
+	// Journal lets a later run go on where this run ends, even if the process is killed. Without a Journal every walk
+	// sends all cards.
 	Journal Journal
-	// Job is the name of the cards in the Journal. It is required with a Journal, and refused without one. It has to be
-	// the same in each run of the same cards, in the same order, for the same service and merchant. Under another name all
-	// cards are sent again. Other cards under the same name are not sent, because they are taken for those of the earlier
-	// run. So make the name from the cards: see [JobName]. A batch with another number of cards than in an earlier run
-	// ends the walk with an error that matches ErrInvalidRequest and has the field Job.
+	// Job is the name of the cards in the Journal. It is required with a Journal, and refused without one. Use the same
+	// name in each run of the same cards, in the same order, for the same service and merchant. Under another name all
+	// cards are sent again. Other cards under the same name are not sent, because they are taken for the cards of the
+	// earlier run. So make the name from the cards: see [JobName]. A batch with another number of cards than in an
+	// earlier run ends the walk with an error that matches ErrInvalidRequest and has the field Job.
 	Job string
 }
 
@@ -31,9 +31,9 @@ const (
 )
 
 // SubmitAll cuts cards into batches of 100, sends each batch as a request, and keeps some requests in flight. It yields
-// every batch once, in the order of the stream, with the RequestID or with the error. It yields a batch as soon as that
-// batch and all before it are decided. If an argument is invalid, it reads no card and yields one batch without cards
-// that has the error.
+// every batch once, in the order of the stream, with the RequestID or with the error. It yields a batch as soon as the
+// requests of that batch and of all batches before it have ended. If an argument is invalid, it reads no card and
+// yields one batch without cards that has the error.
 //
 // A card that cannot be sent is left out and named in Invalid, and the rest of its batch is sent. If no card of a batch
 // can be sent, the batch is yielded as not sent, with an error that matches [ErrInvalidRequest]. The journal does not
@@ -46,19 +46,19 @@ const (
 //
 // With a [Journal] a walk goes on where an earlier one ended, even if its process was killed. It yields the batches
 // that the journal knows, with FromJournal set, and sends the rest. The outcome of a batch that a killed process had
-// begun and not ended stays unknown. There are at most Concurrency of them, because a batch that waits for the rate
+// begun and not ended stays unknown. At most Concurrency batches are like this, because a batch that waits for the rate
 // limit has not begun. Without a Journal, the outcomes that were not yielded yet are lost with the process.
 //
 // # Stream
 //
 // Each loop over the result reads the stream anew, in a goroutine of its own. The stream has to end with ctx, because
 // the loop waits for it. When the stream returns, its cards count as all cards. So with a Journal, a stream that fails
-// half way, as a file may, has to cancel ctx before it returns, as in the example. Otherwise its last batch is sent
-// with too few cards. Later runs then stop at that batch, so the rest of the stream is not sent under this Job. Without
-// a Journal it is enough to look at the error of the stream after the loop.
+// half way has to cancel ctx before it returns, as in the example. Otherwise its last batch is sent with too few cards.
+// Later runs then stop at that batch, so the rest of the stream is not sent under this Job. Without a Journal it is
+// enough to look at the error of the stream after the loop.
 //
-// Memory does not grow with the stream. At most 2 × Concurrency − 1 batches are read and not yet yielded, and one more
-// is being read. With [WithResponse] each of them may hold an answer of at most [WithMaxResponseBytes].
+// Memory does not grow with the stream. At most 2 × Concurrency − 1 batches have been read and not yet yielded, and one
+// more is being read. With [WithResponse] each of these batches may hold an answer of at most [WithMaxResponseBytes].
 //
 // # End
 //
@@ -69,17 +69,18 @@ const (
 //   - a batch gets status 401 or 403, or another status from 400 to 499 without a code of the service (except 408): all
 //     other batches would get it too,
 //   - a batch gets status 429, and the service asks for a longer wait than RetryPolicy.MaxBulkRetryAfter (15 minutes).
-//     It also stops if ctx ends before the wait does, unless RetryPolicy.IgnoreOverload is set,
+//     The walk also stops if ctx ends before the wait does, unless RetryPolicy.IgnoreOverload is set,
 //   - a batch gets status 429, and RetryPolicy.MaxAttempts or [WithMaxAttempts] is 1, so that the walk does not wait
 //     (with RetryPolicy.IgnoreOverload the walk goes on),
 //   - 10 batches in a row, or 2 × Concurrency if that is more, are of unknown outcome: the service seems to be gone,
-//     and somebody has to look up each of them.
+//     and somebody has to look up each batch.
 //
 // Then it sends nothing more and yields the rest of the stream as not sent. Requests in flight go on to their end,
 // within the time of one attempt, and are not repeated. Without a Journal they are cut off when ctx ends, which leaves
-// their outcome unknown. If the walk stopped before the end of its stream, or the journal failed, and the last batch
-// does not say so, one more batch does, which has no cards. With a Journal an earlier run may have sent the batches
-// that this run did not send. So [SafeToRetry] is false for their errors: run the job again.
+// their outcome unknown. The last batch usually has the reason. If it does not, because the walk stopped before the end
+// of its stream or the journal failed, the walk yields one more batch with the reason and without cards. With a Journal
+// an earlier run may have sent the batches that this run did not send. So [SafeToRetry] is false for their errors: run
+// the job again.
 //
 // Leaving the loop ends the walk as the end of ctx does. It waits until the stream gives its next card or returns, so
 // cancel ctx before you leave the loop of a stream that may wait. A panic of the stream, a transport, a key source or
@@ -96,7 +97,7 @@ func (s *AccountUpdaterService) SubmitAll(
 	if o.Concurrency = min(o.Concurrency, maxConcurrency); o.Concurrency <= 0 {
 		o.Concurrency = defaultConcurrency
 	}
-	opts = slices.Clone(opts) // what the caller changes later does not change the walk
+	opts = slices.Clone(opts) // later changes by the caller have no effect on the walk
 	return func(yield func(*AccountUpdaterBatch) bool) {
 		call := newCallOptions(opts)
 		if cards == nil {

@@ -13,15 +13,16 @@ type SubscriptionsService struct{ caller *caller }
 // TransactionStatus is the status of a transaction. The service documents [TransactionStatusP] only.
 type TransactionStatus string
 
-// TransactionStatusP is seen on an approved subscription transaction.
+// TransactionStatusP is the documented status of an approved subscription transaction.
 const TransactionStatusP TransactionStatus = "P"
 
-// Transaction is one transaction of a subscription. The field tran_date can be used in filters besides the ones here.
+// Transaction is one transaction of a subscription. Filters can also use the field tran_date, which is not in this
+// struct.
 type Transaction struct {
 	MerchantID          MerchantID        `json:"merchant_id,omitzero"`
-	Time                Timestamp         `json:"tran_time,omitzero"`   // with the offset of the service
+	Time                Timestamp         `json:"tran_time,omitzero"`   // with the UTC offset that the service sent
 	Status              TransactionStatus `json:"tran_status,omitzero"` // see TransactionStatusP
-	AuthCode            string            `json:"auth_code,omitzero"`   // of the authorization
+	AuthCode            string            `json:"auth_code,omitzero"`   // authorization code
 	RCode               string            `json:"rcode,omitzero"`       // result code; 000 is success
 	RMsg                string            `json:"rmsg,omitzero"`        // result message
 	CardNumber          string            `json:"card_number,omitzero"` // masked
@@ -34,11 +35,11 @@ type Transaction struct {
 	Currency            string            `json:"tran_currency,omitzero"` // numeric code
 	DisputeFlag         bool              `json:"dispute_flag,omitzero"`
 	AmtRefunded         Amount            `json:"amt_refunded,omitzero"` // in units of Currency
-	BatchNumber         int64             `json:"batch_number,omitzero"` // not the same as BatchID
+	BatchNumber         int64             `json:"batch_number,omitzero"` // another number than BatchID
 	CustomerID          string            `json:"customer_id,omitzero"`  // the ID of a Customer
 	SubscriptionID      SubscriptionID    `json:"subscription_id,omitzero"`
 	MerchRefNum         string            `json:"merch_ref_num,omitzero"`
-	BatchID             int64             `json:"batch_id,omitzero"`        // not the same as BatchNumber
+	BatchID             int64             `json:"batch_id,omitzero"`        // another number than BatchNumber
 	BatchDate           Date              `json:"batch_date,omitzero"`      // YYYY-MM-DD
 	SettleDate          Date              `json:"settle_date,omitzero"`     // YYYY-MM-DD; zero if the service gives none
 	AmtFunded           Amount            `json:"amt_funded,omitzero"`      // in units of FundedCurrency
@@ -57,7 +58,7 @@ func (r *SubscriptionCancelRequest) prepare(c *caller, p *problems) {
 }
 
 // Transactions returns one page of the transactions of a subscription. An ID that is not positive, and paging options
-// and filters that are not valid, fail before anything is sent; see [ListOptions]. It is replayable.
+// and filters that are not valid, fail before anything is sent; see [ListOptions]. Transactions is replayable.
 //
 // Sort and filter by fields of [Transaction], named as on the wire. The service documents customer_id and tran_time as
 // examples for sorting, tran_date for filtering, and no other field. [BetweenDates] takes a date: tran_date, or perhaps
@@ -72,7 +73,7 @@ func (s *SubscriptionsService) Transactions(
 
 // AllTransactions walks over all transactions of a subscription from opt.Page on. Without Prefetch it asks for a page
 // when the loop needs it. The walk ends with its first error: an error of Transactions, or [ErrMalformedResponse] if
-// the pages contradict each other. A new loop starts again. The operation is replayable.
+// the pages contradict each other. A new loop starts again. AllTransactions is replayable.
 //
 // GET /platform/subscription/transactions/{subscription_id}.
 func (s *SubscriptionsService) AllTransactions(
@@ -81,8 +82,7 @@ func (s *SubscriptionsService) AllTransactions(
 	return s.list(id).all(ctx, opt, opts)
 }
 
-// TransactionPages walks as AllTransactions does but yields whole pages. It is for a program that notes how far it has
-// come.
+// TransactionPages walks as AllTransactions does but yields whole pages. Use it in a program that saves its progress.
 //
 // GET /platform/subscription/transactions/{subscription_id}.
 func (s *SubscriptionsService) TransactionPages(
@@ -95,8 +95,8 @@ func (s *SubscriptionsService) list(id SubscriptionID) list[Transaction] {
 	return list[Transaction]{s.caller, OpSubscriptionsTransactions, inPath(id), (*Transaction).tidy}
 }
 
-// tidy reports whether the record is empty. It also corrects an rcode of 0: a service that writes codes as numbers
-// cannot write 000.
+// tidy reports whether the record is empty. It also corrects an rcode of 0 to 000: a service that writes codes as
+// numbers cannot write 000.
 func (t *Transaction) tidy() (place string, needed bool) {
 	if *t == (Transaction{}) {
 		return "", true
@@ -110,9 +110,9 @@ func (t *Transaction) tidy() (place string, needed bool) {
 // Cancel ends an active, suspended or paused subscription for good: a canceled subscription cannot be resumed. An ID
 // that is not positive and a request without a customer ID fail before anything is sent.
 //
-// It is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown] the
-// subscription may be canceled, and no documented operation shows it: see docs/unknown.md. Then a second call may be
-// refused because the first one succeeded.
+// Cancel is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown]
+// the subscription may be canceled. No documented operation shows whether it is: see docs/unknown.md. A second call may
+// be refused because the first one succeeded.
 //
 // POST /platform/subscription/{subscription_id}/cancel.
 func (s *SubscriptionsService) Cancel(

@@ -8,10 +8,10 @@ type TokensService struct{ caller *caller }
 // TokenizeRequest is payment data to store. Only the merchant ID is documented as required. The service does not
 // document which other fields a card, an ACH account or a wallet needs.
 type TokenizeRequest struct {
-	// Required; text on the wire; see also WithMerchantID and Client.ForMerchant.
+	// Required; a text on the wire; see also WithMerchantID and Client.ForMerchant.
 	MerchantID MerchantID `json:"merchant_id,string"`
 	ProfileID  string     `json:"profile_id,omitzero"` // payment profile of the merchant
-	// Free identifier of the integration; see also WithDeveloperID.
+	// Identifier of the integration, any text; see also WithDeveloperID.
 	DeveloperID string `json:"developer_id,omitzero"`
 	LocID       string `json:"loc_id,omitzero"` // store location
 	// Required for integrators; see also WithVendorID.
@@ -23,22 +23,22 @@ type TokenizeRequest struct {
 	CardNumber          Secret         `json:"card_number,omitzero"`            // card number
 	ExpDate             string         `json:"exp_date,omitzero"`               // MMYY; see FormatExpDate
 	CVV2                Secret         `json:"cvv2,omitzero"`                   // card security code
-	CardID              string         `json:"card_id,omitzero"`                // the saved card to update, if any
+	CardID              string         `json:"card_id,omitzero"`                // ID of the saved card to update, if any
 	CardSwipe           Secret         `json:"card_swipe,omitzero"`             // magnetic-stripe track data
 	ClientIP            string         `json:"client_ip,omitzero"`              // IP address of the client
 	TRNumber            Secret         `json:"tr_number,omitzero"`              // ACH routing number
 	DDANumber           Secret         `json:"dda_number,omitzero"`             // ACH account number
 	TypeID              ACHAccountType `json:"type_id,omitzero"`                // ACH account type
-	PayloadWalletOnePay Secret         `json:"payload_wallet_one_pay,omitzero"` // encrypted, of the first wallet kind
-	PayloadWalletTwoPay Secret         `json:"payload_wallet_two_pay,omitzero"` // of the second; the operator enables it
-	SingleUse           *bool          `json:"single_use,omitzero"`             // response setting; nil is not sent
-	EchoFields          Pairs          `json:"echo_fields,omitempty"`           // returned unchanged
-	SessionID           string         `json:"session_id,omitzero"`             // response setting
-	UserID              int64          `json:"user_id,omitzero"`                // response setting
+	PayloadWalletOnePay Secret         `json:"payload_wallet_one_pay,omitzero"` // encrypted payload of the first wallet kind
+	PayloadWalletTwoPay Secret         `json:"payload_wallet_two_pay,omitzero"` // payload of the second kind; the operator enables it
+	SingleUse           *bool          `json:"single_use,omitzero"`             // undocumented effect; nil is not sent
+	EchoFields          Pairs          `json:"echo_fields,omitempty"`           // the answer repeats them unchanged
+	SessionID           string         `json:"session_id,omitzero"`             // undocumented effect
+	UserID              int64          `json:"user_id,omitzero"`                // undocumented effect
 	ReportData          Pairs          `json:"report_data,omitempty"`           // kept for reports
 }
 
-// prepare fills in what the client has, and checks the merchant ID and the expiration date.
+// prepare fills in the values that the client knows, and checks the merchant ID and the expiration date.
 func (r *TokenizeRequest) prepare(c *caller, p *problems) {
 	c.actFor(&r.MerchantID, p)
 	if r.MerchantID == 0 {
@@ -56,19 +56,19 @@ func (r *TokenizeRequest) prepare(c *caller, p *problems) {
 
 // TokenizeResponse names the stored payment data.
 type TokenizeResponse struct {
-	RCode      string `json:"rcode"`                // 000
+	RCode      string `json:"rcode"`                // always 000
 	RMsg       string `json:"rmsg,omitzero"`        // result message
 	PGID       string `json:"pg_id,omitzero"`       // ID of the gateway record
-	CardID     string `json:"card_id,omitzero"`     // names the saved card: with it Tokenize updates the card
+	CardID     string `json:"card_id,omitzero"`     // ID of the saved card: with it Tokenize updates the card
 	CardNumber string `json:"card_number,omitzero"` // masked: first four and last six digits
-	EchoFields string `json:"echo_fields,omitzero"` // as sent; see ParsePairs
+	EchoFields string `json:"echo_fields,omitzero"` // the pairs of the request; see ParsePairs
 }
 
 // tokenizeReply is the success of Tokenize. Its values stand beside the code and not in data.
 type tokenizeReply struct {
 	envelope
 
-	updates bool // the request has a CardID, so the caller can go on without one in the answer
+	updates bool // the request has a CardID, so the caller can go on without a CardID in the answer
 
 	RMsg       string `json:"rmsg"`
 	PGID       string `json:"pg_id"`
@@ -85,13 +85,13 @@ func (r *tokenizeReply) complete() (missing string, needed bool) {
 }
 
 // Tokenize stores card or ACH payment data. Without a CardID the service creates a new one; with a CardID it updates
-// the data saved under it. A missing merchant ID and an expiration date that is not MMYY fail before anything
-// is sent. An rcode other than 000 is an error that matches [ErrRejected].
+// the data saved under it. A missing merchant ID and an expiration date that is not MMYY fail before anything is sent.
+// An rcode other than 000 is an error that matches [ErrRejected].
 //
-// With a CardID it is replayable. Without one it is never repeated by itself once it may have reached the service; see
-// [SafeToRetry]. A second call may store the data once more, under another CardID, and no operation lists the cards
-// that belong to no customer. If a stored card that nobody uses does no harm, call again after [ErrOutcomeUnknown], or
-// pass [WithReplay].
+// With a CardID Tokenize is replayable. Without one it is never repeated by itself once it may have reached the
+// service; see [SafeToRetry]. A second call may store the data once more, under another CardID, and no operation lists
+// the cards that belong to no customer. If a stored card that nobody uses does no harm, call again after
+// [ErrOutcomeUnknown], or pass [WithReplay].
 //
 // POST /pg/tokenize.
 func (s *TokensService) Tokenize(

@@ -27,7 +27,7 @@ const (
 // all other names of events. It does not take a merchant_id: through [Client.ForMerchant] it fails with
 // [ErrMerchantNotSupported].
 //
-// It is never repeated by itself once it may have reached the service; see [SafeToRetry].
+// AddEvent is never repeated by itself once it may have reached the service; see [SafeToRetry].
 //
 // POST /platform/webhook/{webhook_id}/event/{event}.
 func (s *WebhooksService) AddEvent(
@@ -38,15 +38,15 @@ func (s *WebhooksService) AddEvent(
 	}, opts)
 }
 
-// Notification is a call of a notification_url as it arrived. The service documents neither the shape of its body nor a
-// signature, so header and body are not changed. They may hold anything, so JSON, XML and YAML of a Notification leave
-// them out. To keep a notification, keep its two fields.
+// Notification is a call of a notification_url. The service documents neither the shape of its body nor a signature, so
+// header and body are not changed. They may hold anything. So the JSON, XML and YAML of a Notification do not contain
+// them. To keep a notification, keep its two fields.
 type Notification struct {
-	Header http.Header `json:"-" xml:"-" yaml:"-"` // as it arrived
-	Body   []byte      `json:"-" xml:"-" yaml:"-"` // as it arrived, all of it
+	Header http.Header `json:"-" xml:"-" yaml:"-"` // all headers, unchanged
+	Body   []byte      `json:"-" xml:"-" yaml:"-"` // the whole body, unchanged
 }
 
-// Format writes the size of the body, without header and body, under every verb.
+// Format writes the size of the body under every verb. It does not write header and body.
 func (n Notification) Format(f fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(f, "{Body:%d bytes}", len(n.Body))
 }
@@ -65,8 +65,8 @@ const maxNotification = 1 << 20
 // the error. It panics if f is nil.
 //
 // A notification is a hint and not the truth: the interface documents no signature, so anyone who knows the URL can
-// send one. Look up the record that it is about before you act on it. The URL is a secret: make it long and random, and
-// keep it out of logs. A notification may come twice, so acting on it a second time has to be harmless.
+// send one. Look up the record of the notification before you act on it. The URL is a secret: make it long and random,
+// and keep it out of logs. A notification may come twice, so acting on it a second time has to be harmless.
 func NotificationHandler(f func(context.Context, *Notification) error) http.Handler {
 	if f == nil {
 		panic("payvault: NotificationHandler: the function is nil")

@@ -18,19 +18,20 @@ import (
 )
 
 // MarshalWire returns the JSON that is sent for v, with the texts of its secrets. v is a request, a result, or a value
-// of your own that holds some. MarshalWire is for a request that has to wait, in a queue for example; json.Unmarshal
-// reads it back. With json.Marshal the secrets would be lost.
+// of your own that holds requests or results. Use MarshalWire for a request that has to wait, in a queue for example;
+// json.Unmarshal reads it back. json.Marshal would write [REDACTED] for the secrets.
 //
-// What it returns is card data in clear: encrypt it, keep it out of logs, and delete it when it is sent. Mind that the
-// card industry permits nobody to keep security codes and track data once a payment is authorized.
+// The result is card data in clear: encrypt it, keep it out of logs, and delete it when it is sent. Note that the card
+// industry permits nobody to keep security codes and track data once a payment is authorized.
 //
-// Apart from secrets it writes what [encoding/json.Marshal] writes, but <, >, &, U+2028 and U+2029 as they are. A
-// [Secret] in a field of type any is read back as a string. The file of a [DisputeRespondRequest] is not in its JSON.
+// Apart from secrets it writes the same JSON as [encoding/json.Marshal], except that it does not escape <, >, &, U+2028
+// and U+2029. A [Secret] in a field of type any is read back as a string. The file of a [DisputeRespondRequest] is not
+// in its JSON.
 //
-// A value that cannot be sent is an error that matches [ErrInvalidRequest]. Besides values that encoding/json refuses,
-// that is a text that is not UTF-8, a text with [REDACTED] in it, and an object with a name twice. A MarshalJSON method
-// of your own writes [REDACTED] for each secret in its type. Such a type needs the method MarshalJSONTo of JSON v2
-// instead, which gets the options that write the texts of secrets.
+// A value that cannot be sent is an error that matches [ErrInvalidRequest]. These values cannot be sent: a value that
+// encoding/json refuses, a text that is not UTF-8, a text with [REDACTED] in it, and an object with a name twice. A
+// MarshalJSON method of your own writes [REDACTED] for each secret in its type. Such a type needs the method
+// MarshalJSONTo of JSON v2 instead. This method gets the options that write the texts of secrets.
 func MarshalWire(v any) ([]byte, error) {
 	var p problems
 	wire := marshal(v, &p)
@@ -61,8 +62,8 @@ func marshal(v any, p *problems) []byte {
 	return nil
 }
 
-// byKeys is a body with a list of pairs. The key of a pair says more to the caller than its place in the list. byKey
-// gets the names of a place, and returns them with the key in place of the index.
+// byKeys is a body with a list of pairs. The key of a pair is clearer to the caller than its index in the list. byKey
+// takes the names of a JSON pointer, and returns them with the key in place of the index.
 type byKeys interface {
 	byKey(names []string) []string
 }
@@ -71,7 +72,7 @@ type byKeys interface {
 type secretJSON struct{ Secret }
 
 // selfWriter is a type that is not written field by field. Its method writes its JSON to enc, with the options of enc,
-// because these say how the secrets in it are written.
+// because the options decide how the secrets in it are written.
 type selfWriter interface {
 	writeJSON(enc *jsontext.Encoder) error
 }
@@ -85,12 +86,12 @@ var (
 	shownForm = json.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false), jsontext.EscapeForJS(false),
 		json.WithMarshalers(selfWriters))
 	wireForm = json.JoinOptions(shownForm, jsontext.AllowInvalidUTF8(false), jsontext.AllowDuplicateNames(false),
-		jsontext.PreserveRawStrings(false),            // [REDACTED] could hide in the escapes of a raw string
-		jsonv1.ReportErrorsWithLegacySemantics(false), // legacy errors name no place
-		withSecrets(writeSecret))                      // in place of the marshalers of shownForm
+		jsontext.PreserveRawStrings(false),            // the escapes of a raw string could hide [REDACTED]
+		jsonv1.ReportErrorsWithLegacySemantics(false), // legacy errors have no JSON pointer
+		withSecrets(writeSecret))                      // replaces the marshalers of shownForm
 
-	// selfWriters writes each selfWriter by its method. It also writes json.Number, which v2 knows from Go 1.27 on. It is
-	// in both forms, because an option WithMarshalers replaces the one before it.
+	// selfWriters calls the method of each selfWriter. It also writes json.Number, which JSON v2 supports from Go 1.27
+	// on. It is in both forms, because an option WithMarshalers replaces the one before it.
 	selfWriters = json.JoinMarshalers(
 		json.MarshalToFunc(func(enc *jsontext.Encoder, v selfWriter) error { return v.writeJSON(enc) }),
 		json.MarshalToFunc(func(enc *jsontext.Encoder, n stdjson.Number) error {
@@ -102,7 +103,7 @@ var (
 // marshalShown writes v with [REDACTED] for each secret. It is the MarshalJSON of each selfWriter.
 func marshalShown(v selfWriter) ([]byte, error) { return json.Marshal(v, shownForm) }
 
-// withSecrets returns the option that writes each secret with the given function. isJSON says that the text of the
+// withSecrets returns the option that writes each secret with the given function. isJSON is true if the text of the
 // secret is JSON, as in a secretJSON.
 func withSecrets(write func(enc *jsontext.Encoder, s Secret, isJSON bool) error) json.Options {
 	return json.WithMarshalers(json.JoinMarshalers(
@@ -116,7 +117,7 @@ func withSecrets(write func(enc *jsontext.Encoder, s Secret, isJSON bool) error)
 func writeSecret(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 	switch text := s.Reveal(); {
 	case hasMark(text):
-		return errRedacted // first, because WriteValue would say that the text is not JSON
+		return errRedacted // first, because the error of WriteValue would only be that the text is not JSON
 	case !isJSON:
 		return enc.WriteToken(jsontext.String(text))
 	case text == "":
@@ -127,9 +128,9 @@ func writeSecret(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 }
 
 // secretsOf returns the texts of all secrets in a request that can be encoded. It encodes the request only to find
-// them, and throws the result away. Each secret is written as a text of its own, a number: two secrets may be names of
-// one map, and a name that comes twice would end the encoding. Of a secret that holds JSON it returns the JSON, and the
-// text of a JSON string, because the service may repeat either.
+// them, and throws the result away. It writes a different number for each secret: secrets may be names in a map, and a
+// name that occurs twice would end the encoding. For a secret that holds JSON it returns the JSON and, if the JSON is a
+// string, the text of the string. The service may repeat either.
 func secretsOf(body any) (texts []string) {
 	_, _ = json.Marshal(body, wireForm, withSecrets(func(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 		texts = append(texts, s.Reveal())
@@ -141,7 +142,7 @@ func secretsOf(body any) (texts []string) {
 	return texts
 }
 
-// placeOfMark returns the place of the first text with [REDACTED] in it. The caller knows that there is one.
+// placeOfMark returns the JSON pointer to the first text with [REDACTED] in it. wire contains such a text.
 func placeOfMark(wire []byte) jsontext.Pointer {
 	dec := jsontext.NewDecoder(bytes.NewReader(wire))
 	for {
@@ -152,13 +153,13 @@ func placeOfMark(wire []byte) jsontext.Pointer {
 	}
 }
 
-// unwritable returns where and why a value cannot be written. The JSON packages wrap their errors in each other, and
-// unwritable keeps the outermost place and the innermost reason. If the error is in JSON that a text holds, such as
-// Pairs, the outermost place is that of the text.
+// unwritable returns the JSON pointer of a value that cannot be written, as names, and the reason. The JSON packages
+// wrap their errors in each other. unwritable keeps the outermost pointer and the innermost reason. If the error is in
+// JSON that a text holds, such as Pairs, the outermost pointer leads to the text.
 //
-// The place is cut before the first name that does not look like that of a field. So it may have a name that the caller
-// chose, if that has plain letters only. The reason may be the text of an error of the caller's own method, such as
-// MarshalJSON. Otherwise it shows no value but the characters that are no JSON, if a value is raw JSON.
+// The names end before the first name that does not look like the name of a field. A name that the caller chose stays
+// if it has plain letters only. The reason may be the text of an error of the caller's own method, such as MarshalJSON.
+// Otherwise it contains no value, but for raw JSON it contains the invalid characters.
 func unwritable(err error) (place []string, reason string) {
 	var outermost jsontext.Pointer
 	for {
@@ -170,7 +171,7 @@ func unwritable(err error) (place []string, reason string) {
 	}
 }
 
-// wrappedBy returns the place that an error of a JSON package names, and the error that it wraps. It returns nil for an
+// wrappedBy returns the JSON pointer in an error of a JSON package, and the error that it wraps. It returns nil for an
 // error of another package.
 func wrappedBy(err error) (place jsontext.Pointer, wrapped error) {
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
@@ -186,10 +187,10 @@ func wrappedBy(err error) (place jsontext.Pointer, wrapped error) {
 }
 
 // index matches the index of an element of a list, in names that are joined by points. It also matches a name that
-// begins with digits, which no documented field has.
+// consists of digits, which no documented field has.
 var index = regexp.MustCompile(`\.(\d+)`)
 
-// wirePath turns the names of a place into a path such as billing_cards[1].exp_date.
+// wirePath turns the names of a JSON pointer into a path such as billing_cards[1].exp_date.
 func wirePath(names []string) string {
 	path := index.ReplaceAllString("."+strings.Join(names, "."), "[$1]")
 	return cmp.Or(strings.TrimPrefix(path, "."), "body")
