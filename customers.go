@@ -99,8 +99,8 @@ type ShippingAddress struct {
 	Zip         string     `json:"shipping_zip,omitzero"`          // postal code
 	Zip4        string     `json:"shipping_zip4,omitzero"`         // extension of the postal code
 	Country     string     `json:"shipping_country,omitzero"`      // name
-	CountryCode string     `json:"shipping_country_code,omitzero"` // nil is not sent; nil in a result means unknown
-	Primary     *bool      `json:"primary,omitzero"`               // a nil is not sent, and means in a result that the service sent none
+	CountryCode string     `json:"shipping_country_code,omitzero"` // numeric code
+	Primary     *bool      `json:"primary,omitzero"`               // nil is not sent; nil in a result means unknown
 	MerchantID  MerchantID `json:"merchant_id,omitzero"`           // only in requests
 }
 

@@ -119,7 +119,7 @@ func systemError(err error) error {
 	if untrusted := trust.Failure(err); untrusted != nil {
 		return untrusted
 	}
-	if errors.Is(err, context.DeadlineExceeded) { // this is not the deadline of the caller's context: safeCause has checked that one
+	if errors.Is(err, context.DeadlineExceeded) { // safeCause has checked the context before
 		return fmt.Errorf("an attempt took too long: %w", context.DeadlineExceeded)
 	}
 	if errors.Is(err, context.Canceled) {

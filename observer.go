@@ -225,7 +225,7 @@ func logResult(ctx context.Context, l *slog.Logger, level slog.Level, message st
 		slog.Int("attempts", r.Attempts), slog.String("delivery", r.Delivery.String()), slog.Duration("duration", r.Duration))
 	if r.Err != nil {
 		text := r.Err.Error()
-		if _, isOwn := errors.AsType[*Error](r.Err); !isOwn { // only a call has an *Error; an attempt has another error, such as the error of a key source
+		if _, isOwn := errors.AsType[*Error](r.Err); !isOwn { // the error of an attempt
 			text = oneLine(text)
 		}
 		attrs = append(attrs, slog.String("error_class", r.ErrorClass()), slog.String("error", text))

@@ -79,7 +79,7 @@ type pageWalk[T any] struct {
 	failed atomic.Bool
 
 	previous *Page[T] // the last counted page, without slices; nil before the first page
-	records  int      // number of records on all pages up to previous, and on the pages before the first page of the walk
+	records  int      // on all pages of the list up to previous, also before the first page of the walk
 	total    int      // the latest number of all records that the service claims; 0 if it claims none
 }
 

@@ -23,14 +23,14 @@ type TokenizeRequest struct {
 	CardNumber          Secret         `json:"card_number,omitzero"`            // card number
 	ExpDate             string         `json:"exp_date,omitzero"`               // MMYY; see FormatExpDate
 	CVV2                Secret         `json:"cvv2,omitzero"`                   // card security code
-	CardID              string         `json:"card_id,omitzero"`                // ID of the saved card to update, if any
+	CardID              string         `json:"card_id,omitzero"`                // ID of the card to update
 	CardSwipe           Secret         `json:"card_swipe,omitzero"`             // magnetic-stripe track data
 	ClientIP            string         `json:"client_ip,omitzero"`              // IP address of the client
 	TRNumber            Secret         `json:"tr_number,omitzero"`              // ACH routing number
 	DDANumber           Secret         `json:"dda_number,omitzero"`             // ACH account number
 	TypeID              ACHAccountType `json:"type_id,omitzero"`                // ACH account type
-	PayloadWalletOnePay Secret         `json:"payload_wallet_one_pay,omitzero"` // encrypted payload of the first wallet kind
-	PayloadWalletTwoPay Secret         `json:"payload_wallet_two_pay,omitzero"` // payload of the second kind; the operator enables it
+	PayloadWalletOnePay Secret         `json:"payload_wallet_one_pay,omitzero"` // encrypted, for the first kind of wallet
+	PayloadWalletTwoPay Secret         `json:"payload_wallet_two_pay,omitzero"` // for the second; the operator enables it
 	SingleUse           *bool          `json:"single_use,omitzero"`             // undocumented effect; nil is not sent
 	EchoFields          Pairs          `json:"echo_fields,omitempty"`           // the answer repeats them unchanged
 	SessionID           string         `json:"session_id,omitzero"`             // undocumented effect

@@ -187,7 +187,7 @@ func wrappedBy(err error) (place jsontext.Pointer, wrapped error) {
 }
 
 // index matches the index of an element of a list, in names that are joined by points. It also matches a name that
-// consists of digits, which no documented field has.
+// begins with digits, which no documented field has.
 var index = regexp.MustCompile(`\.(\d+)`)
 
 // wirePath turns the names of a JSON pointer into a path such as billing_cards[1].exp_date.
