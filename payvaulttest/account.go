@@ -11,23 +11,23 @@ import (
 
 const redacted = "[redacted]"
 
-// Account is one API key of the emulator and what its holder may do. Several accounts may share a
-// merchant, as when a key is being replaced. Printing or logging an Account does not show its key, unless it stands in
-// an unexported field of a struct of yours, where fmt calls no methods.
+// Account is one API key of the emulator with the rights of its holder. Several accounts may share a merchant, for
+// example while a key is being replaced. Printing or logging an Account does not show its key. The exception is an
+// Account in an unexported field of a struct of yours, where fmt calls no methods.
 type Account struct {
-	MerchantID payvault.MerchantID   `json:"merchant_id"` // for a partner, its own node
-	APIKey     string                `json:"api_key"`     // the merchant's, or the partner's vendor API key
-	Partner    bool                  `json:"partner"`     // it may board merchants
-	VendorID   int64                 `json:"vendor_id"`   // of a partner; its tokenize requests must carry it
-	ActsFor    []payvault.MerchantID `json:"acts_for"`    // other merchants that it may act for
+	MerchantID payvault.MerchantID   `json:"merchant_id"` // ID of the merchant; for a partner, its own node
+	APIKey     string                `json:"api_key"`     // key of the merchant, or vendor API key of the partner
+	Partner    bool                  `json:"partner"`     // the account may board merchants
+	VendorID   int64                 `json:"vendor_id"`   // only for a partner, whose tokenize requests must have it
+	ActsFor    []payvault.MerchantID `json:"acts_for"`    // other merchants for which the account may act
 
-	// Features that the operator has to enable.
+	// Features that the operator has to enable:
 	PayeeVault   bool `json:"payee_vault"`
-	SMS          bool `json:"sms"`           // of invoices
+	SMS          bool `json:"sms"`           // SMS for invoices
 	SecondWallet bool `json:"second_wallet"` // the second wallet kind
 }
 
-// Format implements [fmt.Formatter]: whatever the verb, the key is not shown.
+// Format implements [fmt.Formatter]. No verb shows the key.
 func (a Account) Format(f fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(f, "Account{MerchantID:%d APIKey:%s Partner:%t VendorID:%d}",
 		int64(a.MerchantID), redacted, a.Partner, a.VendorID)
@@ -42,7 +42,7 @@ func (a Account) mayActFor(id payvault.MerchantID) bool {
 	return id == a.MerchantID || slices.Contains(a.ActsFor, id)
 }
 
-// defaultAccounts returns the accounts of a server that was given none.
+// defaultAccounts returns the accounts of a server without WithAccount and without a seed that has accounts.
 func defaultAccounts() []Account {
 	return []Account{
 		{MerchantID: 100001, APIKey: "merchant-api-key", PayeeVault: true, SMS: true, SecondWallet: true},
@@ -54,7 +54,7 @@ func defaultAccounts() []Account {
 	}
 }
 
-// accounts finds an account by its key and a merchant's features by its ID. It never changes.
+// accounts finds an account by its key, and the features of a merchant by its ID. It never changes.
 type accounts []Account
 
 func newAccounts(given []Account) (accounts, error) {
@@ -93,7 +93,7 @@ func (a accounts) merchant() Account { return a.first(func(a Account) bool { ret
 
 func (a accounts) partner() Account { return a.first(func(a Account) bool { return a.Partner }) }
 
-// home returns the merchant to whom a record belongs that names no merchant.
+// home returns the merchant that owns a record without a merchant ID.
 func (a accounts) home() payvault.MerchantID { return cmp.Or(a.merchant().MerchantID, a[0].MerchantID) }
 
 // serve reports whether an account may act for a merchant.

@@ -16,7 +16,7 @@ import (
 
 // A refusal is the answer of an operation that was not performed.
 type refusal struct {
-	status  int // of HTTP, and the code
+	status  int // HTTP status and platform code
 	message string
 	fields  map[string][]string
 }
@@ -37,7 +37,7 @@ func (r *refusal) Error() string {
 	return r.message + ": " + strings.Join(texts, "; ")
 }
 
-// problems collect messages about a request by the wire path of the field.
+// problems collects messages about a request by the wire path of the field.
 type problems map[string][]string
 
 // check adds a problem unless the condition holds.
@@ -47,7 +47,7 @@ func (p problems) check(ok bool, field, message string) {
 	}
 }
 
-// err returns the refusal, or nil without a problem.
+// err returns the refusal, or nil if there are no problems.
 func (p problems) err() error {
 	if len(p) == 0 {
 		return nil
@@ -74,12 +74,12 @@ type envelope struct {
 
 func success(data any) envelope { return envelope{Message: "Success", Data: data} }
 
-// confirm returns a success that carries a text.
+// confirm returns a success whose data is a text.
 func confirm(format string, args ...any) envelope {
 	return success(map[string]string{"message": fmt.Sprintf(format, args...)})
 }
 
-// body returns the answer of a refusal: rcode and rmsg for tokenize, the envelope for everything else.
+// body returns the JSON of a refusal: rcode and rmsg for tokenize, the envelope for all other operations.
 func (r *refusal) body(tokenize bool) []byte {
 	platform := envelope{Code: r.status, Message: r.message}
 	if len(r.fields) > 0 {
@@ -92,7 +92,7 @@ func (r *refusal) body(tokenize bool) []byte {
 	return encode(answer)
 }
 
-// bind decodes a body that the document permits. An empty body gives the zero value.
+// bind decodes a body that was checked against the document. An empty body gives the zero value.
 func bind[T any](text []byte) (v T) {
 	if len(text) == 0 {
 		return v
@@ -103,8 +103,8 @@ func bind[T any](text []byte) (v T) {
 	return v
 }
 
-// encode writes an answer or a notification as JSON. It panics if that fails, which only the data of
-// [Server.TriggerEvent] can cause. Invalid UTF-8 in it, such as in the name of a parameter, becomes the replacement
+// encode writes an answer or a notification as JSON. It panics if v cannot be written; only the data of
+// [Server.TriggerEvent] can cause that. Invalid UTF-8, such as in the name of a parameter, becomes the replacement
 // character.
 func encode(v any) []byte {
 	text, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
@@ -125,7 +125,7 @@ type tokenizeResponse struct {
 
 func jsonHeader() http.Header { return http.Header{"Content-Type": {openapi.JSON}} }
 
-// oneOf returns an error unless the value of a field is one of a few.
+// oneOf returns an error unless the value of a field is one of the given values.
 func oneOf[T ~string](field string, value T, values ...T) error {
 	return fits(slices.Contains(values, value), fmt.Sprintf("%s must be one of %q", field, values))
 }

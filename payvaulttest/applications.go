@@ -14,17 +14,17 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// Application is a merchant application. Its saved values may hold tax IDs, so only [Application.Data] shows them.
+// Application is a merchant application. Its saved values may hold tax IDs, so only [Application.Data] returns them.
 type Application struct {
 	ID              payvault.ApplicationID `json:"app_id"`
-	Partner         payvault.MerchantID    `json:"partner"`          // of the account that created it
+	Partner         payvault.MerchantID    `json:"partner"`          // the account that created the application
 	Status          string                 `json:"app_status"`       // such as INCOMPLETE
-	ChannelID       int64                  `json:"channel_id"`       // as it was sent
-	SalesRep        int64                  `json:"sales_rep"`        // as it was sent
+	ChannelID       int64                  `json:"channel_id"`       // value of the request
+	SalesRep        int64                  `json:"sales_rep"`        // value of the request
 	TerminationNode int64                  `json:"termination_node"` // 0 for none
-	Created         time.Time              `json:"-"`                // by the clock of the server
+	Created         time.Time              `json:"-"`                // time by the clock of the server
 
-	keys   []string                         // in order of saving
+	keys   []string                         // in the order in which they were saved
 	values func() map[string]jsontext.Value // a func cannot be printed by accident
 }
 
@@ -108,16 +108,16 @@ type applicationPairs struct {
 	} `json:"data"`
 }
 
-// saveApplication performs POST /platform/application/{appId}/data: it saves every value or none.
+// saveApplication performs POST /platform/application/{appId}/data: it saves all values or none.
 func (v *applications) saveApplication(c *call, in applicationPairs) (any, error) {
 	app, err := v.application(c)
 	if err != nil {
 		return nil, err
 	}
 	p, keys, saved := problems{}, slices.Clone(app.keys), app.Data()
-	for _, pair := range in.Data { // each against the schema of its key
+	for _, pair := range in.Data { // check each value against the schema of its key
 		if schema := v.document.fields[pair.Key].schema; schema != nil {
-			value, _ := openapi.Parse(pair.Key, pair.Value) // it was read before
+			value, _ := openapi.Parse(pair.Key, pair.Value) // its syntax was checked before
 			maps.Copy(p, schema.Check(pair.Key, value))
 		} else {
 			p.check(pair.Value.Kind() == '"' || pair.Value.Kind() == '{', pair.Key, "must be a string or an object")
@@ -145,8 +145,8 @@ func (v *applications) saveApplication(c *call, in applicationPairs) (any, error
 	return success(map[string]any{"fields": fields}), nil
 }
 
-// neededBy reports whether validation requires a key. The document requires some keys always, and those about a third
-// party if one fulfils the orders.
+// neededBy reports whether validation requires a key. The document requires some keys always. It requires the keys
+// about a third party if a third party fulfills the orders.
 func (f applicationField) neededBy(key string, data map[string]jsontext.Value) bool {
 	party := string(data["fulfillment_provider_flag"]) == `"thirdparty"` && strings.HasPrefix(key, "fulfillment_")
 	return f.required || party && key != "fulfillment_process_flag"
@@ -164,7 +164,8 @@ func (v *applications) validateApplication(c *call) (any, error) {
 	return success(nil), nil
 }
 
-// validate checks that an application holds what it needs, and routing and account number of the bank together.
+// validate checks that an application has the required keys, and that it has both the routing number and the account
+// number of the bank or neither.
 func validate(d *document, app *Application) problems {
 	p, data := problems{}, app.Data()
 	has := func(key string) bool { return strings.Trim(string(data[key]), `"{}[] `) != "" } // neither blank nor empty

@@ -8,18 +8,18 @@ import (
 	"example.com/payvault/payvaulttest/internal/cardnumber"
 )
 
-// AccountUpdaterRequest is an accepted account updater request, its fields named as on the wire.
+// AccountUpdaterRequest is an accepted account updater request. Its fields are named as on the wire.
 type AccountUpdaterRequest struct {
 	MerchantID payvault.MerchantID
 	RequestID  string
 	Cards      []UpdaterCard
 }
 
-// UpdaterCard is a card of an account updater request, its number masked.
+// UpdaterCard is a card of an account updater request. Its number is masked.
 type UpdaterCard struct {
-	CardNumber string // first four and last six digits
+	CardNumber string // masked: first four and last six digits
 	ExpDate    string // MMYY
-	CardID     string // the caller's own ID
+	CardID     string // card ID that the caller chose
 }
 
 type accountUpdaterRequests struct {

@@ -9,17 +9,18 @@ import (
 	"example.com/payvault"
 )
 
-// A call is one request that fits the document.
+// A call is one request that has passed the check against the document.
 type call struct {
 	account  Account
-	merchant payvault.MerchantID // for whom it acts
+	merchant payvault.MerchantID // the merchant for which the call acts
 	path     func(name string) string
 	query    url.Values
 	body     []byte
 	parts    []Part
 }
 
-// actFor sets the merchant of a call from the merchant_id of its query or body. Without one it is that of the key.
+// actFor sets the merchant of a call from the merchant_id of its query or body. If both have none, it sets the merchant
+// of the key.
 func (c *call) actFor(body any) error {
 	c.merchant = c.account.MerchantID
 	fields, _ := body.(map[string]any)
@@ -38,7 +39,7 @@ func (c *call) actFor(body any) error {
 	return nil
 }
 
-// id returns an identifier in the path that is a number, or 0, which no record has.
+// id returns a number in the path. If the value is not a number, it returns 0, which is the ID of no record.
 func (c *call) id(name string) int64 {
 	if id, err := strconv.ParseInt(c.path(name), 10, 64); err == nil {
 		return id

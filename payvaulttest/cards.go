@@ -8,7 +8,7 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// CardKind says what kind of payment data a [Card] stands for.
+// CardKind is the kind of payment data of a [Card].
 type CardKind string
 
 // The kinds of payment data.
@@ -18,20 +18,20 @@ const (
 	CardKindWallet CardKind = "wallet"
 )
 
-// Card is saved payment data, its fields named as on the wire. The emulator keeps no full card number, security code,
-// track, wallet payload or account number.
+// Card is saved payment data. Its fields are named as on the wire. The emulator keeps no full card number, security
+// code, track, wallet payload or account number.
 type Card struct {
 	ID             string              `json:"card_id"`
 	MerchantID     payvault.MerchantID `json:"merchant_id"`
 	Kind           CardKind            `json:"kind"`
-	CardNumber     string              `json:"card_number,omitzero"` // masked; none for ACH
+	CardNumber     string              `json:"card_number,omitzero"` // masked; empty for ACH
 	ExpDate        string              `json:"exp_date,omitzero"`    // MMYY
 	CardType       string              `json:"card_type"`
 	CardholderName string              `json:"cardholder_name"`
-	Updates        int                 `json:"-"` // how many times the card was updated under its ID
+	Updates        int                 `json:"-"` // how many times the card was updated
 }
 
-// cards hold the payment data that tokens, customers and the account updater share.
+// cards holds the payment data that tokens, customers and the account updater share.
 type cards struct {
 	*state
 	*Store[string, Card]
@@ -61,9 +61,10 @@ func (v *cards) permits(c *Card) error {
 	)
 }
 
-func (*cards) detach(*Card) {} // it shares nothing
+func (*cards) detach(*Card) {} // a copy shares nothing with the card
 
-// paymentFields are the payment data of a request. Requests about customers and the account updater have fewer of them.
+// paymentFields holds the payment data of a request. Requests about customers and the account updater have fewer of
+// these fields.
 type paymentFields struct {
 	CardNumber string `json:"card_number"`
 	ExpDate    string `json:"exp_date"`
@@ -79,7 +80,8 @@ type paymentFields struct {
 
 const wrongNumber = "must be 12 to 19 digits"
 
-// check adds the problems that api/openapi.yaml cannot express. One field of any kind of payment data is enough.
+// check adds the problems that api/openapi.yaml cannot express. It requires at least one field of any kind of payment
+// data.
 func (f *paymentFields) check(p problems, path string) {
 	number, swipe := openapi.WirePath(path, "card_number"), openapi.WirePath(path, "card_swipe")
 	given := f.CardID != "" || f.Swipe != "" || f.card().Kind != ""
@@ -88,8 +90,8 @@ func (f *paymentFields) check(p problems, path string) {
 	p.check(f.Swipe == "" || cardnumber.OfTrack(f.Swipe) != "", swipe, "is not track data")
 }
 
-// card returns what the emulator keeps of payment data. If there are several kinds, it keeps the first of these: card
-// number, swipe, ACH data, wallet.
+// card returns the card that the emulator keeps for the payment data. If there are several kinds, it keeps the first of
+// these: card number, swipe, ACH data, wallet.
 func (f *paymentFields) card() Card {
 	card := Card{ExpDate: f.ExpDate, CardholderName: f.Holder}
 	switch number := cmp.Or(f.CardNumber, cardnumber.OfTrack(f.Swipe)); {
@@ -97,13 +99,13 @@ func (f *paymentFields) card() Card {
 		card.Kind, card.CardNumber, card.CardType = CardKindCard, cardnumber.Mask(number), cardnumber.Network(number)
 	case f.Routing != "" || f.Account != "":
 		card.Kind = CardKindACH
-	case f.WalletOne != "" || f.WalletTwo != "": // which the emulator cannot read, so that it makes a number up
+	case f.WalletOne != "" || f.WalletTwo != "": // the emulator cannot read a wallet, so it makes up a number
 		card.Kind, card.CardNumber = CardKindWallet, cardnumber.Mask("4000000000000002")
 	}
 	return card
 }
 
-// save creates a card. With a card ID it updates that card instead: the fields that are given replace the saved ones.
+// save creates a card. With a card ID it updates that card instead: the fields in the request replace the saved fields.
 func (v *cards) save(c *call, in paymentFields) (card *Card, err error) {
 	with := in.card()
 	if in.CardID == "" {
@@ -123,7 +125,8 @@ func (v *cards) save(c *call, in paymentFields) (card *Card, err error) {
 	return card, err
 }
 
-// show sets the card number, expiration date and card type in a billing card of an answer. It removes empty ones.
+// show sets the card number, expiration date and card type in a billing card of an answer. It removes those that are
+// empty.
 func (c *Card) show(billing map[string]any) {
 	shown := map[string]string{"card_number": c.CardNumber, "exp_date": c.ExpDate, "card_type": c.CardType}
 	for name, text := range shown {

@@ -7,21 +7,21 @@ import (
 	"example.com/payvault"
 )
 
-// Merchant returns the first account that is not a partner's: the one that [Server.Client] uses. Without such an
-// account it returns the zero Account, and Client panics.
+// Merchant returns the first account that is not a partner. [Server.Client] uses this account. Without such an account
+// Merchant returns the zero Account, and Client panics.
 func (s *Server) Merchant() Account { return s.state.accounts.copied().merchant() }
 
-// Partner returns the first partner account: the one that [Server.PartnerClient] uses. Without such an account it
+// Partner returns the first partner account. [Server.PartnerClient] uses this account. Without such an account Partner
 // returns the zero Account, and PartnerClient panics.
 func (s *Server) Partner() Account { return s.state.accounts.copied().partner() }
 
-// Accounts returns every account of the server, in the order given.
+// Accounts returns every account of the server, in the order in which they were given.
 func (s *Server) Accounts() []Account { return s.state.accounts.copied() }
 
-// Client returns a client that works as the account of [Server.Merchant]. It retries like any client, but quickly: it
-// waits a few milliseconds where others wait up to seconds, and ignores overload. The options are applied after the
-// emulator's own: [payvault.WithRetryPolicy] with a zero policy gives the waits, the budget of retries and the pace of
-// other clients. It panics if they are invalid.
+// Client returns a client that works as the account of [Server.Merchant]. Its retries wait for a few milliseconds,
+// while other clients wait up to seconds, and it ignores overload. The options are applied after the emulator's own:
+// [payvault.WithRetryPolicy] with a zero policy gives the waits, the budget of retries and the rate limit of other
+// clients. Client panics if the options are invalid.
 func (s *Server) Client(opts ...payvault.Option) *payvault.Client {
 	return s.ClientFor(s.Merchant(), opts...)
 }
@@ -31,7 +31,7 @@ func (s *Server) PartnerClient(opts ...payvault.Option) *payvault.Client {
 	return s.ClientFor(s.Partner(), opts...)
 }
 
-// ClientFor returns a client that works as any account, known to the server or not.
+// ClientFor returns a client that works as the given account. The server need not know the account.
 func (s *Server) ClientFor(account Account, opts ...payvault.Option) *payvault.Client {
 	own := []payvault.Option{
 		payvault.WithMerchantID(account.MerchantID),

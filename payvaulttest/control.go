@@ -13,33 +13,34 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// Commits returns how many times an operation was really performed: its state changed, or it was answered
-// successfully. What a fault did to the answer does not matter, so a test of money code counts this. For the name of an
+// Commits returns how many times an operation was really performed: its state changed, or it was answered successfully.
+// A fault that damages the answer does not change this number, so a test of money code counts it. For the name of an
 // operation that does not exist it returns 0.
 func (s *Server) Commits(op payvault.Operation) int { return s.AllCommits()[op] }
 
-// AllCommits returns the count of [Server.Commits] for every operation that was performed at all.
+// AllCommits returns the count of [Server.Commits] for every operation that was performed at least once.
 func (s *Server) AllCommits() map[payvault.Operation]int {
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
 	return maps.Clone(s.state.commits)
 }
 
-// Requests returns the last requests that arrived, including refused ones, in the order in which they were read.
-// [WithRequestHistory] sets how many it keeps. A request is there before its answer is sent.
+// Requests returns the newest requests, including refused ones, in the order in which they were read.
+// [WithRequestHistory] sets how many the server keeps. A request is kept before its answer is sent.
 func (s *Server) Requests() []Request {
 	s.handler.requests.mu.Lock()
 	defer s.handler.requests.mu.Unlock()
 	return slices.Clone(s.handler.requests.list)
 }
 
-// Handle adds an operation that the interface names and does not show, so that code that makes it with
-// [payvault.Client.Call] can be tested. Method and path are as in a pattern of [http.ServeMux], the path below that of
-// [Server.URL], such as GET and /platform/application/{appId}. The handler gets requests with a known API key and a
-// body of at most 1 MiB, and may use the server. It has performed the operation if it answers with a status of 2xx.
+// Handle adds an operation that the interface names and does not document, so that code that calls it with
+// [payvault.Client.Call] can be tested. Method and path are as in a pattern of [http.ServeMux]. The path is relative to
+// [Server.URL]. An example is GET and /platform/application/{appId}. The handler gets requests with a known API key and
+// a body of at most 1 MiB, and may use the server. The operation counts as performed if the handler answers with a
+// status of 2xx.
 //
 // [Request], [Fault] and [Server.Commits] name the operation by method and path: "GET /platform/application/{appId}".
-// Handle panics if method or path are wrong, or if they are those of an operation that the server knows.
+// Handle panics if method or path are invalid, or if the server has an operation with them already.
 func (s *Server) Handle(method, path string, handler http.HandlerFunc) {
 	if method == "" || !strings.HasPrefix(path, "/") || handler == nil {
 		panic("payvaulttest: Handle wants a method, a path that begins with a slash, and a handler")
@@ -49,11 +50,11 @@ func (s *Server) Handle(method, path string, handler http.HandlerFunc) {
 	})
 }
 
-// Inject makes the requests that arrive from now on fail as the fault says, and returns a function that removes
-// the fault. Of several faults that fit a request, the one injected first strikes, and only that one.
+// Inject makes the requests that arrive from now on fail as the fault describes. It returns a function that removes the
+// fault. If several faults fit a request, only the one that was injected first strikes.
 //
-// It is an error, and nothing is injected, if the fault could not strike as it says: its kind or operation
-// does not exist, a field has no sense or is not read by the kind, or AfterCommit is set for a kind that performs
+// Inject returns an error, and injects nothing, if the fault can never strike as described: its kind or operation does
+// not exist, a field has an invalid value or is not read by the kind, or AfterCommit is set for a kind that performs
 // nothing.
 func (s *Server) Inject(fault Fault) (remove func(), err error) {
 	if err := fault.check(s.handler.allOperations()); err != nil {
@@ -83,9 +84,9 @@ func (s *Server) ClearFaults() {
 	s.handler.faults.list = nil
 }
 
-// TriggerEvent lets an event occur for a merchant and returns how many webhooks it goes to. Data is
-// the JSON value that the deliveries carry as data; it panics if that is none. The deliveries are made in the
-// background: [Server.WaitDeliveries] waits for them.
+// TriggerEvent lets an event occur for a merchant and returns the number of webhooks that get it. Data is the data of
+// the deliveries, as JSON. TriggerEvent panics if data is not valid JSON. The deliveries are made in the background:
+// [Server.WaitDeliveries] waits for them.
 func (s *Server) TriggerEvent(merchant payvault.MerchantID, event payvault.Event, data any) int {
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
@@ -108,7 +109,7 @@ func (s *Server) SetTransactionStatus(id payvault.SubscriptionID, pgID, status s
 	return nil
 }
 
-// Deliveries returns the deliveries that are finished, in the order in which they ended.
+// Deliveries returns the deliveries that have ended, in the order in which they ended.
 func (s *Server) Deliveries() []Delivery {
 	d := s.deliveries
 	d.mu.Lock()
@@ -116,6 +117,6 @@ func (s *Server) Deliveries() []Delivery {
 	return slices.Clone(d.history)
 }
 
-// WaitDeliveries waits until every delivery that was due when it was called is finished, whatever
-// becomes due meanwhile. It returns early with an error when the context ends or the server is closed.
+// WaitDeliveries waits until every delivery that was due when it was called has ended. It does not wait for later
+// deliveries. It returns early with an error when the context ends or the server is closed.
 func (s *Server) WaitDeliveries(ctx context.Context) error { return s.deliveries.wait(ctx) }

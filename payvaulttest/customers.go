@@ -11,21 +11,22 @@ import (
 	"example.com/payvault/payvaulttest/internal/cardnumber"
 )
 
-// CustomerKey identifies a customer. A customer_id is unique for its merchant only.
+// CustomerKey identifies a customer. A customer_id is unique only within its merchant.
 type CustomerKey struct {
 	MerchantID payvault.MerchantID
 	ID         string
 }
 
-// Customer is a customer profile as it is on the wire in answers. Its cards are shown as they are saved now.
+// Customer is a customer profile, in the form of the answers on the wire. Its cards have the current data of the saved
+// cards.
 type Customer struct {
 	ID                string              `json:"customer_id,omitzero"`
-	RecID             int64               `json:"rec_id"`  // counted up
-	NodeID            payvault.MerchantID `json:"node_id"` // whose customer it is
+	RecID             int64               `json:"rec_id"`  // a number that counts up
+	NodeID            payvault.MerchantID `json:"node_id"` // the merchant of the customer
 	FirstName         string              `json:"customer_first_name,omitzero"`
 	LastName          string              `json:"customer_last_name,omitzero"`
 	FirmName          string              `json:"customer_firm_name,omitzero"`
-	Phone             string              `json:"customer_phone,omitzero"` // as it was sent
+	Phone             string              `json:"customer_phone,omitzero"` // unchanged from the request
 	Email             string              `json:"customer_email,omitzero"`
 	ReferenceID       string              `json:"reference_id,omitzero"`
 	Comments          string              `json:"comments,omitzero"`
@@ -54,7 +55,7 @@ func (*customers) key(c *Customer) (CustomerKey, *payvault.MerchantID) {
 	return CustomerKey{c.NodeID, c.ID}, &c.NodeID
 }
 
-// prepare fills in what is left out. Without a primary address or card the first one becomes primary.
+// prepare fills in missing values. If no address or card is primary, the first one becomes primary.
 func (v *customers) prepare(c *Customer) {
 	for c.ID == "" {
 		if made := v.ids.text("customer"); !v.has(CustomerKey{c.NodeID, made}) {
@@ -97,7 +98,7 @@ func (v *customers) cardOf(c *Customer, billing map[string]any) *Card {
 	return v.cards.of(c.NodeID, id)
 }
 
-// detach copies the lists, and shows the cards as they are now.
+// detach copies the lists, and fills in the current data of the cards.
 func (v *customers) detach(c *Customer) {
 	c.ShippingAddresses, c.BillingCards = copyParts(c.ShippingAddresses), copyParts(c.BillingCards)
 	for _, billing := range c.BillingCards {
@@ -110,7 +111,7 @@ func (v *customers) detach(c *Customer) {
 	}
 }
 
-// copyParts copies addresses or cards. Their only field that is a list is the email addresses of a card.
+// copyParts copies addresses or cards. Only one field of a card is a list: the email addresses.
 func copyParts(parts []map[string]any) []map[string]any {
 	copies := make([]map[string]any, len(parts))
 	for i, part := range parts {
@@ -119,14 +120,14 @@ func copyParts(parts []map[string]any) []map[string]any {
 		switch emails := part["billing_email"].(type) {
 		case []any:
 			copies[i]["billing_email"] = slices.Clone(emails)
-		case []string: // of a seed
+		case []string: // the type in a seed
 			copies[i]["billing_email"] = slices.Clone(emails)
 		}
 	}
 	return copies
 }
 
-// A customerRequest has the fields that a profile does not keep.
+// A customerRequest has the fields of a request that a profile does not keep.
 type customerRequest struct {
 	AutoGenerate bool            `json:"auto_generate_customer_id"`
 	Billing      []paymentFields `json:"billing_cards"`
@@ -145,8 +146,8 @@ func (v *customers) createCustomer(c *call, in customerRequest) (any, error) {
 	return success(v.view(v.put(record))), nil
 }
 
-// checkCustomer refuses a customer before anything is stored: for the rules between its fields, a customer_id that is
-// taken, or unknown cards.
+// checkCustomer refuses a customer before anything is stored. It checks the rules between fields, that the customer_id
+// is not taken, and that the cards exist.
 func (v *customers) checkCustomer(c *call, record *Customer, in *customerRequest) error {
 	p := problems{}
 	p.check(record.ID != "" || in.AutoGenerate, "customer_id", "or auto_generate_customer_id is required")
@@ -165,8 +166,8 @@ func (v *customers) checkCustomer(c *call, record *Customer, in *customerRequest
 	return cmp.Or(p.err(), err)
 }
 
-// saveBilling saves a card, and removes from its record the fields that answers do not carry. If the record only names
-// a saved card, nothing is saved. checkCustomer has found that card.
+// saveBilling saves a card, and removes from its record the fields that answers do not have. If the record only names a
+// saved card, nothing is saved. checkCustomer has found that card.
 func (v *customers) saveBilling(c *call, in paymentFields, record map[string]any) {
 	if in.CardID == "" || in.card() != (Card{}) {
 		card, _ := v.cards.save(c, in)

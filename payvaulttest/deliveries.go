@@ -25,27 +25,29 @@ var errNotLoopback = errors.New("the notification URL is not on loopback")
 
 // Delivery is one attempt to notify a webhook. There are no retries.
 type Delivery struct {
-	WebhookID payvault.WebhookID // the webhook that has the event
-	Event     payvault.Event     // its name
-	Status    int                // of the answer; 0 if there was none
-	Err       error              // why there was no answer
+	WebhookID payvault.WebhookID // the webhook that is notified
+	Event     payvault.Event     // name of the event
+	Status    int                // HTTP status of the answer; 0 if there was none
+	Err       error              // reason why there was no answer
 }
 
-// A dispatcher makes deliveries in the background: one after the other for each webhook, so that they
-// keep their order and a slow receiver holds up no other. Any number may wait, so that none is lost.
+// A dispatcher makes deliveries in the background. The deliveries of one webhook are made one after another, so they
+// keep their order, and a slow receiver does not delay other webhooks. Any number of deliveries may wait, so none is
+// lost.
 type dispatcher struct {
-	ctx     context.Context //nolint:containedctx // the life of the server
+	ctx     context.Context // ends with the server
 	client  *http.Client
 	logger  *slog.Logger
 	feed    *inspect.Feed
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	last    map[payvault.WebhookID]chan struct{} // closed when the delivery that was posted last is finished
+	last    map[payvault.WebhookID]chan struct{} // closed when the newest delivery of the webhook has ended
 	history []Delivery
 }
 
-// newDispatcher returns a dispatcher that lives as long as its context. It notifies loopback only unless remote is set.
+// newDispatcher returns a dispatcher that works until ctx ends. It notifies only loopback addresses unless remote is
+// set.
 func newDispatcher(ctx context.Context, remote bool, logger *slog.Logger, feed *inspect.Feed) *dispatcher {
 	dialer := &net.Dialer{Control: loopbackOnly}
 	if remote {
@@ -64,7 +66,8 @@ func newDispatcher(ctx context.Context, remote bool, logger *slog.Logger, feed *
 	}
 }
 
-// loopbackOnly refuses a connection whose address, not its name, is outside of loopback.
+// loopbackOnly refuses a connection to an address outside of loopback. It looks at the address and not at the host
+// name.
 func loopbackOnly(_, address string, _ syscall.RawConn) error {
 	host, err := netip.ParseAddrPort(address)
 	if err != nil || !host.Addr().Unmap().IsLoopback() {
@@ -73,7 +76,7 @@ func loopbackOnly(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// post starts a delivery of a body; it never waits. After the end of the context it does nothing.
+// post starts a delivery of a body in the background. After the end of the context it does nothing.
 func (d *dispatcher) post(url string, body []byte, delivery Delivery) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -93,14 +96,15 @@ func (d *dispatcher) post(url string, body []byte, delivery Delivery) {
 	})
 }
 
-// close waits for all deliveries, after the context has ended.
+// close waits until all deliveries have ended. Cancel the context before: then the deliveries that wait are not made
+// any more.
 func (d *dispatcher) close() {
-	d.mu.Lock()   // what holds it now is not under way any more afterwards
+	d.mu.Lock()   // after this, no post is under way
 	d.mu.Unlock() //nolint:staticcheck // see above
 	d.running.Wait()
 }
 
-// deliver makes a delivery and logs it, without body and URL.
+// deliver makes a delivery and logs it without body and URL.
 func (d *dispatcher) deliver(url string, body []byte, delivery Delivery) {
 	delivery.Status, delivery.Err = d.send(url, body)
 	shown := inspect.Delivery{
@@ -120,7 +124,7 @@ func (d *dispatcher) deliver(url string, body []byte, delivery Delivery) {
 	d.history = append(d.history, delivery)
 }
 
-// class returns fixed words for an error, because its text may hold the URL or what the receiver sent.
+// class returns fixed words for an error, because the text of the error may hold the URL or bytes of the receiver.
 func class(err error) string {
 	errno, fromSystem := errors.AsType[syscall.Errno](err)
 	switch {
@@ -159,7 +163,7 @@ func (d *dispatcher) forget() {
 
 func (d *dispatcher) wait(ctx context.Context) error {
 	d.mu.Lock()
-	due := slices.Collect(maps.Values(d.last)) // the last of each webhook is the last of all before it, too
+	due := slices.Collect(maps.Values(d.last)) // when the newest of a webhook has ended, all have
 	d.mu.Unlock()
 	for _, finished := range due {
 		select {

@@ -12,7 +12,7 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// DisputeKind says what kind of dispute a [Dispute] is.
+// DisputeKind is the kind of a [Dispute].
 type DisputeKind string
 
 // The kinds of disputes. Only the first two can be answered over the API.
@@ -22,8 +22,8 @@ const (
 	DisputeOther     DisputeKind = "other"
 )
 
-// Dispute is a dispute and the answer it received, with its fields named as on the wire. A seeded one is a first-time
-// dispute unless it says otherwise.
+// Dispute is a dispute with its answer. Its fields are named as on the wire. A seeded dispute is a first-time dispute
+// unless it has another kind.
 type Dispute struct {
 	ID         payvault.DisputeID  `json:"rec_id"`
 	MerchantID payvault.MerchantID `json:"merchant_id"`
@@ -32,14 +32,14 @@ type Dispute struct {
 	Response *DisputeResponse `json:"-"`
 }
 
-// DisputeResponse is the answer that a dispute has received, as it was on the wire. It has the size and the checksum of
-// the file instead of its content.
+// DisputeResponse is the answer to a dispute, with the values of the request. It has the size and the checksum of the
+// file instead of its content.
 type DisputeResponse struct {
 	Message         string          `json:"message"`
 	Type            string          `json:"cbr_response_type"` // ND, CP, CE, OT or ID
 	AmtTran         payvault.Amount `json:"amt_tran"`
 	BatchDate       string          `json:"batch_date"`       // YYYY-MM-DD
-	ReferenceNumber string          `json:"reference_number"` // as it was sent
+	ReferenceNumber string          `json:"reference_number"` // unchanged from the request
 	EvidenceType    string          `json:"cbr_ce_type"`
 	AllocationType  string          `json:"cbr_id_type"`
 	Reason          string          `json:"reason_desc"`
@@ -98,7 +98,7 @@ func (v *disputes) respondToDispute(c *call) (any, error) {
 	if isRetrieval := dispute.Kind == DisputeRetrieval; isRetrieval {
 		p.check(response.FileSize > 0, "file", "is required for a retrieval dispute")
 		p.check(response.Message != "", "disputeResponse.message", "is required for a retrieval dispute")
-	} else { // an own choice: the interface only says that other fields depend on the type
+	} else { // the emulator's own choice: the interface does not document how the other fields depend on the type
 		p.check(response.Type != "", "disputeResponse.cbr_response_type", "is required for a first-time dispute")
 	}
 	if len(p) == 0 {
@@ -107,7 +107,7 @@ func (v *disputes) respondToDispute(c *call) (any, error) {
 	return success(nil), p.err()
 }
 
-// readResponse reads the two parts of the form, each of which may be missing.
+// readResponse reads the two parts of the form. Either may be missing.
 func (v *disputes) readResponse(parts []Part) (response DisputeResponse, _ error) {
 	p := problems{}
 	for _, part := range parts {

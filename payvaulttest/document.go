@@ -11,18 +11,18 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// A document is api/openapi.yaml with what the emulator takes from it besides its operations.
+// A document is api/openapi.yaml, with the schemas and names that the emulator takes from it.
 type document struct {
 	*openapi.Document
 
-	records   map[string]*openapi.Schema // by name; DisputeRespondRequest is of the JSON text in the form of a dispute
+	records   map[string]*openapi.Schema // by name; DisputeRespondRequest is that of the JSON in the form
 	fields    map[string]applicationField
-	names     map[string]bool // of fields and parameters
-	customers columns         // of their list
+	names     map[string]bool // names of fields and parameters
+	customers columns         // columns of the list of customers
 	payments  columns
 }
 
-// theDocument returns the document of the process. It is read when the first server starts.
+// theDocument returns the only document of the process. It is read when the first server starts.
 //
 //nolint:gochecknoglobals // never changed
 var theDocument = sync.OnceValue(func() *document {
@@ -31,7 +31,7 @@ var theDocument = sync.OnceValue(func() *document {
 		Document: read, records: map[string]*openapi.Schema{}, fields: map[string]applicationField{},
 		names: inspect.Names(read.At()),
 	}
-	for _, name := range []string{"ShippingAddress", "BillingCard"} { // which are maps in seeds
+	for _, name := range []string{"ShippingAddress", "BillingCard"} { // these are maps in seeds
 		d.At("components", "schemas", name)["additionalProperties"] = false
 	}
 	for _, name := range []string{"BillingCard", "Customer", "DisputeRespondRequest", "Transaction"} {
@@ -58,7 +58,7 @@ func (d *document) columns(schema string) columns {
 	return list
 }
 
-// field returns what the document says about a key of application data.
+// field returns the rules of the document for a key of application data.
 func (d *document) field(key string, kind any) applicationField {
 	place := []string{"components", "schemas", "ApplicationData"}
 	required, _ := d.At(place...)["required"].([]any)
@@ -76,8 +76,8 @@ func (d *document) field(key string, kind any) applicationField {
 	return field
 }
 
-// An applicationField is what the document says about a key of application data. Keys that it does not name are
-// optional texts or objects.
+// An applicationField has the rules of the document for a key of application data. Keys that the document does not name
+// are optional texts or objects.
 type applicationField struct {
 	kind     string
 	required bool
@@ -85,7 +85,7 @@ type applicationField struct {
 	schema   *openapi.Schema
 }
 
-// shows returns an error unless the document permits a record in an answer.
+// shows returns an error unless the document permits record in an answer.
 func (d *document) shows(name string, record any) error {
 	text, err := json.Marshal(record)
 	if err != nil {

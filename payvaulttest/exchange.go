@@ -24,11 +24,11 @@ import (
 )
 
 const (
-	maxFormBytes = 64 << 20 // of JSON all is kept
-	headBytes    = 32       // of an answer, enough for its code
+	maxFormBytes = 64 << 20 // bytes of a form; all of a JSON body is kept
+	headBytes    = 32       // bytes of an answer, enough for its code
 )
 
-// A route is how the requests of one operation are answered: by an action, or by a handler of [Server.Handle]. The
+// A route decides how the requests of one operation are answered: by an action, or by a handler of [Server.Handle]. The
 // route of requests without operation has neither.
 type route struct {
 	op     *openapi.Operation
@@ -39,7 +39,7 @@ type route struct {
 // shared is the part of a server that all its exchanges use.
 type shared struct {
 	state    *state
-	server   string // its scheme, host and port
+	server   string // scheme, host and port of the server
 	basePath string
 	logger   *slog.Logger
 	feed     *inspect.Feed
@@ -56,13 +56,13 @@ type exchange struct {
 	h       *shared
 	r       *http.Request
 	began   time.Time
-	fault   Fault // without a kind if there is none
+	fault   Fault // has no kind if there is no fault
 	request Request
-	refused error    // what was found wrong so far
-	why     *refusal // if the operation refused
-	status  int      // as it was sent; 0 if nothing was
-	head    []byte   // the beginning of what was sent
-	bodies  bool     // the page shows them
+	refused error    // why the request is refused, as far as it was checked
+	why     *refusal // set if the operation refused
+	status  int      // status that was sent; 0 if nothing was sent
+	head    []byte   // the beginning of the answer that was sent
+	bodies  bool     // the page shows bodies
 	done    bool     // the operation was performed
 }
 
@@ -76,7 +76,7 @@ func (h *shared) exchange(w http.ResponseWriter, r *http.Request, to route) {
 	}
 	x.fault = h.faults.take(x.name())
 	defer h.feed.Begin(to.op.ID, string(x.fault.Kind))()
-	defer x.record(r.Context()) // before it is pending no more
+	defer x.record(r.Context()) // while the request is still pending
 	if x.fault.Kind == ResetConnection {
 		h.requests.add(x.request)
 	} else {
@@ -103,10 +103,10 @@ func (x *exchange) Write(p []byte) (int, error) {
 		limit = shownBytes
 	}
 	x.head = append(x.head, p[:min(len(p), limit-len(x.head))]...)
-	return x.ResponseWriter.Write(p) //nolint:wrapcheck // as it is
+	return x.ResponseWriter.Write(p) // unchanged
 }
 
-// Unwrap is for [http.ResponseController].
+// Unwrap lets [http.ResponseController] find the wrapped writer.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
 // read reads the body and records the request, even if the body is incomplete.
@@ -118,7 +118,7 @@ func (x *exchange) read() {
 	}
 	var kept limitedBuffer
 	body := io.TeeReader(http.MaxBytesReader(x.ResponseWriter, x.r.Body, limit), &kept)
-	if form && x.refused == nil { // a form of no one is read to its end, but not parsed
+	if form && x.refused == nil { // a form with an unknown key is read to its end, but not parsed
 		x.parts, x.refused = readForm(x.r.Header.Get("Content-Type"), body)
 	}
 	_, err := io.Copy(io.Discard, body)
@@ -130,7 +130,7 @@ func (x *exchange) read() {
 	x.request.Size, x.request.Complete = kept.size, err == nil
 	x.request.body, x.request.Parts = seal(x.body), x.parts
 	x.h.requests.add(x.request)
-	if err != nil && !large { // it did not arrive whole, and will not
+	if err != nil && !large { // the rest of the body will not arrive
 		faulty.Abort()
 	}
 }
@@ -146,11 +146,11 @@ func (x *exchange) perform(w http.ResponseWriter, req *http.Request) {
 		faulty.Send(http.StatusOK, jsonHeader(), encode(result)).ServeHTTP(w, req)
 		return
 	}
-	x.why, _ = errors.AsType[*refusal](err) // operations fail in no other way
+	x.why, _ = errors.AsType[*refusal](err) // operations return no other errors
 	faulty.Send(x.why.status, jsonHeader(), x.why.body(x.isTokenize())).ServeHTTP(w, req)
 }
 
-// ask lets the handler of [Server.Handle] answer. The operation counts as performed if it answers with success.
+// ask lets the handler of [Server.Handle] answer. The operation counts as performed if the status is 2xx.
 func (x *exchange) ask(w http.ResponseWriter, req *http.Request) {
 	answer := httptest.NewRecorder()
 	req.Body = io.NopCloser(bytes.NewReader(x.body))
@@ -178,7 +178,7 @@ func (x *exchange) dispatch() (any, error) {
 	return result, err
 }
 
-// check compares the request with the document and sets the merchant for whom it acts.
+// check compares the request with the document and sets the merchant for which the request acts.
 func (x *exchange) check() (err error) {
 	x.path = x.r.PathValue
 	x.query, err = url.ParseQuery(x.r.URL.RawQuery)
@@ -213,17 +213,17 @@ func (x *exchange) check() (err error) {
 // theCode matches the code at the beginning of an answer.
 var theCode = regexp.MustCompile(`^{"r?code":"?(-?\d{1,4})\b`)
 
-// code returns the code of the answer as it was sent, or nil.
+// code returns the code in the answer that was sent, or nil.
 func (x *exchange) code() *int {
 	found := theCode.FindSubmatch(x.head)
 	if found == nil {
 		return nil
 	}
-	number, _ := strconv.Atoi(string(found[1])) // of at most four digits
+	number, _ := strconv.Atoi(string(found[1])) // it has four digits at most
 	return &number
 }
 
-// record writes the one log record of a request, and shows the request on the page.
+// record logs one record of a request, and adds the request to the page.
 func (x *exchange) record(ctx context.Context) {
 	x.log(ctx)
 	if x.h.feed.Watched() {
@@ -231,7 +231,7 @@ func (x *exchange) record(ctx context.Context) {
 	}
 }
 
-// log writes the log record: no path, no query, no header, no body.
+// log logs a request without path, query, header and body.
 func (x *exchange) log(ctx context.Context) {
 	attrs := []slog.Attr{
 		slog.String("operation", x.op.ID),
@@ -252,7 +252,7 @@ func (x *exchange) log(ctx context.Context) {
 	x.h.logger.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
 }
 
-// show passes to the page what it shows of the request.
+// show adds the request to the page, as far as the page shows requests.
 func (x *exchange) show() {
 	names := x.h.state.document.names
 	shown := inspect.Request{

@@ -23,9 +23,8 @@ import (
 // FaultKind names a way in which a request fails.
 type FaultKind string
 
-// Faults of the connection. What the client sees of them is an error of its transport. Under HTTP/2, which
-// [WithTLS] brings, what is said of the connection of a request holds for its stream: the stream is reset,
-// and the connection and the other requests on it go on.
+// Faults of the connection. The client sees an error of its transport. [WithTLS] brings HTTP/2. There each of these
+// faults affects only the stream of the request: the stream is reset, and the connection and its other requests go on.
 const (
 	// ResetConnection resets the connection when a request's headers have arrived, before its body is read.
 	ResetConnection FaultKind = "reset connection"
@@ -33,33 +32,33 @@ const (
 	DropBeforeCommit FaultKind = "drop before commit"
 	// DropAfterCommit performs the operation and closes the connection: the answer is lost.
 	DropAfterCommit FaultKind = "drop after commit"
-	// Hang answers nothing until the client gives up or the server is closed.
+	// Hang sends no answer until the client gives up or the server is closed.
 	Hang FaultKind = "hang"
-	// Delay waits for Fault.Delay, then goes on as usual, unless the client gives up meanwhile.
+	// Delay waits for Fault.Delay and then continues normally, unless the client gives up meanwhile.
 	Delay FaultKind = "delay"
 )
 
-// Faults of the answer. Without AfterCommit they replace the operation, which is not performed; with
-// AfterCommit the operation is performed and only its answer is replaced or damaged.
+// Faults of the answer. Without AfterCommit the operation is not performed, and the fault gives the answer. With
+// AfterCommit the operation is performed, and its answer is replaced or damaged.
 const (
-	// Respond answers with Status (200 if zero), Header and Body as they are given, which also makes an empty
-	// answer, or a redirect: without a Content-Type, unless Header has one.
+	// Respond answers with Status (200 if zero), Header and Body, unchanged. So it also makes an empty answer, or a
+	// redirect. The answer has no Content-Type unless Header has one.
 	Respond FaultKind = "respond"
-	// RateLimit answers 429 with RetryAfter, if any, as the Retry-After header, whatever it says.
+	// RateLimit answers 429. If RetryAfter is set, it is the Retry-After header, whatever its form.
 	RateLimit FaultKind = "rate limit"
-	// PermitRate lets Rate requests a second through, of all clients together, as many at once as come in
-	// a second, and answers the others like RateLimit. The clients of [Server.Client] ignore overload: give them
-	// [payvault.WithRetryPolicy] with a zero policy to see what other clients do, their waits included.
+	// PermitRate lets Rate requests a second of all clients together pass, and a burst of as many as one second
+	// permits. It answers the other requests like RateLimit. The clients of [Server.Client] ignore overload: give them
+	// [payvault.WithRetryPolicy] with a zero policy to see the behavior of other clients, with their waits.
 	PermitRate FaultKind = "permit rate"
-	// OtherCode answers with Status (200 if zero), Code, which is not 0, as code or rcode, and Message.
+	// OtherCode answers with Status (200 if zero), with Code, which is not 0, as code or rcode, and with Message.
 	OtherCode FaultKind = "other code"
-	// MalformedJSON answers 200 with a body that is not JSON, though it begins like it.
+	// MalformedJSON answers 200 with a body that begins like JSON but is not JSON.
 	MalformedJSON FaultKind = "malformed JSON"
-	// TruncatedJSON answers with the first half of a body, as if that were all of it.
+	// TruncatedJSON answers with the first half of a body, with the length of the half.
 	TruncatedJSON FaultKind = "truncated JSON"
-	// CutBody announces a whole body, sends the first half and closes the connection.
+	// CutBody announces the length of a whole body, sends the first half and closes the connection.
 	CutBody FaultKind = "cut body"
-	// OversizedBody answers with well-formed JSON of Size bytes, or without an end if Size is zero.
+	// OversizedBody answers with well-formed JSON of Size bytes, or with JSON without an end if Size is zero.
 	OversizedBody FaultKind = "oversized body"
 	// SlowDrip answers with a whole body, one byte per Fault.Delay (10 ms if zero).
 	SlowDrip FaultKind = "slow drip"
@@ -67,40 +66,40 @@ const (
 
 // Fault makes requests fail. See [Server.Inject].
 //
-// TruncatedJSON, CutBody and SlowDrip damage Body if it is given, the answer of the operation with
-// AfterCommit, and otherwise a short success.
+// TruncatedJSON, CutBody and SlowDrip damage Body if it is set. Otherwise they damage the answer of the operation if
+// AfterCommit is set, and a short success if it is not.
 type Fault struct {
 	// Operation is the operation to fail; empty for every request, unknown paths included.
 	Operation payvault.Operation `json:"operation,omitzero"`
-	// Kind is the way in which it fails; it says which of the fields below it reads.
+	// Kind is the way in which the operation fails. It decides which of the fields below are read.
 	Kind FaultKind `json:"kind"`
-	// Skip is the number of its requests that pass first: with 2, and Times 1, the third one fails. Those that an
-	// earlier fault strikes do not count.
+	// Skip is the number of requests that pass first: with Skip 2 and Times 1, the third request fails. Requests that
+	// an earlier fault strikes do not count.
 	Skip int `json:"skip,omitzero"`
 	// Times is the number of requests to fail; 0 for all until the fault is removed.
 	Times int `json:"times,omitzero"`
-	// AfterCommit lets the operation be performed first. DropAfterCommit does so without it.
+	// AfterCommit lets the operation be performed first. DropAfterCommit always does so.
 	AfterCommit bool `json:"after_commit,omitzero"`
 
 	Status     int           `json:"status,omitzero"`      // HTTP status of the answer
-	Header     http.Header   `json:"header,omitzero"`      // of the answer, besides its own, as net/http sends it
-	Body       string        `json:"body,omitzero"`        // of the answer
-	Delay      time.Duration `json:"-"`                    // before the answer, or between its bytes
-	RetryAfter string        `json:"retry_after,omitzero"` // the Retry-After header, in whatever form
+	Header     http.Header   `json:"header,omitzero"`      // headers of the answer, besides those of net/http
+	Body       string        `json:"body,omitzero"`        // body of the answer
+	Delay      time.Duration `json:"-"`                    // wait before the answer, or between its bytes
+	RetryAfter string        `json:"retry_after,omitzero"` // Retry-After header, in any form
 	Code       int           `json:"code,omitzero"`        // code, or rcode in three digits
 	Message    string        `json:"message,omitzero"`     // message, or rmsg
 	Size       int64         `json:"size,omitzero"`        // bytes of the answer's body
-	Rate       float64       `json:"rate,omitzero"`        // requests a second
+	Rate       float64       `json:"rate,omitzero"`        // permitted requests a second
 }
 
 // ArmedFault is a fault that waits for requests.
 type ArmedFault struct {
-	Fault      // as it was injected
-	Struck int // the requests that it made fail
-	Left   int // the requests that it will make fail; -1 for all until it is removed
+	Fault      // the fault of Inject
+	Struck int // number of requests that it made fail
+	Left   int // number of requests that it will still make fail; -1 for all until it is removed
 }
 
-// faultFields names the fields that each kind reads, besides those that all do.
+// faultFields returns the fields that each kind reads, besides those that all kinds read.
 func faultFields() map[FaultKind]string {
 	return map[FaultKind]string{
 		ResetConnection: "", DropBeforeCommit: "", DropAfterCommit: "", Hang: "", MalformedJSON: "",
@@ -116,7 +115,7 @@ func faultFields() map[FaultKind]string {
 	}
 }
 
-// check returns an error if a fault could not strike as it says. Operations are those of the server.
+// check returns an error if a fault can never strike as described. operations are the operations of the server.
 func (f *Fault) check(operations []string) error {
 	kinds := faultFields()
 	fields, known := kinds[f.Kind]
@@ -150,18 +149,18 @@ func (f *Fault) check(operations []string) error {
 type armedFault struct {
 	ArmedFault
 	id      int64
-	seen    int           // requests that fit it
-	permits *rate.Limiter // as many at once as come in a second, at least one
+	seen    int           // number of requests that fit the fault
+	permits *rate.Limiter // its burst is as large as the rate, and at least one
 }
 
-// faults are the faults of a server that still wait for requests.
+// faults holds the faults of a server that still wait for requests.
 type faults struct {
 	mu   sync.Mutex
-	last int64 // the identifier that was given last
+	last int64 // the newest identifier
 	list []*armedFault
 }
 
-// add arms a fault and returns a copy of what is armed.
+// add arms a fault and returns a copy of the armed fault.
 func (f *faults) add(fault Fault) *armedFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -172,7 +171,7 @@ func (f *faults) add(fault Fault) *armedFault {
 	return new(*armed)
 }
 
-// remove removes a fault, and reports whether it was still armed.
+// remove removes a fault, and reports whether it still waited for requests.
 func (f *faults) remove(id int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -181,7 +180,7 @@ func (f *faults) remove(id int64) bool {
 	return len(f.list) < n
 }
 
-// take returns the fault that a request runs into, or one without a kind.
+// take returns the fault that strikes a request, or a fault without a kind.
 func (f *faults) take(op payvault.Operation) Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -204,13 +203,13 @@ func (f *faults) take(op payvault.Operation) Fault {
 	return Fault{}
 }
 
-// around returns a handler that fails as the fault says. Perform is the handler that performs the operation.
+// around returns a handler that fails as the fault describes. perform is the handler that performs the operation.
 func (f *Fault) around(perform http.Handler, tokenize bool) http.Handler {
 	if f.Kind == "" {
 		return perform
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		whole := httptest.NewRecorder() // the answer that is damaged
+		whole := httptest.NewRecorder() // the answer to be damaged
 		faulty.Send(f.Status, nil, []byte(cmp.Or(f.Body, someSuccess))).ServeHTTP(whole, r)
 		if f.AfterCommit || f.Kind == DropAfterCommit {
 			answer := httptest.NewRecorder()
@@ -227,8 +226,8 @@ func (f *Fault) around(perform http.Handler, tokenize bool) http.Handler {
 // someSuccess is a short success of any operation.
 const someSuccess = `{"code":0,"rcode":"000","message":"Success","rmsg":"Success","data":{}}`
 
-// strike returns the handler that fails. Perform is called by the faults that only delay, whole is the answer that the
-// others damage.
+// strike returns the handler that fails. Faults that only delay call perform. The others damage whole, the complete
+// answer.
 func (f *Fault) strike(perform http.Handler, whole *httptest.ResponseRecorder, tokenize bool) http.Handler {
 	switch f.Kind {
 	case ResetConnection:

@@ -17,7 +17,7 @@ type handler struct {
 	mux *http.ServeMux
 
 	mu         sync.Mutex
-	operations []string // their names, sorted
+	operations []string // names of the operations, sorted
 }
 
 func newHandler(s *shared) *handler {
@@ -34,7 +34,7 @@ func newHandler(s *shared) *handler {
 	return h
 }
 
-// add lets requests take a route. It panics if its method and path are wrong or taken.
+// add adds a route. It panics if its method and path are invalid or taken.
 func (h *handler) add(to route) {
 	h.mux.HandleFunc(to.op.Method+" "+h.basePath+to.op.Path, func(w http.ResponseWriter, r *http.Request) {
 		h.exchange(w, r, to)
@@ -52,7 +52,7 @@ func (h *handler) allOperations() []string {
 	return slices.Clone(h.operations)
 }
 
-// ServeHTTP answers one request. Paths match as they are: nothing is cleaned.
+// ServeHTTP answers one request. Paths are matched as they are, without cleaning.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, pattern := h.mux.Handler(r)
 	if pattern == "" || path.Clean(r.URL.EscapedPath()) != r.URL.EscapedPath() {

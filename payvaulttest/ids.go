@@ -13,12 +13,12 @@ type ids struct {
 	last map[string]int64
 }
 
-// restart makes the next identifier the first one again.
+// restart makes the numbers start again.
 func (g *ids) restart() { clear(g.last) }
 
 func newIDs(seed uint64) *ids { return &ids{seed: seed, last: map[string]int64{}} }
 
-// number returns an integer identifier. Kind and seed give the first one, from which they count up.
+// number returns an integer identifier. The first one depends on kind and seed, and the next ones count up.
 func (g *ids) number(kind string) int64 {
 	g.last[kind]++
 	sum := g.sum(kind, 0)

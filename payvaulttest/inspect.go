@@ -16,21 +16,22 @@ import (
 	"example.com/payvault/payvaulttest/internal/inspect"
 )
 
-// Inspect returns a page that shows how to connect to a server, what the server gets from now on, what it holds,
-// masked, and its faults. The page injects faults at a click, and beside each stands the Go that does the same. The
-// bodies of requests are shown only while somebody asks the page for them. It answers loopback only. The README of
-// cmd/payvault-emulator shows the page, and the same as JSON.
+// Inspect returns a page that shows how to connect to a server, the requests that the server gets from now on, its
+// records, masked, and its faults. The page injects faults at a click. Beside each fault stands Go code that does the
+// same. The page shows the bodies of requests only while somebody asks for them. It answers loopback only. The README
+// of cmd/payvault-emulator describes the page, and its JSON.
 //
-// To look at a server from within a test, serve its page with [net/http/httptest.NewServer], print the URL to os.Stderr
-// (what t.Log writes is shown only with -v while the test runs) and wait: <-t.Context().Done() or select {}, with
-// go test -timeout 0 -run of that test. A debugger has to stop the one goroutine only: one that stops the whole process
-// stops the page, too.
+// To look at a server from within a test, serve its page with [net/http/httptest.NewServer] and print the URL to
+// os.Stderr (go test shows t.Log of a running test only with -v). Then wait: <-t.Context().Done() or select {}, with go
+// test -timeout 0 -run of that test. A debugger must stop only the one goroutine: if it stops the whole process, the
+// page stops too.
 //
-// Close the server before what serves the page, as the example does: [Server.Close] ends the streams of the page. The
-// other way round it takes some seconds while a browser shows the page, and other readers of its events have to leave.
+// Close the emulator before the server of the page, as the example does: [Server.Close] ends the streams of the page.
+// In the other order, closing takes some seconds while a browser shows the page, and other readers of its events have
+// to leave first.
 func Inspect(s *Server) http.Handler { return inspect.Handler(inspector{s}, s.handler.feed) }
 
-// An inspector is a server as the page sees it.
+// An inspector gives the page access to a server.
 type inspector struct{ *Server }
 
 // Operations implements [inspect.Emulator].
@@ -132,8 +133,8 @@ func (i inspector) Connection() inspect.Connection {
 	return c
 }
 
-// Reset implements [inspect.Emulator]. It leaves no requests, deliveries and faults, and the records and identifiers of
-// the start. The keys and the operations of [Server.Handle] stay.
+// Reset implements [inspect.Emulator]. It removes requests, deliveries and faults, and restores the records and
+// identifiers of the start. The keys and the operations of [Server.Handle] stay.
 func (i inspector) Reset() {
 	i.ClearFaults()
 	i.handler.requests.clear()
@@ -146,12 +147,12 @@ func (i inspector) Reset() {
 	i.state.ids.restart()
 	clear(i.state.commits)
 	if err := i.plant(); err != nil {
-		panic(err) // the seeds were planted before
+		panic(err) // the seeds were planted before without an error
 	}
 }
 
-// Tables implements [inspect.Emulator]: IDs, states and numbers of things, and of what callers are free to choose IDs
-// and names of events only.
+// Tables implements [inspect.Emulator]. The tables have IDs, states and numbers. Of the texts that callers choose, they
+// have IDs and names of events only.
 func (i inspector) Tables() []inspect.Table {
 	return []inspect.Table{
 		table("tokens", i.Cards, "card_id merchant kind number exp_date card_type updates", func(c Card) []any {
@@ -183,7 +184,7 @@ func (i inspector) Tables() []inspect.Table {
 			return []any{r.RequestID, r.MerchantID, len(r.Cards)}
 		}),
 		table("webhooks", i.Webhooks, "webhook_id merchant host events", func(w Webhook) []any {
-			u, _ := url.Parse(w.NotificationURL) // it was checked
+			u, _ := url.Parse(w.NotificationURL) // the URL was checked before
 			var events []string
 			for _, event := range w.Events {
 				events = append(events, string(event))

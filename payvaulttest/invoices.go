@@ -17,15 +17,15 @@ const (
 	InvoiceOutstanding InvoiceState = "outstanding"
 )
 
-// Invoice is an invoice, its fields named as on the wire, and where it went. A seeded one is saved unless it says
-// otherwise.
+// Invoice is an invoice with the recipients that it was sent to. Its fields are named as on the wire. A seeded invoice
+// is saved unless it has another state.
 type Invoice struct {
 	ID         payvault.InvoiceID  `json:"invoice_id"`
 	MerchantID payvault.MerchantID `json:"merchant_id"`
 	State      InvoiceState        `json:"state"`
 	Emails     []string            `json:"emails"` // the addresses that it was sent to
-	Phones     []int64             `json:"phones"` // the phone numbers that the request named
-	SMS        []int64             `json:"sms"`    // those of them that received an SMS
+	Phones     []int64             `json:"phones"` // the phone numbers in the request
+	SMS        []int64             `json:"sms"`    // the phone numbers that received an SMS
 }
 
 type invoices struct {

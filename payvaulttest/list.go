@@ -14,26 +14,27 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// columns are the fields that a list can be sorted and filtered by, each with whether it is a date.
+// columns has the fields by which a list can be sorted and filtered. The value is true if the field is a date.
 type columns map[string]bool
 
-// names returns the fields as refusals list them.
+// names returns the fields in the form that refusals use.
 func (c columns) names() string { return strings.Join(slices.Sorted(maps.Keys(c)), ", ") }
 
-// dates returns the fields that are dates as refusals list them.
+// dates returns the date fields in the form that refusals use.
 func (c columns) dates() string {
 	dates := maps.Clone(c)
 	maps.DeleteFunc(dates, func(_ string, isDate bool) bool { return !isDate })
 	return dates.names()
 }
 
-// A row is a record of a list and, where the list is sorted or filtered, its fields.
+// A row is a record of a list. If the list is sorted or filtered, it also has the fields of the record.
 type row[T any] struct {
 	record T
 	fields map[string]any
 }
 
-// list answers a list request, whose form was checked, with a page of the records, filtered and sorted.
+// list answers a list request with a page of the records, filtered and sorted. The form of the query was checked
+// before.
 func list[T any](query url.Values, known columns, records []T) (any, error) {
 	p := problems{}
 	count, page := 25, 0
@@ -87,13 +88,13 @@ func fieldsOf(record any) map[string]any {
 	return fields
 }
 
-// day returns the day that a time has in its own offset.
+// day returns the day of a time in its own UTC offset.
 func day(value any) string {
 	text, _ := value.(string)
 	return text[:min(len(text), len(time.DateOnly))]
 }
 
-// newTest returns the test of a filter, which is a field, a conditional and its values, or says why there is none.
+// newTest returns the test of a filter, or an error. A filter has a field, a condition and values.
 func newTest(known columns, filter string) (func(fields map[string]any) bool, string) {
 	parts := strings.SplitN(filter, ",", 3)
 	field, conditional, value := parts[0], parts[1], parts[2]
@@ -101,9 +102,9 @@ func newTest(known columns, filter string) (func(fields map[string]any) bool, st
 	switch {
 	case !ok:
 		return nil, "names none of the fields that the list can be filtered by: " + known.names()
-	case conditional == "EQUALS": // as texts
+	case conditional == "EQUALS": // compares texts
 		return func(fields map[string]any) bool { return fmt.Sprint(fields[field]) == value }, ""
-	case conditional == "BETWEEN_DATES": // both included
+	case conditional == "BETWEEN_DATES": // includes both days
 		from, to, _ := strings.Cut(value, ",")
 		if !isDate {
 			return nil, "names a field that is no date; the dates of the list: " + cmp.Or(known.dates(), "none")
@@ -129,7 +130,8 @@ func compare(a, b any) int {
 	return cmp.Or(cmp.Compare(m, n), cmp.Compare(s, t))
 }
 
-// key returns what a value sorts by: a number, the instant of a time, or a text. A missing value is the lowest.
+// key returns the value by which a field is sorted: a number, the instant of a time, or a text. A missing value is the
+// lowest.
 func key(value any) (float64, string) {
 	switch v := value.(type) {
 	case nil:

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Option changes how a server is set up.
+// Option configures a server.
 type Option func(*config)
 
 type config struct {
@@ -49,8 +49,8 @@ var isBasePath = regexp.MustCompile(`^(/[\w~-][\w.~-]*)*$`)
 // WithAddr sets the address to listen on, host:port. The default is a free port of 127.0.0.1.
 func WithAddr(addr string) Option { return func(c *config) { c.addr = addr } }
 
-// WithBasePath serves everything below a path such as "/api/v1", of letters, digits, dots, - and _, without a slash at
-// its end.
+// WithBasePath serves all operations below a path such as "/api/v1". The path has letters, digits, dots, - and _, and
+// no slash at its end.
 func WithBasePath(path string) Option { return func(c *config) { c.basePath = path } }
 
 // WithAccount adds an account. The first one replaces the default accounts: a merchant with every
@@ -59,32 +59,32 @@ func WithAccount(account Account) Option {
 	return func(c *config) { c.accounts = append(c.accounts, account) }
 }
 
-// WithClock sets the clock of timestamps. It must not be nil, and be safe for concurrent use. It must not
-// call the server, which reads it while it holds its lock.
+// WithClock sets the clock for timestamps. now must not be nil, must be safe for concurrent use, and must not call the
+// server, because the server calls it while it holds its lock.
 func WithClock(now func() time.Time) Option { return func(c *config) { c.clock = now } }
 
-// WithIDs sets the seed of the identifiers that the server makes, 1 by default: the same seed and the same order
-// of requests give the same identifiers. A test of two servers at once gives each a seed of its own: otherwise a
-// card ID of the one may name a card of the other, and a mix-up goes unnoticed.
+// WithIDs sets the seed of the identifiers that the server makes, 1 by default. The same seed and the same order of
+// requests give the same identifiers. A test of two servers at once gives each a seed of its own: otherwise a card ID
+// of one server may name a card of the other, and a mix-up goes unnoticed.
 func WithIDs(seed uint64) Option { return func(c *config) { c.idSeed = seed } }
 
-// WithLogger logs one record per request and one per delivery to a webhook. They hold no secrets.
-// Without it nothing is logged. A nil logger is an error.
+// WithLogger logs one record per request and one per delivery to a webhook. The records hold no secrets. Without this
+// option nothing is logged. A nil logger is an error.
 func WithLogger(logger *slog.Logger) Option { return func(c *config) { c.logger = logger } }
 
-// WithTLS serves HTTPS, with HTTP/2, under a certificate that [Server.HTTPClient] trusts.
+// WithTLS serves HTTPS, with HTTP/2, with a certificate that [Server.HTTPClient] trusts.
 func WithTLS() Option { return func(c *config) { c.tls = true } }
 
 // WithRemoteNotifications delivers notifications to any address, not to loopback only.
 func WithRemoteNotifications() Option { return func(c *config) { c.remote = true } }
 
-// WithRequestHistory sets how many requests [Server.Requests] remembers at most, 10,000 by default; 0 for none. Of each
-// it keeps up to 1 MiB of the body, and up to 1 MiB more of each part of a form: a server that takes many large files
-// wants a lower number.
+// WithRequestHistory sets how many requests [Server.Requests] remembers at most, 10,000 by default; 0 for none. The
+// server keeps up to 1 MiB of the body of each request, and up to 1 MiB more of each part of a form. If it takes many
+// large files, choose a lower number.
 func WithRequestHistory(n int) Option { return func(c *config) { c.history = max(n, 0) } }
 
-// WithSeed adds the accounts and records of a seed. A server does not start with records that the service
-// could not have, of merchants without account, or with an ID that another seed has, too.
+// WithSeed adds the accounts and records of a seed. A server does not start with records that the service could not
+// have, records of merchants without account, or an ID that occurs twice.
 func WithSeed(seed Seed) Option {
 	return func(c *config) {
 		c.accounts = append(c.accounts, seed.Accounts...)

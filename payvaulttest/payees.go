@@ -7,7 +7,7 @@ import (
 	"example.com/payvault"
 )
 
-// Payee is a saved payee profile, its fields named as on the wire. The emulator keeps no account numbers.
+// Payee is a saved payee profile. Its fields are named as on the wire. The emulator keeps no account numbers.
 type Payee struct {
 	ID         payvault.PayeeID    `json:"payee_id"`
 	MerchantID payvault.MerchantID `json:"merchant_id"`
@@ -37,7 +37,7 @@ func (*payees) permits(p *Payee) error { return fits(p.Name != "", "payee_name i
 
 func (*payees) detach(p *Payee) { p.Email = slices.Clone(p.Email) }
 
-// A payeeProfile is a payee as it is sent and answered.
+// A payeeProfile is a payee in requests and answers.
 type payeeProfile struct {
 	ID      payvault.PayeeID `json:"payee_id"`
 	Name    string           `json:"payee_name"`
@@ -47,7 +47,7 @@ type payeeProfile struct {
 	Account map[string]any   `json:"payee_account,omitzero"`
 }
 
-// createPayee performs POST /platform/vault/payee. The answer repeats the payee as it was sent.
+// createPayee performs POST /platform/vault/payee. The answer repeats the payee of the request.
 func (v *payees) createPayee(c *call, in payeeProfile) (any, error) {
 	if err := v.hasPayeeVault(c); err != nil {
 		return nil, err

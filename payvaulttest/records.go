@@ -4,16 +4,16 @@ import (
 	"example.com/payvault"
 )
 
-// Records are the records that a server holds, one store per resource, named as on the wire.
+// Records has the records of a server, one store per resource. The names are those on the wire.
 type Records struct {
-	Cards                  *Store[string, Card] // those of customers included
+	Cards                  *Store[string, Card] // includes the cards of customers
 	Customers              *Store[CustomerKey, Customer]
-	Payees                 *Store[payvault.PayeeID, Payee] // that are not deleted
+	Payees                 *Store[payvault.PayeeID, Payee] // without deleted payees
 	Applications           *Store[payvault.ApplicationID, Application]
 	Disputes               *Store[payvault.DisputeID, Dispute]
 	Subscriptions          *Store[payvault.SubscriptionID, Subscription]
 	Invoices               *Store[payvault.InvoiceID, Invoice]
-	AccountUpdaterRequests *Store[string, AccountUpdaterRequest] // that were accepted
+	AccountUpdaterRequests *Store[string, AccountUpdaterRequest] // only accepted requests
 	Webhooks               *Store[payvault.WebhookID, Webhook]
 }
 

@@ -17,23 +17,23 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// Request is a request that arrived at the server.
+// Request is a request that the server has got.
 //
-// Its body and its key are there for the asking only: printing or logging a Request never shows them.
+// Only its methods return its body and its key: printing or logging a Request never shows them.
 type Request struct {
 	Operation     payvault.Operation // empty if no operation has the method and path of the request
-	Method        string             // of HTTP
-	Path          string             // as it was sent, escaped, with the base path
+	Method        string             // HTTP method
+	Path          string             // escaped path, unchanged, with the base path
 	Query         url.Values         // parsed
-	Header        http.Header        // as it was sent, but for Authorization: see [Request.Authorization]
-	Host          string             // that the request names
+	Header        http.Header        // unchanged, without Authorization: see [Request.Authorization]
+	Host          string             // host in the request
 	Proto         string             // such as HTTP/1.1
-	RemoteAddr    string             // of the client, with its port
-	ContentLength int64              // as announced; -1 if it was not
-	Size          int64              // of the body, as far as it arrived
-	Complete      bool               // whether the body arrived to its end
-	Time          time.Time          // of its arrival
-	Parts         []Part             // of a multipart body, in their order
+	RemoteAddr    string             // address of the client, with its port
+	ContentLength int64              // length in the header; -1 if it has none
+	Size          int64              // bytes of the body that arrived
+	Complete      bool               // the body arrived to its end
+	Time          time.Time          // time when the request arrived
+	Parts         []Part             // parts of a multipart body, in their order
 
 	authorization sealed
 	body          sealed
@@ -52,10 +52,10 @@ func newRequest(r *http.Request, op payvault.Operation, now time.Time) Request {
 	return request
 }
 
-// Authorization returns the Authorization header, which holds the API key. Several are joined with commas.
+// Authorization returns the Authorization header, which holds the API key. Several such headers are joined with commas.
 func (r Request) Authorization() string { return string(r.authorization.open()) }
 
-// Body returns the body as it arrived, or its first megabyte. It may hold card data.
+// Body returns the body of the request, or its first mebibyte. It may hold card data.
 func (r Request) Body() []byte { return r.body.open() }
 
 // A requestLog remembers the last requests.
@@ -80,20 +80,20 @@ func (l *requestLog) clear() {
 	l.list = nil
 }
 
-const keptBytes = 1 << 20 // of a body, and of a part
+const keptBytes = 1 << 20 // kept bytes of a body, and of a part
 
-// Part is one part of a multipart form. Its content is shown by [Part.Content] only.
+// Part is one part of a multipart form. Only [Part.Content] returns its content.
 type Part struct {
-	Name        string            // of the form field
+	Name        string            // name of the form field
 	FileName    string            // empty if it is not a file
-	ContentType string            // as it was sent
+	ContentType string            // unchanged from the form
 	Size        int64             // bytes of the whole content
 	SHA256      [sha256.Size]byte // of the whole content
 
 	content sealed
 }
 
-// Content returns the content of the part, or its first megabyte.
+// Content returns the content of the part, or its first mebibyte.
 func (p Part) Content() []byte { return p.content.open() }
 
 // A sealed value cannot be printed by accident: printing a func shows its address.
@@ -118,7 +118,7 @@ func readForm(contentType string, body io.Reader) ([]Part, error) {
 	var parts []Part
 	for {
 		part, err := reader.NextRawPart()
-		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a form that ends too early
+		if err == io.EOF { // a wrapped EOF means that the form ends too early
 			return parts, nil
 		}
 		var head limitedBuffer

@@ -8,12 +8,12 @@ import (
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 )
 
-// Seed is what a server starts with, for [WithSeed], its records with the fields that they have on the wire: see
-// [LoadSeed] for JSON.
+// Seed has the records with which a server starts, for [WithSeed]. The fields of the records are named as on the wire:
+// see [LoadSeed] for JSON.
 //
-// Accounts are given here or with [WithAccount] only. What is left out of a record is filled in, as by [Store.Seed].
-// Marshalling a Seed gives a text that LoadSeed reads, but for the keys of its accounts, which are redacted, the
-// answers of its disputes and the data of its applications.
+// Give accounts either here or with [WithAccount]. Missing values of a record are filled in, as by [Store.Seed].
+// LoadSeed reads the JSON of a marshalled Seed. That JSON lacks the keys of accounts, which are redacted, the answers
+// of disputes and the data of applications.
 type Seed struct {
 	Accounts      []Account      `json:"accounts"` // see [WithAccount]
 	Cards         []Card         `json:"cards"`
@@ -26,8 +26,9 @@ type Seed struct {
 	Webhooks      []Webhook      `json:"webhooks"`
 }
 
-// LoadSeed reads a seed from JSON: names match exactly and are given once, and unknown ones are an error. Whether
-// the service could have the records is for [Start] to see. The seed.json of cmd/payvault-emulator is an example.
+// LoadSeed reads a seed from JSON. Names must match exactly and occur once, and unknown names are an error. LoadSeed
+// does not check whether the service could have the records: [Start] does. The seed.json of cmd/payvault-emulator is an
+// example.
 func LoadSeed(r io.Reader) (Seed, error) {
 	var seed Seed
 	if err := json.UnmarshalRead(r, &seed, json.RejectUnknownMembers(true)); err != nil {
@@ -36,10 +37,10 @@ func LoadSeed(r io.Reader) (Seed, error) {
 	return seed, nil
 }
 
-// plantAll adds the records of a seed, each ID once.
+// plantAll adds the records of a seed. It refuses an ID that occurs twice.
 func plantAll(v Records, seed Seed) error {
 	return cmp.Or(
-		plant("cards", v.Cards, seed.Cards), // before the customers, who name them
+		plant("cards", v.Cards, seed.Cards), // before the customers, because customers name cards
 		plant("customers", v.Customers, seed.Customers),
 		plant("payees", v.Payees, seed.Payees),
 		plant("applications", v.Applications, seed.Applications),

@@ -30,12 +30,12 @@ type Server struct {
 	handler    *handler
 	http       *httptest.Server
 	cancel     context.CancelFunc
-	running    sync.RWMutex // held for reading by each request
+	running    sync.RWMutex // each request holds it for reading
 	closing    sync.Once
 }
 
-// NewServer starts a server; close it with [Server.Close]. Like [net/http/httptest.NewServer] it
-// panics if it cannot listen, and also if its options are wrong. [Start] returns the error instead.
+// NewServer starts a server; close it with [Server.Close]. Like [net/http/httptest.NewServer] it panics if it cannot
+// listen. It also panics if its options are invalid. [Start] returns the error instead.
 func NewServer(opts ...Option) *Server {
 	s, err := Start(opts...)
 	if err != nil {
@@ -44,7 +44,7 @@ func NewServer(opts ...Option) *Server {
 	return s
 }
 
-// Start starts a server, or says why it cannot.
+// Start starts a server, or returns an error.
 func Start(opts ...Option) (*Server, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s, err := start(ctx, opts)
@@ -56,7 +56,7 @@ func Start(opts ...Option) (*Server, error) {
 	return s, nil
 }
 
-// start starts a server that lives as long as the context.
+// start starts a server that runs until ctx ends.
 func start(ctx context.Context, opts []Option) (*Server, error) {
 	s, err := newServer(ctx, opts)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *Server) plant() error {
 	return nil
 }
 
-// ServeHTTP answers one request. Paths match as they are: nothing is cleaned.
+// ServeHTTP answers one request. Paths are matched as they are, without cleaning.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.running.RLock()
 	defer s.running.RUnlock()
@@ -126,25 +126,24 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.handler.ServeHTTP(w, r)
 }
 
-// Close ends the server: its requests, delays and deliveries are cut short, its connections closed.
-// When it returns, no goroutine of the server is left. Closing again does nothing.
+// Close ends the server: it cuts off requests, delays and deliveries, and closes the connections. When it returns, no
+// goroutine of the server is left. Closing again does nothing.
 func (s *Server) Close() {
 	s.closing.Do(func() {
 		s.cancel()
 		s.handler.feed.Close()
 		s.http.CloseClientConnections()
 		s.http.Close()
-		s.running.Lock() // HTTP/2 handlers outlive their connection
+		s.running.Lock() // HTTP/2 handlers may outlive their connection
 		defer s.running.Unlock()
 		s.deliveries.close()
 	})
 }
 
-// HTTPClient returns a client that trusts the server's certificate under [WithTLS]. [Server.Close]
-// closes its idle connections.
+// HTTPClient returns a client that trusts the certificate of [WithTLS]. [Server.Close] closes its idle connections.
 func (s *Server) HTTPClient() *http.Client { return s.http.Client() }
 
-// Format implements [fmt.Formatter]: a server shows its address, never its accounts.
+// Format implements [fmt.Formatter]. It writes the address of the server and never its accounts.
 func (s *Server) Format(f fmt.State, _ rune) {
 	_, _ = io.WriteString(f, "payvaulttest.Server("+s.URL+")")
 }

@@ -14,13 +14,13 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// index matches the place in a list. A name of the caller's may look like one.
+// index matches the index in a list. A name that the caller chose may look like an index.
 var index = regexp.MustCompile(`\[\d+\]`)
 
-// plain matches a name that is shown though the document does not have it. It cannot be a card number.
+// plain matches an unknown name that may be shown, because it cannot be a card number.
 var plain = regexp.MustCompile(`^[A-Za-z_]{1,32}$`)
 
-// shapeOf returns what the page shows of a request: names that the document has, and no value.
+// shapeOf returns the shape of a request for the page: names of the document, and no value.
 func shapeOf(r Request, names map[string]bool) map[string]any {
 	query, form := map[string]any{}, map[string]any{}
 	for name := range r.Query {
@@ -28,7 +28,7 @@ func shapeOf(r Request, names map[string]bool) map[string]any {
 	}
 	for _, part := range r.Parts {
 		value, wrong := openapi.Parse("", part.Content())
-		if wrong != nil { // a file
+		if wrong != nil { // the part is a file
 			value = ""
 		}
 		form[part.Name] = value
@@ -37,8 +37,7 @@ func shapeOf(r Request, names map[string]bool) map[string]any {
 	return inspect.Shape(map[string]any{"query": query, "form": form, "body": body}, names)
 }
 
-// reasonOf returns what the page shows of a refusal, if there is one. It repeats no value, and no name that might be a
-// value.
+// reasonOf returns the reason of a refusal for the page, or "". It repeats no value, and no name that might be a value.
 func reasonOf(why *refusal, names map[string]bool) string {
 	if why == nil {
 		return ""
@@ -57,9 +56,9 @@ func reasonOf(why *refusal, names map[string]bool) string {
 	return (&refusal{message: why.message, fields: fields}).Error()
 }
 
-const shownBytes = 16 << 10 // of a body, where bodies are shown
+const shownBytes = 16 << 10 // bytes of a body that the page shows
 
-// bodyOf returns the body of a request, a form by its parts.
+// bodyOf returns the body of a request as text. The body of a form is made from its parts.
 func bodyOf(r Request) string {
 	if len(r.Parts) == 0 {
 		return textOf(r.Body())
@@ -75,20 +74,20 @@ func bodyOf(r Request) string {
 	return strings.Join(parts, "\n")
 }
 
-// textOf returns the beginning of a body. What is no text has replacement characters.
+// textOf returns the beginning of a body. Bytes that are not text become replacement characters.
 func textOf(body []byte) string {
 	return strings.ToValidUTF8(string(body[:min(len(body), shownBytes)]), "\uFFFD")
 }
 
 var (
-	// inPath finds the parameters of a route.
+	// inPath matches the parameters of a route.
 	inPath = regexp.MustCompile(`\{[^}]*\}`)
-	// fileName is a name that curl takes as it stands.
+	// fileName matches a file name that curl does not interpret.
 	fileName = regexp.MustCompile(`^\w[\w.-]*$`)
 )
 
-// curlOf returns the curl command that sends a request again, as far as the page shows the request. It returns nothing
-// if the page shows too little, or if the body cannot stand in a command.
+// curlOf returns the curl command that sends a request again, as far as the page shows the request. It returns "" if
+// the page shows too little, or if a command cannot contain the body.
 func curlOf(shown inspect.Request, r Request, server, basePath, key string) string {
 	c := inspect.Command{Method: r.Method, Key: cmp.Or(key, inspect.FillIn)}
 	c.Texts, c.Files = map[string]string{}, map[string]string{}
@@ -117,7 +116,8 @@ func curlOf(shown inspect.Request, r Request, server, basePath, key string) stri
 	return c.String()
 }
 
-// fill adds to a command what the shape of its request has, with fillIn for the values.
+// fill adds the body, the form and the query to a command. It takes their names from the shape of the request r, and
+// writes fillIn in place of the values.
 func fill(c *inspect.Command, shape any, r Request) {
 	filled, _ := inspect.Fill(shape).(map[string]any)
 	if body := filled["body"]; body != nil {

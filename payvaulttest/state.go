@@ -7,16 +7,16 @@ import (
 	"example.com/payvault"
 )
 
-// A state is what the resources of a server share. An operation holds its lock while it is performed.
+// A state has the data that the resources of a server share. An operation holds its lock while it is performed.
 type state struct {
 	accounts accounts
 	clock    func() time.Time
 	ids      *ids
 	document *document
 
-	// The resources fill these in before the server starts.
+	// The resources set these before the server starts.
 	actions map[payvault.Operation]action
-	empty   []func() // the stores
+	empty   []func() // functions that empty the stores
 	occur   func(merchant payvault.MerchantID, event payvault.Event, data any) (webhooks int)
 
 	mu      sync.Mutex
@@ -34,7 +34,7 @@ func newState(accounts accounts, clock func() time.Time, idSeed uint64) *state {
 	}
 }
 
-// commit counts that an operation was performed outside of an action.
+// commit counts an operation that no action performed.
 func (s *state) commit(op payvault.Operation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

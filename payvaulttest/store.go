@@ -9,23 +9,23 @@ import (
 	"example.com/payvault"
 )
 
-// Store holds the records of one resource in the order in which they came. It is safe for
-// concurrent use, and what it returns are copies.
+// Store holds the records of one resource in the order in which they came. It is safe for concurrent use, and its
+// methods return copies.
 type Store[K comparable, V any] struct {
-	state *state // its lock is that of the store
-	kind  string // of record
+	state *state // its lock is also the lock of the store
+	kind  string // kind of record
 	rules rules[K, V]
-	home  payvault.MerchantID // of records that name no merchant
+	home  payvault.MerchantID // merchant of records that name no merchant
 	rows  map[K]*V
 	keys  []K
 }
 
-// The rules of a resource say what its store may hold.
+// The rules of a resource define the records that its store may hold.
 type rules[K comparable, V any] interface {
-	key(record *V) (K, *payvault.MerchantID) // its ID and its owner
-	prepare(record *V)                       // fills in what is left out
-	permits(record *V) error                 // says why the service could not have a record
-	detach(record *V)                        // makes a copy share nothing with the record, and brings it up to date
+	key(record *V) (K, *payvault.MerchantID) // returns the ID and the owner
+	prepare(record *V)                       // fills in missing values
+	permits(record *V) error                 // returns an error if the service could not have the record
+	detach(record *V)                        // brings a copy up to date, and makes it share nothing with the record
 }
 
 func newStore[K comparable, V any](s *state, kind string, r rules[K, V]) *Store[K, V] {
@@ -34,9 +34,9 @@ func newStore[K comparable, V any](s *state, kind string, r rules[K, V]) *Store[
 	return store
 }
 
-// Seed adds a record, or replaces the one with its ID, and returns it as it was stored: what is left out is filled
-// in, such as an ID and the merchant of [Server.Merchant], and card numbers that are given in full are masked. It
-// panics for a record that no documented answer could show; [WithSeed] does not.
+// Seed adds a record, or replaces the one with its ID. It returns the stored record: missing values are filled in, such
+// as an ID and the merchant of [Server.Merchant], and full card numbers are masked. Seed panics for a record that no
+// documented answer could have; [WithSeed] does not panic.
 func (r *Store[K, V]) Seed(record V) V {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -64,7 +64,7 @@ func (r *Store[K, V]) All() []V {
 	return r.all(func(*V) bool { return true })
 }
 
-// last returns the newest records, at most n, and the number of all.
+// last returns the newest n records, and the total number.
 func (r *Store[K, V]) last(n int) ([]V, int) {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -75,9 +75,9 @@ func (r *Store[K, V]) last(n int) ([]V, int) {
 	return list, len(r.keys)
 }
 
-// The caller of the methods below holds the lock.
+// The methods below require that the caller holds the lock.
 
-// view returns a copy for users of the record as it is now.
+// view returns an up-to-date copy of a record for the caller.
 func (r *Store[K, V]) view(row *V) V {
 	view := *row
 	r.rules.detach(&view)
@@ -94,7 +94,7 @@ func (r *Store[K, V]) all(wanted func(*V) bool) []V {
 	return list
 }
 
-// of returns the record that a merchant has under a key, or nil.
+// of returns the record of a merchant with a key, or nil.
 func (r *Store[K, V]) of(merchant payvault.MerchantID, key K) *V {
 	if row := r.rows[key]; row != nil {
 		if _, owner := r.rules.key(row); *owner == merchant {
@@ -104,7 +104,7 @@ func (r *Store[K, V]) of(merchant payvault.MerchantID, key K) *V {
 	return nil
 }
 
-// find returns the record that the merchant of a call has under a key, or a refusal.
+// find returns the record with a key of the merchant of a call, or a refusal.
 func (r *Store[K, V]) find(c *call, key K) (*V, error) {
 	if row := r.of(c.merchant, key); row != nil {
 		return row, nil
@@ -114,14 +114,14 @@ func (r *Store[K, V]) find(c *call, key K) (*V, error) {
 
 func (r *Store[K, V]) has(key K) bool { return r.rows[key] != nil }
 
-// seed stores a copy of a record, or says why the service could not have it.
+// seed stores a copy of a record. It returns an error if the service could not have the record.
 func (r *Store[K, V]) seed(record V) (*V, error) {
 	_, owner := r.rules.key(&record)
 	*owner = cmp.Or(*owner, r.home)
-	record = r.view(&record) // with the cards of the owner
+	record = r.view(&record) // fills in the cards of the owner
 	r.rules.prepare(&record)
 	if err := cmp.Or(
-		fits(r.state.accounts.serve(*owner), "the merchant is of no account"), // no one could ever see it
+		fits(r.state.accounts.serve(*owner), "the merchant is of no account"), // nobody could ever see the record
 		r.rules.permits(&record),
 	); err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (r *Store[K, V]) seed(record V) (*V, error) {
 	return r.put(record), nil
 }
 
-// put fills in what is left out of a record and stores it.
+// put fills in missing values of a record and stores it.
 func (r *Store[K, V]) put(record V) *V {
 	r.rules.prepare(&record)
 	key, _ := r.rules.key(&record)
@@ -145,7 +145,7 @@ func (r *Store[K, V]) remove(key K) {
 	r.keys = slices.DeleteFunc(r.keys, func(other K) bool { return other == key })
 }
 
-// freshNumber fills in an identifier that no record of a store has, unless one is given.
+// freshNumber sets id to a number that no record of a store has, unless id is set.
 func freshNumber[K ~int64, V any](r *Store[K, V], id *K) {
 	for *id == 0 {
 		if made := K(r.state.ids.number(r.kind)); !r.has(made) {
@@ -154,7 +154,7 @@ func freshNumber[K ~int64, V any](r *Store[K, V], id *K) {
 	}
 }
 
-// freshText is freshNumber for alphanumeric identifiers.
+// freshText works like freshNumber, for alphanumeric identifiers.
 func freshText[K ~string, V any](r *Store[K, V], id *K) {
 	for *id == "" {
 		if made := K(r.state.ids.text(r.kind)); !r.has(made) {

@@ -22,8 +22,8 @@ const (
 	SubscriptionCanceled  SubscriptionState = "canceled"
 )
 
-// Subscription is a subscription with its transactions, its fields named as on the wire. A seeded one is active, and
-// its transactions are paid now in currency 840 with status P and rcode 000, unless they say otherwise.
+// Subscription is a subscription with its transactions. Its fields are named as on the wire. By default a seeded
+// subscription is active. By default its transactions are paid now in currency 840, with status P and rcode 000.
 type Subscription struct {
 	ID           payvault.SubscriptionID `json:"subscription_id"`
 	MerchantID   payvault.MerchantID     `json:"merchant_id"`
@@ -32,11 +32,11 @@ type Subscription struct {
 	Transactions []Transaction           `json:"transactions"` // by time
 }
 
-// Transaction is a transaction of a subscription as it is on the wire. Answers leave out texts, dates and batch
+// Transaction is a transaction of a subscription in the form on the wire. Answers do not have texts, dates and batch
 // numbers that are not set.
 type Transaction struct {
 	MerchantID          payvault.MerchantID     `json:"merchant_id"`
-	Time                time.Time               `json:"tran_time"`          // with its offset
+	Time                time.Time               `json:"tran_time"`          // with its UTC offset
 	Status              string                  `json:"tran_status"`        // such as "P"
 	AuthCode            string                  `json:"auth_code,omitzero"` // as it was seeded
 	RCode               string                  `json:"rcode"`              // 000 is success
@@ -129,7 +129,8 @@ type cancelRequest struct {
 	CustomerID string `json:"customer_id"`
 }
 
-// cancelSubscription performs POST /platform/subscription/{subscription_id}/cancel. Nothing leads back from there.
+// cancelSubscription performs POST /platform/subscription/{subscription_id}/cancel. A canceled subscription stays
+// canceled.
 func (v *subscriptions) cancelSubscription(c *call, in cancelRequest) (any, error) {
 	sub, err := v.find(c, payvault.SubscriptionID(c.id("subscription_id")))
 	switch {

@@ -9,7 +9,7 @@ import (
 	"example.com/payvault"
 )
 
-// Webhook is a webhook with its events, its fields named as on the wire. Without a notification URL nothing is
+// Webhook is a webhook with its events. Its fields are named as on the wire. Without a notification URL nothing is
 // delivered.
 type Webhook struct {
 	ID              payvault.WebhookID  `json:"webhook_id"`
@@ -50,7 +50,7 @@ func (*webhooks) permits(w *Webhook) error {
 
 func (*webhooks) detach(w *Webhook) { w.Events = slices.Clone(w.Events) }
 
-// The prose of the interface has this spelling, too, and says that the other is the one to use.
+// misspelt is a second spelling of the event in the text of the interface. The interface says to use the other one.
 const misspelt = "transactions_status_updated"
 
 // addEvent performs POST /platform/webhook/{webhook_id}/event/{event}.
@@ -69,8 +69,8 @@ func (v *webhooks) addEvent(c *call) (any, error) {
 	return confirm("Event %s was added", event), nil
 }
 
-// notify hands an event to every webhook of the merchant that has it, and counts them. The shape of the notification
-// is an own choice.
+// notify posts an event to every webhook of the merchant that has it, and returns their number. The interface does not
+// document the shape of the notification, so it is the emulator's own choice.
 func (v *webhooks) notify(merchant payvault.MerchantID, event payvault.Event, data any) int {
 	hooks := v.all(func(w *Webhook) bool {
 		return w.MerchantID == merchant && w.NotificationURL != "" && slices.Contains(w.Events, event)

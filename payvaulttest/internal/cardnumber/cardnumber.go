@@ -1,4 +1,4 @@
-// Package cardnumber knows card numbers by their digits.
+// Package cardnumber finds, checks and masks card numbers.
 package cardnumber
 
 import (
@@ -18,7 +18,7 @@ func Mask(number string) string {
 	return number[:4] + strings.Repeat("x", len(number)-10) + number[len(number)-6:]
 }
 
-// Masked masks a text that is a number, and leaves others as they are.
+// Masked masks a text that is a card number, and returns any other text unchanged.
 func Masked(text string) string {
 	if Valid(text) {
 		return Mask(text)
@@ -26,7 +26,7 @@ func Masked(text string) string {
 	return text
 }
 
-// Network returns the emulator's two-letter code of a card network, or nothing.
+// Network returns the emulator's two-letter code of a card network, or "".
 func Network(number string) string {
 	for prefix, code := range map[string]string{"4": "VI", "5": "MC", "2": "MC", "34": "AM", "37": "AM", "6": "DI"} {
 		if strings.HasPrefix(number, prefix) {
@@ -36,7 +36,8 @@ func Network(number string) string {
 	return ""
 }
 
-// OfTrack finds the number in magnetic-stripe data, after %B on track one and after ; on track two, or nothing.
+// OfTrack returns the card number in magnetic-stripe data, or "". The number stands after %B on track one and after ;
+// on track two.
 func OfTrack(swipe string) string {
 	for _, start := range []string{"%B", ";"} {
 		_, rest, found := strings.Cut(swipe, start)

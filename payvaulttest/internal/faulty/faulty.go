@@ -1,4 +1,4 @@
-// Package faulty has handlers that fail the ways servers and networks fail.
+// Package faulty has handlers that fail like servers and networks.
 package faulty
 
 import (
@@ -21,7 +21,7 @@ const (
 	MinOversize = int64(len(oversizeBegin) + len(oversizeEnd))
 )
 
-// Send returns the handler that answers as it is told. A client that is gone does not matter.
+// Send returns a handler that sends the given answer. It ignores the error if the client is gone.
 func Send(status int, header http.Header, body []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		start(w, status, header, len(body))
@@ -29,7 +29,7 @@ func Send(status int, header http.Header, body []byte) http.Handler {
 	})
 }
 
-// Wait returns the handler that takes the whole request in, waits, and goes on.
+// Wait returns a handler that reads the whole request, waits, and calls next.
 func Wait(d time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		drain(r)
@@ -38,7 +38,7 @@ func Wait(d time.Duration, next http.Handler) http.Handler {
 	})
 }
 
-// Cut returns the handler that announces a whole body, sends its first half and closes the connection.
+// Cut returns a handler that announces a whole body, sends its first half and closes the connection.
 func Cut(status int, header http.Header, body []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start(w, status, header, len(body))
@@ -48,7 +48,7 @@ func Cut(status int, header http.Header, body []byte) http.Handler {
 	})
 }
 
-// Drip returns the handler that sends a body byte by byte.
+// Drip returns a handler that sends a body byte by byte.
 func Drip(status int, header http.Header, body []byte, interval time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		drain(r)
@@ -61,8 +61,8 @@ func Drip(status int, header http.Header, body []byte, interval time.Duration) h
 	})
 }
 
-// Oversize returns the handler that answers with JSON with one long text; without a size it ends with the connection
-// only.
+// Oversize returns a handler that answers with JSON with one long text. Without a size the text ends only with the
+// connection.
 func Oversize(header http.Header, size int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start(w, http.StatusOK, header, -1)
@@ -78,7 +78,7 @@ func Oversize(header http.Header, size int64) http.Handler {
 	})
 }
 
-// write sends a piece of a body; when the client is gone, so is the request.
+// write sends a piece of a body. It aborts the request if the client is gone.
 func write(w io.Writer, r *http.Request, piece []byte) {
 	if _, err := w.Write(piece); err != nil || r.Context().Err() != nil {
 		Abort()
@@ -102,8 +102,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// drain reads what is left of a body that was refused: [net/http] does not notice that a client is
-// gone while there is more to read.
+// drain reads the rest of a body that was refused: [net/http] does not notice that a client is gone while there is more
+// to read.
 func drain(r *http.Request) {
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		Abort()
@@ -113,8 +113,8 @@ func drain(r *http.Request) {
 // Abort closes the connection, or on HTTP/2 resets the stream, without an answer.
 func Abort() { panic(http.ErrAbortHandler) }
 
-// Reset closes the connection with a reset. HTTP/2 cannot give its connection away: it resets the stream, so
-// that other requests on the connection go on.
+// Reset closes the connection with a reset. On HTTP/2 it resets the stream instead, so that other requests on the
+// connection go on.
 func Reset(w http.ResponseWriter, _ *http.Request) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -130,13 +130,13 @@ func Reset(w http.ResponseWriter, _ *http.Request) {
 	_ = wire.Close()
 }
 
-// start sends the status and the header, with a length unless it is below zero.
+// start sends the status and the header. A length below zero is not announced.
 func start(w http.ResponseWriter, status int, header http.Header, length int) {
 	for name, values := range header {
 		w.Header()[http.CanonicalHeaderKey(name)] = values
 	}
 	if _, given := w.Header()["Content-Type"]; !given {
-		w.Header()["Content-Type"] = nil // none, rather than one that net/http guesses
+		w.Header()["Content-Type"] = nil // otherwise net/http would guess a type
 	}
 	if length >= 0 && status != http.StatusNoContent && status != http.StatusNotModified {
 		w.Header().Set("Content-Length", strconv.Itoa(length))

@@ -12,13 +12,13 @@ import (
 type Command struct {
 	Method string
 	URL    string
-	Key    string            // of the API
+	Key    string            // API key
 	JSON   string            // the body; empty for none
-	Texts  map[string]string // of a form
-	Files  map[string]string // of a form, their names
+	Texts  map[string]string // text parts of a form, by name
+	Files  map[string]string // names of the files of a form, by name of the part
 }
 
-// plain is what a shell takes as it stands.
+// plain matches a word that a shell needs no quotes for.
 var plain = regexp.MustCompile(`^[\w.:/@%+=-]+$`)
 
 // String returns the command, for a POSIX shell and curl 7.82 or newer.
@@ -56,8 +56,8 @@ func (c Command) String() string {
 	return strings.Join(words, " ")
 }
 
-// Fill returns the value of a shape with fillIn for its texts, and something of the right type for the rest. It leaves
-// out what the shape only counts.
+// Fill returns the value of a shape with fillIn for its texts, and a value of the right type for the rest. It does not
+// contain values that the shape only counts.
 func Fill(shape any) any {
 	switch v := shape.(type) {
 	case map[string]any:

@@ -14,66 +14,66 @@ import (
 )
 
 const (
-	maxBatch       = 100 // requests at once
+	maxBatch       = 100 // requests in one batch
 	keptDeliveries = 50
 
-	none = "none" // stands for the operation of requests that have none
+	none = "none" // stands for the operation of requests without operation
 )
 
-// Request is what the page shows of a request.
+// Request is a request on the page.
 type Request struct {
 	Number     int64     `json:"number"`    // counted up from 1
-	Time       time.Time `json:"time"`      // of the answer
-	Operation  string    `json:"operation"` // or none
+	Time       time.Time `json:"time"`      // time of the answer
+	Operation  string    `json:"operation"` // "none" for a request without operation
 	Method     string    `json:"method"`
 	Route      string    `json:"route"`
 	Status     int       `json:"status"` // 0 if there was no answer
 	Code       *int      `json:"code,omitempty"`
-	MerchantID int64     `json:"merchant_id"` // 0 if the key is of no account
+	MerchantID int64     `json:"merchant_id"` // 0 if no account has the key
 	Bytes      int64     `json:"request_bytes"`
 	Millis     float64   `json:"milliseconds"`
 	Fault      string    `json:"fault"`
 	Performed  bool      `json:"performed"`
-	Failed     bool      `json:"failed"`         // something went wrong, or was made to
-	Why        string    `json:"why,omitempty"`  // the emulator refused it
-	Shape      any       `json:"shape"`          // names without values, of [Shape]
-	Curl       string    `json:"curl,omitempty"` // the command that makes it again; fillIn stands for what is not shown
+	Failed     bool      `json:"failed"`         // the request failed, by itself or by a fault
+	Why        string    `json:"why,omitempty"`  // reason why the emulator refused the request
+	Shape      any       `json:"shape"`          // names without values, by [Shape]
+	Curl       string    `json:"curl,omitempty"` // sends the request again; fillIn stands for hidden values
 
-	// These only while bodies are shown.
-	Path   string `json:"path,omitempty"` // with the query
+	// Only while bodies are shown:
+	Path   string `json:"path,omitempty"` // path with query
 	Body   string `json:"body,omitempty"`
 	Answer string `json:"answer,omitempty"`
 
-	text string // to search in
+	text string // text to search in
 }
 
-// A class is the requests of an operation that failed, or those that did not.
+// A class is an operation together with an outcome: its requests have failed, or they have not.
 type class struct {
 	operation string
 	failed    bool
 }
 
-// A filter takes requests. An empty one takes all.
+// A filter selects requests. The zero filter selects all.
 type filter struct {
 	class
 
-	search string // in small letters
+	search string // in lower case
 }
 
 func (f filter) takesClass(c class) bool {
 	return (f.operation == "" || f.operation == c.operation) && (!f.failed || c.failed)
 }
 
-// Arrivals are how many requests of a class there were, and as many of the newest as a batch can have, so that a
-// rare one is not lost among many others.
+// Arrivals counts the requests of a class, and holds the newest of them, at most as many as a batch can have. So a rare
+// request is not lost among many others.
 type arrivals struct {
 	count  int64
 	newest []Request // the oldest first
 }
 
-// Delivery is what the page shows of a delivery to a webhook.
+// Delivery is a delivery to a webhook on the page.
 type Delivery struct {
-	Time      time.Time // of its end
+	Time      time.Time // end of the delivery
 	WebhookID string
 	Event     string
 	Status    int
@@ -84,12 +84,13 @@ type Delivery struct {
 type Pending struct {
 	Operation string  `json:"operation"`
 	Fault     string  `json:"fault"`
-	Seconds   float64 `json:"seconds"` // since it arrived
+	Seconds   float64 `json:"seconds"` // time since the request arrived
 
 	began time.Time
 }
 
-// A Feed keeps the newest requests and deliveries of an emulator for the page. It keeps nothing before it is watched.
+// A Feed keeps the newest requests and deliveries of an emulator for the page. It keeps nothing before somebody has
+// opened the page.
 type Feed struct {
 	watched atomic.Bool
 	bodies  atomic.Bool
@@ -97,8 +98,8 @@ type Feed struct {
 	closing sync.Once
 
 	mu         sync.Mutex
-	start      string // tells this count of requests from others: numbers count up from 1 in each
-	changes    int64  // of anything that the page shows
+	start      string // identifies this count of requests: numbers count up from 1 in each
+	changes    int64  // number of changes on the page
 	last       int64  // the number of the newest request
 	requests   map[class]*arrivals
 	pending    map[*Pending]bool
@@ -106,7 +107,7 @@ type Feed struct {
 	delivered  int
 }
 
-// NewFeed returns a feed; [Feed.Close] ends its streams.
+// NewFeed returns a feed. [Feed.Close] ends its streams.
 func NewFeed() *Feed {
 	f := &Feed{closed: make(chan struct{}), pending: map[*Pending]bool{}}
 	f.clear()
@@ -116,13 +117,13 @@ func NewFeed() *Feed {
 // Close ends the streams.
 func (f *Feed) Close() { f.closing.Do(func() { close(f.closed) }) }
 
-// Watched reports whether there is a page.
+// Watched reports whether somebody has opened the page.
 func (f *Feed) Watched() bool { return f.watched.Load() }
 
 // Bodies reports whether the page shows bodies.
 func (f *Feed) Bodies() bool { return f.bodies.Load() }
 
-// showBodies lets the page show the bodies of the requests that come, or no bodies at all.
+// showBodies makes the page show the bodies of the requests that come from now on, or no bodies at all.
 func (f *Feed) showBodies(shown bool) {
 	if f.bodies.Swap(shown) && !shown {
 		f.clear()
@@ -130,30 +131,31 @@ func (f *Feed) showBodies(shown bool) {
 	f.touch()
 }
 
-// clear forgets the requests and deliveries, and counts requests from 1 again.
+// clear removes the requests and deliveries, and counts requests from 1 again.
 func (f *Feed) clear() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.changes++
-	f.start = strconv.FormatInt(time.Now().UnixNano()+f.changes, 36) // clocks stand still in tests
+	f.start = strconv.FormatInt(time.Now().UnixNano()+f.changes, 36) // unique, even if the clock stands still
 	f.last = 0
 	f.requests = map[class]*arrivals{}
 	f.deliveries, f.delivered = nil, 0
 }
 
-// fails reports whether something went wrong, or was made to. A validation that finds values missing has not failed.
+// fails reports whether the request failed, by itself or by a fault. A validation that finds missing values has not
+// failed.
 func (r *Request) fails() bool {
 	missing := r.Operation == string(payvault.OpApplicationsValidate) && r.Code != nil && *r.Code == 2
 	return r.Fault != "" || r.Status/100 != 2 || r.Code != nil && *r.Code != 0 && !missing
 }
 
-// searched returns the text that a search looks at, in small letters: all that the page shows of the request.
+// searched returns the text that a search looks at, in lower case: all texts of the request on the page.
 func (r *Request) searched() string {
 	return strings.ToLower(fmt.Sprintln(r.Operation, r.Method, r.Route, r.Status, r.MerchantID, r.Fault, r.Why, r.Shape,
 		r.Path, r.Body, r.Answer))
 }
 
-// Add shows a request that was answered.
+// Add adds a request that was answered to the page.
 func (f *Feed) Add(request Request) {
 	if !f.Watched() {
 		return
@@ -162,7 +164,7 @@ func (f *Feed) Add(request Request) {
 	defer f.mu.Unlock()
 	f.changes++
 	f.last++
-	if !f.Bodies() && request.Path != "" { // it arrived while they were shown
+	if !f.Bodies() && request.Path != "" { // bodies were shown when it arrived
 		request.Path, request.Body, request.Answer, request.Curl = "", "", "", ""
 	}
 	request.Number = f.last
@@ -178,7 +180,7 @@ func (f *Feed) Add(request Request) {
 	a.newest = append(a.newest[max(0, len(a.newest)+1-maxBatch):], request)
 }
 
-// AddDelivery shows a delivery that has ended.
+// AddDelivery adds a delivery that has ended to the page.
 func (f *Feed) AddDelivery(delivery Delivery) {
 	if !f.Watched() {
 		return
@@ -190,7 +192,7 @@ func (f *Feed) AddDelivery(delivery Delivery) {
 	f.deliveries = append(f.deliveries[max(0, len(f.deliveries)+1-keptDeliveries):], delivery)
 }
 
-// Begin shows a request as pending until it is ended. Add it before that, so that it is always shown.
+// Begin shows a request as pending until end is called. Call Add before end, so that the request is never missing.
 func (f *Feed) Begin(operation, fault string) (end func()) {
 	if !f.Watched() {
 		return func() {}
@@ -221,14 +223,14 @@ func (f *Feed) allPending() []Pending {
 	return list
 }
 
-// touch says that the page shows something that is not true any more.
+// touch tells readers that the page is out of date.
 func (f *Feed) touch() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.changes++
 }
 
-// A position is how far a reader has come: a request of one count.
+// A position is the newest request that a reader has seen, in one count of requests.
 type position struct {
 	start  string
 	number int64
@@ -237,7 +239,8 @@ type position struct {
 // String writes a position as the ID of an event.
 func (p position) String() string { return fmt.Sprintf("%s-%d", p.start, p.number) }
 
-// parsePosition reads the ID of an event. What is none is the position of a reader that has seen nothing.
+// parsePosition reads the ID of an event. If id is not valid, it returns the position of a reader that has seen
+// nothing.
 func parsePosition(id string) position {
 	start, text, _ := strings.Cut(id, "-")
 	number, err := strconv.ParseInt(text, 10, 64)
@@ -247,15 +250,15 @@ func parsePosition(id string) position {
 	return position{start, number}
 }
 
-// A batch is what a stream sends at once.
+// A batch is one message of a stream: the newest requests that the reader has not seen, and counts.
 type batch struct {
-	Start    string    `json:"start"`    // of the count
+	Start    string    `json:"start"`    // identifies the count of requests
 	Requests []Request `json:"requests"` // the newest ones, in the order in which they arrived
-	Matching int64     `json:"matching"` // those that the filter takes: of all, or with a search of those that are kept
-	Total    int64     `json:"total"`    // since the page was made, or cleared
+	Matching int64     `json:"matching"` // requests that match; a search counts only those that are kept
+	Total    int64     `json:"total"`    // requests since the page was made or cleared
 }
 
-// since returns the newest requests after a position that a filter takes.
+// since returns the newest requests after a position that match a filter.
 func (f *Feed) since(seen position, take filter) batch {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -287,7 +290,7 @@ func (f *Feed) since(seen position, take filter) batch {
 	return b
 }
 
-// current returns what tells this count of requests from others.
+// current returns the identifier of this count of requests.
 func (f *Feed) current() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -300,7 +303,7 @@ func (f *Feed) changed() int64 {
 	return f.changes
 }
 
-// newestDeliveries returns the newest deliveries, and the number of all.
+// newestDeliveries returns the newest deliveries, and the total number.
 func (f *Feed) newestDeliveries() ([]Delivery, int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

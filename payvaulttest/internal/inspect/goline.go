@@ -11,13 +11,13 @@ import (
 	"example.com/payvault"
 )
 
-// FillIn stands in Go code for a value that the page does not show. Nobody declares it, so the code does not compile
-// until the reader has replaced it.
+// FillIn stands in Go code for a value that the page does not show. It is not declared anywhere, so the code does not
+// compile until the reader has replaced it.
 const FillIn = "fillIn"
 
 const longText = 200 // characters; a longer text of a fault is not shown
 
-// GoLine returns the Go that injects a fault in a test, one field a line. The names of constants are made of their
+// GoLine returns Go code that injects a fault in a test, one field a line. It makes the names of constants from their
 // texts: "invoices.send" is OpInvoicesSend.
 func GoLine(fault any) string {
 	var fields []string
@@ -30,7 +30,7 @@ func GoLine(fault any) string {
 		"}); err != nil {\n\tt.Fatal(err)\n}"
 }
 
-// goValue returns the Go of a field of a fault.
+// goValue returns Go code for a field of a fault.
 func goValue(name string, v reflect.Value) string {
 	text := fmt.Sprintf("%#v", v)
 	duration, isDuration := reflect.TypeAssert[time.Duration](v)
@@ -57,7 +57,7 @@ func isOperation(name string) bool {
 	return slices.ContainsFunc(payvault.Operations(), func(o payvault.OperationInfo) bool { return string(o.Op) == name })
 }
 
-// camel makes the name of a constant of its text.
+// camel makes the name of a constant from its text.
 func camel(text string) string {
 	var b strings.Builder
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ._", r) }) {

@@ -1,4 +1,4 @@
-// Package inspect serves the page that shows what an emulator gets, holds and breaks, and the same as JSON.
+// Package inspect serves the page, and the JSON, of an emulator: its requests, records and faults.
 package inspect
 
 import (
@@ -20,36 +20,36 @@ import (
 )
 
 const (
-	maxStreams   = 4                // a browser has six connections to a host, and the page needs one besides
-	pollEvery    = time.Second / 5  // how often a stream looks for news
-	speakEvery   = 5 * time.Second  // how often it says something at least
-	writeTimeout = 10 * time.Second // for a reader that is slow, or gone
+	maxStreams   = 4                // a browser has six connections to a host, and the page needs one more
+	pollEvery    = time.Second / 5  // how often a stream looks for changes
+	speakEvery   = 5 * time.Second  // longest time without a message in a stream
+	writeTimeout = 10 * time.Second // limit for a reader that is slow or gone
 	maxFault     = 64 << 10         // bytes
 )
 
-// An Emulator is the server that the page shows and into which it injects faults.
+// An Emulator is the server behind the page. The page shows its records and injects faults into it.
 type Emulator interface {
 	Connection() Connection
-	Operations() []string // their names, sorted
+	Operations() []string // names of the operations, sorted
 	AllCommits() map[payvault.Operation]int
 	Tables() []Table
 	Presets(operation payvault.Operation, times, skip int) ([]Preset, error)
-	Arm(fault []byte) (Armed, error) // a fault in JSON
+	Arm(fault []byte) (Armed, error) // injects a fault in JSON
 	Armed() []Armed
 	Disarm(id int64) bool
 	ClearFaults()
-	Reset() // to the start: its seeds, and nothing else
+	Reset() // back to the start: only the records of the seeds
 }
 
-// A Connection is what a client needs to send requests.
+// A Connection has the values that a client needs to send requests.
 type Connection struct {
 	URL      string    `json:"url"`
 	Accounts []Account `json:"accounts"`
-	Curl     string    `json:"curl"` // a first request
-	Go       string    `json:"go"`   // the same
+	Curl     string    `json:"curl"` // curl command of a first request
+	Go       string    `json:"go"`   // Go code of a first request
 }
 
-// An Account is a key of the emulator, and whose it is.
+// An Account is a key of the emulator with its owner.
 type Account struct {
 	MerchantID int64   `json:"merchant_id"`
 	APIKey     string  `json:"api_key"`
@@ -66,12 +66,12 @@ type Table struct {
 	Rows    [][]any  `json:"rows"`
 }
 
-// Armed is a fault that waits for requests.
+// Armed is a fault that waits for requests, in JSON.
 type Armed struct {
 	ID        int64  `json:"id"`
-	Operation string `json:"operation"` // empty for all
+	Operation string `json:"operation"` // empty for all operations
 	Kind      string `json:"kind"`
-	Status    int    `json:"status,omitempty"` // these as they were armed
+	Status    int    `json:"status,omitempty"` // this and the next fields are those of the fault
 	Delay     string `json:"delay,omitempty"`
 	Performed bool   `json:"after_commit,omitempty"`
 	Code      int    `json:"code,omitempty"`
@@ -82,14 +82,14 @@ type Armed struct {
 	RetryAfter string  `json:"retry_after,omitempty"`
 
 	Struck int    `json:"struck"`
-	Left   int    `json:"left"` // -1 for all until it is removed
-	Go     string `json:"go"`   // the line that does the same
+	Left   int    `json:"left"` // number of requests left; -1 for all until it is removed
+	Go     string `json:"go"`   // Go code that injects the fault
 }
 
-// A Preset is a fault at a click.
+// A Preset is a fault that a click on the page injects.
 type Preset struct {
 	Label string `json:"label"`
-	Fault any    `json:"fault"` // what Arm takes
+	Fault any    `json:"fault"` // the fault, as Arm reads it
 	Go    string `json:"go"`
 }
 
@@ -102,10 +102,11 @@ const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; 
 type handler struct {
 	emulator Emulator
 	feed     *Feed
-	streams  chan struct{} // holds one element per stream
+	streams  chan struct{} // has one element per open stream
 }
 
-// Handler serves an emulator whose requests go to the feed. It answers loopback only, and only under loopback names.
+// Handler serves the page of an emulator. feed has the requests of the emulator. The handler answers loopback only, and
+// only under loopback names.
 func Handler(emulator Emulator, feed *Feed) http.Handler {
 	feed.watched.Store(true)
 	h := &handler{emulator: emulator, feed: feed, streams: make(chan struct{}, maxStreams)}
@@ -129,7 +130,8 @@ func Handler(emulator Emulator, feed *Feed) http.Handler {
 	return guard(http.NewCrossOriginProtection().Handler(mux))
 }
 
-// guard turns away what a name of the attacker's that resolves to loopback brings, and what comes from other machines.
+// guard refuses requests from other machines, and requests under a host name that is not loopback: an attacker may let
+// a name of his own resolve to loopback.
 func guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range map[string]string{
@@ -160,13 +162,13 @@ func isLoopback(host string) bool {
 
 func (h *handler) file(name, contentType string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		text, _ := files.ReadFile(name) // it is embedded
+		text, _ := files.ReadFile(name) // the file is embedded
 		w.Header().Set("Content-Type", contentType)
 		_, _ = w.Write(text)
 	}
 }
 
-// icon says that there is none, which browsers ask for.
+// icon answers that there is no icon. Browsers ask for one.
 func (h *handler) icon(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
 
 func answer(w http.ResponseWriter, status int, value any) {
@@ -184,7 +186,8 @@ func refuse(w http.ResponseWriter, status int, why string) {
 	answer(w, status, map[string]string{"error": why})
 }
 
-// asked refuses a query that has anything but these names, each once: it would be ignored.
+// asked refuses a query that has any other parameter than names, or a parameter twice, because such a parameter would
+// be ignored.
 func asked(next http.HandlerFunc, names ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query, err := url.ParseQuery(r.URL.RawQuery)
@@ -201,7 +204,7 @@ func asked(next http.HandlerFunc, names ...string) http.HandlerFunc {
 	}
 }
 
-// filtered reads the filter of a query: operation, failed and search. Or it refuses the request.
+// filtered reads the filter of a query: operation, failed and search. It refuses a request whose filter is not valid.
 func (h *handler) filtered(next func(w http.ResponseWriter, r *http.Request, take filter)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
@@ -247,8 +250,9 @@ func (h *handler) reset(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// events streams a batch when there is news of any kind, and now and then without: the reader then looks at the state
-// again. It looks for news at intervals, so that neither many requests nor a slow reader hold up the emulator.
+// events streams a batch when anything has changed. Now and then it streams one without a change, so that the reader
+// looks at the state again. It looks for changes at intervals, so that neither many requests nor a slow reader delay
+// the emulator.
 func (h *handler) events(w http.ResponseWriter, r *http.Request, take filter) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	if r.Method == http.MethodHead {
@@ -279,12 +283,12 @@ type stream struct {
 	feed    *Feed
 	out     http.ResponseWriter
 	take    filter
-	sent    position // of the newest request that was sent or left out
+	sent    position // position of the newest request that was sent or skipped
 	changes int64
 	spoken  time.Time
 }
 
-// tell sends what is new, and reports whether the reader takes it.
+// tell sends a batch if anything has changed, and reports whether the reader takes it.
 func (s *stream) tell() bool {
 	changes := s.feed.changed()
 	if changes == s.changes && time.Since(s.spoken) < speakEvery {
@@ -297,7 +301,7 @@ func (s *stream) tell() bool {
 		return false
 	}
 	control := http.NewResponseController(s.out)
-	_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // where there is one
+	_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a writer without deadlines returns an error
 	if _, err := fmt.Fprintf(s.out, "id: %s\ndata: %s\n\n", s.sent, text); err != nil {
 		return false
 	}

@@ -10,15 +10,15 @@ import (
 const (
 	shapeDepth = 8
 	shapeNodes = 200
-	shapeList  = 3 // elements of a list that are shown
+	shapeList  = 3 // number of elements of a list that are shown
 
-	mark    = "•••" // stands for what is not shown
-	unknown = "?"   // counts names that are not known
-	more    = "…"   // says that something is left out
+	mark    = "•••" // stands for a hidden value
+	unknown = "?"   // key for the number of unknown names
+	more    = "…"   // stands for elements that are not shown
 )
 
-// Shape makes of the parts of a request what may be shown: the names that are known, and a mark for each value. Parts
-// that are nil or empty are left out.
+// Shape returns the parts of a request in the form that the page may show: with the known names, and a mark for each
+// value. It skips parts that are nil or empty.
 func Shape(parts map[string]any, known map[string]bool) map[string]any {
 	s := shape{known: known, left: shapeNodes}
 	masked := map[string]any{}
@@ -32,7 +32,7 @@ func Shape(parts map[string]any, known map[string]bool) map[string]any {
 
 type shape struct {
 	known map[string]bool
-	left  int // values that are still shown
+	left  int // number of values that may still be shown
 }
 
 func (s *shape) mask(value any, depth int) any {
@@ -84,7 +84,7 @@ func (s *shape) maskList(list []any, depth int) any {
 	return masked
 }
 
-// Names are the names of all fields and parameters of an OpenAPI document.
+// Names returns the names of all fields and parameters of an OpenAPI document.
 func Names(document any) map[string]bool {
 	names := map[string]bool{}
 	addNames(names, document)
@@ -109,10 +109,10 @@ func addNames(names map[string]bool, value any) {
 	}
 }
 
-// longNumber is what might be a card number.
+// longNumber matches a run of digits that might be a card number.
 var longNumber = regexp.MustCompile(`\d{12,}`)
 
-// hide masks what might be a card number in each cell.
+// hide masks such numbers in each cell.
 func (t Table) hide() {
 	for _, row := range t.Rows {
 		for i, cell := range row {

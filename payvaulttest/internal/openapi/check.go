@@ -12,12 +12,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// Problems says what is wrong with a request, by path of the field on the wire.
+// Problems has the problems of a request, by path of the field on the wire.
 type Problems map[string][]string
 
 func (p Problems) add(field, message string) { p[field] = append(p[field], message) }
 
-// Check compares a value that stands at a path of a request with the schema. Its numbers are of type
+// Check compares a value with the schema. path is the path of the value in the request. Numbers in value are of type
 // [json.Number].
 func (s *Schema) Check(path string, value any) Problems {
 	p := Problems{}
@@ -53,7 +53,7 @@ func (p Problems) addAll(path string, failure *jsonschema.ValidationError) {
 	}
 }
 
-// describe says what a value must be; it never repeats the value.
+// describe returns the rule that a value breaks. It never repeats the value.
 func describe(failure jsonschema.ErrorKind) string {
 	switch k := failure.(type) {
 	case *kind.Type:
@@ -75,7 +75,7 @@ func describe(failure jsonschema.ErrorKind) string {
 	}
 }
 
-// WirePath writes a place below a path as messages name it, such as billing_cards[1].exp_date.
+// WirePath returns the path of a value below a path, in the form of messages, such as billing_cards[1].exp_date.
 func WirePath(path string, tokens ...string) string {
 	for _, token := range tokens {
 		switch {
@@ -92,7 +92,8 @@ func WirePath(path string, tokens ...string) string {
 
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// CheckParameters wants the parameters of the path, and known ones in the query, once each unless they are lists.
+// CheckParameters requires the parameters of the path. It accepts only known parameters in the query, each once unless
+// it is a list.
 func (o *Operation) CheckParameters(inPath func(name string) string, query url.Values) Problems {
 	given, values := maps.Clone(query), map[string]any{}
 	for _, name := range o.inPath {
@@ -110,7 +111,7 @@ func (o *Operation) CheckParameters(inPath func(name string) string, query url.V
 	return o.object.Check("", values)
 }
 
-// value gives the text of a parameter the type that the schema wants, if it has the form of that type.
+// value converts the text of a parameter to the type of the schema, if the text has the form of that type.
 func (o *Operation) value(name, text string) any {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && o.kinds[name] == "integer" {
 		return n

@@ -1,7 +1,7 @@
 // Package openapi reads api/openapi.yaml and compares requests with it. Only the emulator links it.
 //
-// santhosh-tekuri/jsonschema checks the schemas: it is fast, needs one module more, and its errors say by type
-// what is wrong and where, so that messages can be made that never repeat a value.
+// santhosh-tekuri/jsonschema checks the schemas. It is fast and needs one module more. Its errors give the kind and the
+// place of each problem, so the emulator can make messages that never repeat a value.
 package openapi
 
 import (
@@ -33,22 +33,22 @@ type Document struct {
 
 // An Operation is one method of one path.
 type Operation struct {
-	ID     string // its operationId
+	ID     string // operationId in the document
 	Method string
 	Path   string
-	Media  string  // of the body; empty without one
+	Media  string  // media type of the body; empty without one
 	Needed bool    // whether the body is required
-	Body   *Schema // nil without one
+	Body   *Schema // schema of the body; nil without one
 
-	inPath []string          // parameters
+	inPath []string          // parameters of the path
 	kinds  map[string]string // types of all parameters
-	object *Schema           // of all parameters
+	object *Schema           // schema of all parameters
 }
 
-// A Schema is a part of the document to compare a value with.
+// A Schema is a part of the document by which values are checked.
 type Schema struct{ compiled *jsonschema.Schema }
 
-// The parameters of each operation, which Load writes into the document as the properties of one object.
+// The key under which Load writes the parameters of each operation into the document, as the properties of one object.
 const parameters = "x-parameters"
 
 // MustLoad reads a document and compiles the schemas of its operations. It panics if that fails.
@@ -67,7 +67,7 @@ func MustLoad(text []byte) *Document {
 		}
 	}
 	d.root[parameters] = objects
-	d.compiler.DefaultDraft(jsonschema.Draft4) // of which OpenAPI 3.0 has its schemas; it asserts formats
+	d.compiler.DefaultDraft(jsonschema.Draft4) // as in OpenAPI 3.0; it also checks formats
 	d.compiler.RegisterFormat(&jsonschema.Format{Name: "int64", Validate: isInt64})
 	if err := d.compiler.AddResource(documentURL, d.root); err != nil {
 		panic(fmt.Errorf("take the document: %w", err))
@@ -76,14 +76,14 @@ func MustLoad(text []byte) *Document {
 		o.object = d.Schema(parameters, o.ID)
 		body := []string{"paths", o.Path, strings.ToLower(o.Method), "requestBody"}
 		o.Needed, _ = d.At(body...)["required"].(bool)
-		for o.Media = range d.At(append(body, "content")...) { // of which there is one
+		for o.Media = range d.At(append(body, "content")...) { // there is only one
 			o.Body = d.Schema(append(body, "content", o.Media, "schema")...)
 		}
 	}
 	return d
 }
 
-// parameters reads the parameters of an operation and gives the schema of an object that has them all.
+// parameters reads the parameters of an operation and returns the schema of an object that has them all.
 func (d *Document) parameters(o *Operation, list any) map[string]any {
 	properties := map[string]any{}
 	all, _ := list.([]any)
@@ -109,7 +109,7 @@ func isInt64(v any) error {
 	return nil
 }
 
-// At is the object at a place of the document, with the reference followed that stands there; nil if there is none.
+// At returns the object at a path of the document, or nil. If a reference stands there, At follows it.
 func (d *Document) At(place ...string) map[string]any {
 	var value any = d.root
 	for _, name := range place {
@@ -127,7 +127,7 @@ func (d *Document) follow(value any) map[string]any {
 	return object
 }
 
-// Schema compiles the schema at a place of the document. It panics if there is none that can be compiled.
+// Schema compiles the schema at a path of the document. It panics if that fails.
 func (d *Document) Schema(place ...string) *Schema {
 	var b strings.Builder
 	for _, name := range place {

@@ -12,12 +12,12 @@ import (
 	"example.com/payvault/internal/jsonskip"
 )
 
-// numbers keeps the digits of numbers where a type is open: they become [stdjson.Number].
+// numbers keeps the digits of numbers in values of type any: they become [stdjson.Number].
 //
 //nolint:gochecknoglobals // never changed, and the package remembers what it found in it
 var numbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *any) error {
 	if dec.PeekKind() != '0' {
-		return jsonskip.Err // by this function; the package goes on by itself
+		return jsonskip.Err // other values are decoded by the package itself
 	}
 	text, err := dec.ReadValue()
 	if *v = stdjson.Number(text); err == nil && !isShort(string(text)) {
@@ -26,15 +26,14 @@ var numbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.De
 	return err
 }))
 
-// isShort reports whether a number can be compared in no time: the validator makes exact fractions of numbers.
+// isShort reports whether a number can be compared fast: the validator makes exact fractions of numbers.
 func isShort(number string) bool {
 	const digits, exponent = 64, 3
 	_, after, _ := strings.Cut(strings.ToLower(number), "e")
 	return len(number) <= digits && len(strings.TrimLeft(after, "+-0")) <= exponent
 }
 
-// Parse reads the JSON that stands at a path of a request. The package refuses invalid UTF-8 and names that are given
-// twice.
+// Parse reads JSON. path is its path in the request. The package refuses invalid UTF-8 and names that occur twice.
 func Parse(path string, text []byte) (any, Problems) {
 	var value any
 	err := json.Unmarshal(text, &value, numbers)
