@@ -14,21 +14,22 @@ import (
 )
 
 const (
-	maxAttempts = 60   // without progress; with the waits between them they take an hour
-	maxReason   = 1000 // bytes of a text in a history
+	maxAttempts = 60   // attempts without progress; with the waits between them they take an hour
+	maxReason   = 1000 // largest number of bytes of a text in a history
 )
 
-// ending says why an attempt of an activity has not done all of its range.
+// ending is the reason why an attempt of an activity has not done all of its range.
 type ending struct {
-	Stop string        `json:"stop,omitempty"` // why the job has to pause
-	Wait time.Duration `json:"wait,omitempty"` // how long the service asked to wait
+	Stop string        `json:"stop,omitempty"` // reason why the job has to pause
+	Wait time.Duration `json:"wait,omitempty"` // wait that the service asked for
 }
 
 // end takes the error of an attempt. It returns an error if Temporal has to start the activity again. Otherwise the
-// activity returns its report, so the workflow learns what the attempt has done. The log says why the attempt ended.
+// activity returns its report, so the workflow learns the results of the attempt. The log has the reason why the
+// attempt ended.
 func (e *ending) end(ctx context.Context, err error, progress bool) error {
 	if err == nil || ctx.Err() != nil {
-		return nil //nolint:nilerr // a canceled activity reports what it has done
+		return nil // a canceled activity returns its report
 	}
 	again := e.consider(err, progress, activity.GetInfo(ctx).Attempt)
 	if again == nil {
@@ -37,8 +38,8 @@ func (e *ending) end(ctx context.Context, err error, progress bool) error {
 	return again
 }
 
-// consider decides what follows from the error of an attempt: a pause, a wait, or a retry by Temporal, for which it
-// returns the error. After progress the workflow deals out the rest as a new activity. So attempt counts attempts
+// consider chooses what follows from the error of an attempt: a pause, a wait, or a retry by Temporal. For a retry it
+// returns the error. After progress the workflow gives the rest to a new activity. So attempt counts only attempts
 // without progress, and attempts whose worker was lost.
 func (e *ending) consider(err error, progress bool, attempt int32) error {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
@@ -56,14 +57,14 @@ func (e *ending) consider(err error, progress bool, attempt int32) error {
 	return nil
 }
 
-// pauseFor returns an error of an attempt after which the job pauses.
+// pauseFor returns an error of an attempt that makes the job pause.
 func pauseFor(reason string) error {
 	return temporal.NewNonRetryableApplicationError(reason, "Pause", nil)
 }
 
 // call calls a function of a source or a sink. If the function takes longer than limit, call returns an error that
-// pauses the job, and the function may go on in its goroutine. The text of an error may quote a card, so call leaves it
-// out. Of an application error it keeps the message and the type, because the caller has written these for the history.
+// pauses the job, and the function may go on in its goroutine. The text of an error may quote a card, so call removes
+// it. It keeps the message and the type of an application error, because the caller has written these for the history.
 func call[T any](ctx context.Context, limit time.Duration, name string, f func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -75,7 +76,7 @@ func call[T any](ctx context.Context, limit time.Duration, name string, f func(c
 	go func() {
 		r := result{err: errors.New("panic")}
 		defer func() {
-			if recover() != nil { // the text of a panic may quote a card, and a stack has no texts
+			if recover() != nil { // the text of a panic may quote a card, but a stack has no such texts
 				activity.GetLogger(ctx).Error("payvault: "+name+" has panicked", "stack", string(debug.Stack()))
 			}
 			done <- r

@@ -13,23 +13,23 @@ import (
 	"example.com/payvault"
 )
 
-// batchSize is how many cards a request has.
+// batchSize is the number of cards in a request.
 const batchSize = payvault.MaxAccountUpdaterCards
 
-// order tells an activity which batches to submit.
+// order describes the batches that an activity has to submit.
 type order struct {
-	Job      string // names the cards in the journal
+	Job      string // name of the cards in the journal
 	Source   string
 	Snapshot Snapshot
-	From     int           // first batch
-	To       int           // the batch after the last one
+	From     int           // number of the first batch
+	To       int           // number of the batch after the last one
 	InFlight int           // number of requests in flight
 	Interval time.Duration // between two batches, for a job with a rate
-	Permits  int           // number of batches that may go wrong
-	Limit    time.Duration // of a call of the source
+	Permits  int           // number of batches that may be refused or of unknown outcome
+	Limit    time.Duration // time limit for a call of the source
 }
 
-// report says what has become of the batches From to Done-1 of an order.
+// report has the results of the batches From to Done-1 of an order.
 type report struct {
 	Done        int            `json:"done"`
 	Accepted    int            `json:"accepted"`
@@ -38,11 +38,11 @@ type report struct {
 	Unknown     []int          `json:"unknown,omitempty"`
 	Invalid     []InvalidCard  `json:"invalid,omitempty"` // at most 1,000 of them
 	LeftOut     int            `json:"left_out,omitempty"`
-	Lost        int            `json:"lost,omitempty"` // number of permits
+	Lost        int            `json:"lost,omitempty"` // number of permits that are lost
 	ending
 }
 
-// RefusedBatch is a batch that the service has decided against, or that cannot be sent.
+// RefusedBatch is a batch that the service has refused, or that cannot be sent.
 type RefusedBatch struct {
 	Batch  int    `json:"batch"`
 	Reason string `json:"reason"`
@@ -54,14 +54,14 @@ type InvalidCard struct {
 	Reason string `json:"reason"`
 }
 
-const maxListed = 1000 // entries of a list in a report or a summary
+const maxListed = 1000 // largest length of a list in a report or a summary
 
 const reasonChanged = "the source has other cards than those of the snapshot"
 
-// errEnd ends a walk whose rest is left to another activity.
+// errEnd ends a walk. Another activity will do the rest.
 var errEnd = errors.New("the attempt ends")
 
-// submit submits a range of batches. The journal knows which of them may have been sent. So Temporal may start the
+// submit submits a range of batches. The journal has the batches that may have been sent. So Temporal may start the
 // activity any number of times, even while an earlier attempt that counts as lost is still at work.
 func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 	if a.Cards == nil || a.Client == nil || a.Journal == nil {
@@ -92,11 +92,11 @@ type submission struct {
 
 	permits *permits
 	stop    context.CancelCauseFunc // ends the walk; the first error counts
-	done    atomic.Int64            // number of decided batches, for the heartbeat
+	done    atomic.Int64            // number of batches in the report, for the heartbeat
 }
 
-// run reads the cards and sends them. The report counts batches up to the first one that is not decided. Later batches
-// may be decided too: the journal has their outcomes, and the next attempt reads them.
+// run reads the cards and sends them. The report counts batches up to the first one that still has to be sent. Later
+// batches may have been sent: the journal has their outcomes, and the next attempt reads them.
 func (s *submission) run(ctx context.Context, a *Activities) error {
 	cards, err := s.read(ctx, a)
 	if err != nil {
@@ -117,7 +117,8 @@ func (s *submission) run(ctx context.Context, a *Activities) error {
 	return nil
 }
 
-// add counts a batch, and reports whether it is decided.
+// add adds a batch to the report. It returns false, and adds nothing, if the batch still has to be sent. A batch of
+// only invalid cards counts as refused.
 func (s *submission) add(b *payvault.AccountUpdaterBatch) bool {
 	batch := s.From + b.Index
 	switch {
@@ -159,7 +160,7 @@ func (s *submission) read(ctx context.Context, a *Activities) ([]payvault.Accoun
 		return nil, err
 	}
 	now, err := call(ctx, s.Limit, name, func(ctx context.Context) (Snapshot, error) {
-		return a.Cards.Snapshot(ctx, s.Source) // after the cards were read, so that they are of this snapshot
+		return a.Cards.Snapshot(ctx, s.Source) // read it after the cards, to be sure that they belong to this snapshot
 	})
 	if err == nil && (now != s.Snapshot || len(cards) != end-start) {
 		err = pauseFor(reasonChanged)
@@ -167,8 +168,8 @@ func (s *submission) read(ctx context.Context, a *Activities) ([]payvault.Accoun
 	return cards, err
 }
 
-// stream yields the cards of each batch as soon as there is a permit for the batch. In a job with a rate it waits for
-// the interval first.
+// stream yields the cards of each batch as soon as there is a permit for the batch. In a job with a rate limit it waits
+// for the interval first.
 func (s *submission) stream(
 	ctx context.Context, cards []payvault.AccountUpdaterCard,
 ) iter.Seq[payvault.AccountUpdaterCard] {

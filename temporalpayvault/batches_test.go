@@ -21,13 +21,13 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// death kills a worker at one of its steps. The step itself may or may not arrive, and no later step does.
+// death kills a worker at one of its steps. That step itself may or may not arrive. No later step arrives.
 type death struct {
-	left   atomic.Int64 // steps until the death
+	left   atomic.Int64 // number of steps until the death
 	halves *rand.Rand
 }
 
-// step reports whether the worker survives the step, and whether the step arrives.
+// step counts a step. It reports whether the worker survives the step, and whether the step arrives.
 func (d *death) step() (lives, arrives bool) {
 	switch n := d.left.Add(-1); {
 	case n > 0:
@@ -103,7 +103,7 @@ func someFaults(t *testing.T, srv *payvaulttest.Server, seed uint64) {
 	}
 }
 
-// attempts repeats an activity until an attempt succeeds. The first six attempts are killed at a random step.
+// attempts calls attempt until it returns nil. The first six attempts are killed at a random step.
 func attempts(seed uint64, attempt func(d *death) error) {
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a seed that can be replayed
 	for n := 0; ; n++ {
@@ -150,8 +150,8 @@ func TestSubmit_killedAtAnyStep(t *testing.T) {
 	}
 }
 
-// naive is an activity without a journal, as one would first write it: its heartbeat has its progress, and failures are
-// retried.
+// naive is an activity without a journal, as a beginner would write it: its heartbeat has its progress, and failures
+// are retried.
 func naive(ctx context.Context, a *Activities, d *death, next *int) error {
 	for i := *next; i < 30; i++ {
 		cards, err := a.Cards.Cards(ctx, "deck", i*batchSize, (i+1)*batchSize)
@@ -168,8 +168,8 @@ func naive(ctx context.Context, a *Activities, d *death, next *int) error {
 	return nil
 }
 
-// TestNaive checks that audit finds problems in the runs of the naive activity. So it would find them in those of
-// TestSubmit_killedAtAnyStep.
+// TestNaive checks that audit finds problems in the runs of the naive activity. So audit would also find problems in
+// the runs of TestSubmit_killedAtAnyStep.
 func TestNaive(t *testing.T) {
 	t.Parallel()
 	twice := 0
@@ -185,7 +185,7 @@ func TestNaive(t *testing.T) {
 }
 
 // TestSubmit_twoAttempts checks that each batch is sent once if two attempts of one activity run at the same time, as
-// after a freeze.
+// after a freeze of the first worker.
 func TestSubmit_twoAttempts(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 5000}
@@ -202,7 +202,7 @@ func TestSubmit_twoAttempts(t *testing.T) {
 	assert.Len(t, performed(t, srv), 50)
 }
 
-// source is a source whose answers a test can replace.
+// source is a card source whose functions a test can replace.
 type source struct {
 	deck
 	snapshots func(context.Context) (Snapshot, error)
@@ -225,8 +225,8 @@ func (s source) Cards(ctx context.Context, ref string, start, end int) ([]payvau
 	return s.deck.Cards(ctx, ref, start, end)
 }
 
-// TestSubmit_sourceHangs checks that a hanging source is given up after a limit and that the job pauses, whether the
-// source obeys its context or not.
+// TestSubmit_sourceHangs checks that an activity stops waiting for a hanging source after a time limit, and that the
+// job pauses. The source may obey its context or not.
 func TestSubmit_sourceHangs(t *testing.T) {
 	t.Parallel()
 	for name, hang := range map[string]func(context.Context) error{
@@ -258,8 +258,8 @@ func TestSubmit_sourceHangs(t *testing.T) {
 	}
 }
 
-// TestSubmit_sourceFails checks that the text of a source's error or panic is not reported. Only an application error
-// is.
+// TestSubmit_sourceFails checks that the text of a source's error or panic is not reported. Only the text of an
+// application error is reported.
 func TestSubmit_sourceFails(t *testing.T) {
 	t.Parallel()
 	const secret = "4111111111111111"
@@ -311,7 +311,7 @@ func TestSubmit_sourceFails(t *testing.T) {
 	}
 }
 
-// TestSubmit_otherCards checks that nothing is sent if the cards are not those of the job.
+// TestSubmit_otherCards checks that nothing is sent if the cards do not belong to the job.
 func TestSubmit_otherCards(t *testing.T) {
 	t.Parallel()
 	announced := func(context.Context) (Snapshot, error) { return deck{n: 200}.snapshot(), nil }
@@ -331,8 +331,8 @@ func TestSubmit_otherCards(t *testing.T) {
 	}
 }
 
-// TestSubmit_otherJob checks that nothing more is sent if the journal knows a batch with another number of cards. It
-// belongs to other cards then.
+// TestSubmit_otherJob checks that nothing more is sent if the journal has a batch with another number of cards. Such a
+// batch belongs to other cards.
 func TestSubmit_otherJob(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
@@ -347,8 +347,8 @@ func TestSubmit_otherJob(t *testing.T) {
 	assert.LessOrEqual(t, srv.Commits(op), 3, "the last batch may have begun at the same time")
 }
 
-// TestSubmit_ends checks that an activity that is canceled, or whose worker stops, completes its requests in flight and
-// reports its progress.
+// TestSubmit_ends checks that an activity completes its requests in flight and reports its progress if it is canceled,
+// or if its worker stops.
 func TestSubmit_ends(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"canceled", "stopped"} {

@@ -28,12 +28,12 @@ type codec struct {
 }
 
 // NewCodec returns a codec that encrypts whole payloads by AES-256-GCM, with the key whose ID is current. The other
-// keys decrypt what was encrypted before. Each key has 32 bytes. If current is empty, the codec decrypts but does not
+// keys only decrypt older payloads. Each key has 32 bytes. If current is empty, the codec decrypts but does not
 // encrypt. It also reads payloads that are not encrypted, so that inputs can be typed in the user interface.
 //
 // To change keys while workflows run, first give the new key to all workers and clients, then make it current. Keep the
-// old key as long as there are histories. Introduce a codec in the same way: begin with one that does not encrypt. A
-// worker that lacks a key fails the tasks that it cannot read, and the server gives them to other workers.
+// old key as long as there are histories that need it. Introduce a codec in the same way: begin with one that does not
+// encrypt. A worker that lacks a key fails the tasks that it cannot read, and the server gives them to other workers.
 func NewCodec(current string, keys map[string][]byte) (converter.PayloadCodec, error) {
 	c := &codec{current, map[string]cipher.AEAD{}}
 	for id, key := range keys {
@@ -54,7 +54,7 @@ func NewCodec(current string, keys map[string][]byte) (converter.PayloadCodec, e
 	return c, nil
 }
 
-// Encode encrypts payloads. It leaves a nil as it is, because the server removes a key of the memo only for a nil that
+// Encode encrypts payloads. It does not encrypt a nil, because the server removes a key of the memo only for a nil that
 // it can read.
 func (c *codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	if c.current == "" {
@@ -98,7 +98,7 @@ func (c *codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 	})
 }
 
-// convert returns what one makes of each payload.
+// convert calls one for each payload, and returns the results.
 func convert(
 	payloads []*commonpb.Payload, one func(*commonpb.Payload) (*commonpb.Payload, error),
 ) ([]*commonpb.Payload, error) {
@@ -117,7 +117,8 @@ func convert(
 // with its text. Without such a codec the converters refuse a value with a Secret; Temporal's own would write
 // [REDACTED]. Only in the details of a failure they write [REDACTED] too.
 //
-// A codec of your own has to mark an encrypted payload by the encoding binary/encrypted, as that of [NewCodec] does.
+// A codec of your own has to set the encoding of an encrypted payload to binary/encrypted, as the codec of [NewCodec]
+// does.
 func NewConverters(codec converter.PayloadCodec) (converter.DataConverter, converter.FailureConverter) {
 	data := func(inFailures bool) converter.DataConverter {
 		plain := converter.NewCompositeDataConverter(
@@ -135,7 +136,7 @@ func NewConverters(codec converter.PayloadCodec) (converter.DataConverter, conve
 	})
 }
 
-// encrypts reports whether a codec says that it encrypts payloads.
+// encrypts reports whether a codec marks payloads as encrypted.
 func encrypts(codec converter.PayloadCodec) bool {
 	if codec == nil {
 		return false
@@ -146,7 +147,8 @@ func encrypts(codec converter.PayloadCodec) bool {
 	return err == nil && len(out) == 1 && string(out[0].GetMetadata()[converter.MetadataEncoding]) == encodingEncrypted
 }
 
-// rawConverter returns the raw value of an input that cannot be decrypted, so that readable can look at it.
+// rawConverter returns the raw value of an input that cannot be decrypted, so that readable can tell this case from
+// invalid JSON.
 type rawConverter struct{ converter.DataConverter }
 
 // FromPayloads converts payloads to values.
@@ -167,7 +169,7 @@ type secretConverter struct {
 	*converter.JSONPayloadConverter
 
 	codec      converter.PayloadCodec // may be nil
-	inFailures bool                   // it must not refuse: the SDK would panic and not report the failure
+	inFailures bool                   // the converter must not refuse: the SDK would panic and not report the failure
 }
 
 var errNoCodec = errors.New(
@@ -193,7 +195,7 @@ func (c *secretConverter) ToPayload(value any) (*commonpb.Payload, error) {
 	return p, nil
 }
 
-// holdsSecret reports whether the JSON of a value shows a Secret that is not empty. The value was written as JSON
+// holdsSecret reports whether the JSON of a value contains a Secret that is not empty. The value was written as JSON
 // before, so it has no cycle.
 func holdsSecret(v reflect.Value) bool {
 	if !v.IsValid() || v.Type() == reflect.TypeFor[payvault.Secret]() {

@@ -84,7 +84,7 @@ func TestCodec_rotation(t *testing.T) {
 	require.Error(t, err, "changed")
 }
 
-// envelope is a type of a user with secrets in every kind of field.
+// envelope is a user's type with a secret in every kind of field.
 type envelope struct {
 	Name  string
 	Cards []payvault.AccountUpdaterCard
@@ -118,7 +118,7 @@ func TestNewConverters(t *testing.T) {
 				require.ErrorContains(t, err, "codec")
 				assert.NotContains(t, err.Error(), number)
 			}
-			// A failure with such a value is still reported, with its type.
+			// A failure with a secret in its details is still reported, with its type.
 			failed := temporal.NewNonRetryableApplicationError("bad", "T", errCut, value, 7)
 			for _, failures := range []converter.FailureConverter{openFailures, readsFailures} {
 				failure := failures.ErrorToFailure(failed)
@@ -145,7 +145,7 @@ func TestNewConverters(t *testing.T) {
 	}
 }
 
-// TestNewConverters_readBack checks that encrypted values are read back, even by a codec that only reads. Values
+// TestNewConverters_readBack checks that encrypted values are read back, even by a codec that does not encrypt. Values
 // without a secret pass every converter.
 func TestNewConverters_readBack(t *testing.T) {
 	t.Parallel()
@@ -183,7 +183,7 @@ func TestNewConverters_failures(t *testing.T) {
 	assert.ErrorContains(t, failures.FailureToError(failure), number)
 }
 
-// wrapped is a codec whose type belongs to another package.
+// wrapped is a codec of another type than the result of NewCodec.
 type wrapped struct{ converter.PayloadCodec }
 
 // TestNewConverters_otherCodecs checks that a codec of another package counts only if it encrypts.
@@ -247,7 +247,7 @@ func (c tap) Write(logged []byte) (int, error) {
 	return c.seen.Write(logged)
 }
 
-// tapped returns an environment that records all payloads, failures and log records.
+// tapped returns an environment, and a tap that records all of its payloads, failures and log records.
 func tapped(a *Activities) (*testsuite.TestWorkflowEnvironment, tap) {
 	seen := tap{converter.GetDefaultDataConverter(), &sync.Mutex{}, &bytes.Buffer{}}
 	all := slog.NewTextHandler(seen, &slog.HandlerOptions{Level: slog.LevelDebug})
@@ -259,8 +259,8 @@ func tapped(a *Activities) (*testsuite.TestWorkflowEnvironment, tap) {
 	return env, seen
 }
 
-// TestSubmitCards_secrets checks that no payload, failure or log record has a card number, even without encryption and
-// whatever the service and the source report.
+// TestSubmitCards_secrets checks that no payload, failure or log record has a card number, even without encryption, and
+// even if texts of the service and the source have one.
 func TestSubmitCards_secrets(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 5000}
@@ -294,7 +294,8 @@ func TestSubmitCards_secrets(t *testing.T) {
 	}
 }
 
-// TestReadable checks that a worker that cannot read the input of a job fails only the task, not the job.
+// TestReadable checks that a worker that cannot read the input of a job fails only the task. The job goes on with
+// another worker.
 func TestReadable(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 200}

@@ -10,11 +10,11 @@ import (
 )
 
 // Names of the query and the updates of both workflows. None takes an argument. An update is refused, and changes
-// nothing, if there is nothing to pause or to resume. So is one of another name.
+// nothing, if there is nothing to pause or to resume. An update with another name is refused too.
 const (
-	QueryProgress = "progress" // returns what the workflow has come to; it grows when an activity ends
-	// UpdatePause starts no more activities. Those at work go on until their next heartbeat, up to 0.8 × HeartbeatTimeout
-	// (24 s), and then finish their requests in flight.
+	QueryProgress = "progress" // returns the progress of the workflow, which changes when an activity ends
+	// UpdatePause starts no more activities. The activities at work go on until their next heartbeat, up to 0.8 ×
+	// HeartbeatTimeout (24 s), and then finish their requests in flight.
 	UpdatePause  = "pause"
 	UpdateResume = "resume" // goes on, after the activities that were at work have ended
 )
@@ -33,18 +33,19 @@ const (
 	reasonOperator = "by the update " + UpdatePause
 )
 
-// span is a range of what a workflow deals out: batches or lists.
+// span is a range of batches or lists.
 type span struct {
 	From   int `json:"from"`
 	To     int `json:"to"`     // not included
-	Page   int `json:"page"`   // of an export: where in its first list it begins
-	Offset int `json:"offset"` // records before that page
-	// Written is how many records of that page were written already. The page is asked for again even so, because it may
-	// be the last one: nobody knows what the service answers for a page beyond the last one.
+	Page   int `json:"page"`   // only in an export: first page in the first list
+	Offset int `json:"offset"` // number of records before that page
+	// Written is the number of records of that page that were written already. The page is requested again
+	// nevertheless, because it may be the last one: the interface does not document the answer for a page beyond the
+	// last one.
 	Written int `json:"written,omitzero"`
 }
 
-// nextPage returns s with the page after the one that was written.
+// nextPage returns s with the page after the written one.
 func (s span) nextPage() span {
 	if s.Written > 0 {
 		s.Page, s.Offset, s.Written = s.Page+1, s.Offset+s.Written, 0
@@ -52,26 +53,26 @@ func (s span) nextPage() span {
 	return s
 }
 
-// dealt is what a run of a workflow hands to the next one.
+// dealt is the state that a run of a workflow passes to the next run.
 type dealt struct {
-	Next   int    `json:"next"`             // the first batch or list that was not dealt out yet
-	Rest   []span `json:"rest,omitempty"`   // ranges that were dealt out and are not done
-	Paused string `json:"paused,omitempty"` // why; "" if it is not
+	Next   int    `json:"next"`             // the first batch or list that no activity has got yet
+	Rest   []span `json:"rest,omitempty"`   // ranges that activities got and did not finish
+	Paused string `json:"paused,omitempty"` // reason of the pause; "" if the job is not paused
 }
 
-// dealer deals out ranges to activities, keeps some at work, and pauses.
+// dealer gives ranges to activities, limits how many are at work, and pauses.
 type dealer struct {
 	*dealt
 
 	total       int         // number of batches or lists
-	per         int         // number of them in a range
-	concurrency int         // most ranges at work
-	most        int         // most ranges in a run; 0 for as many as the server wants
-	mayDeal     func() bool // reports whether another range may be dealt out
-	resumed     func()      // is called when the job goes on
+	per         int         // number of batches or lists in a range
+	concurrency int         // largest number of ranges at work
+	most        int         // largest number of ranges in a run; 0 means that the server decides
+	mayDeal     func() bool // reports whether another activity may get a range
+	resumed     func()      // called when the job goes on
 
 	ctx     workflow.Context
-	acts    workflow.Context // of the activities; a pause ends it
+	acts    workflow.Context // context of the activities; a pause ends it
 	cancel  workflow.CancelFunc
 	started int
 	working int
@@ -81,9 +82,9 @@ type dealer struct {
 func (d *dealer) begin(ctx workflow.Context, heartbeat time.Duration, progress any) error {
 	d.concurrency = min(orDefault(d.concurrency, defaultConcurrency), maxConcurrency)
 	d.ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout: 30 * day, // a lost worker is told by its heartbeat
+		StartToCloseTimeout: 30 * day, // heartbeats detect a lost worker
 		HeartbeatTimeout:    max(orDefault(heartbeat, defaultHeartbeat), leastHeartbeat),
-		WaitForCancellation: true, // a canceled activity reports what it has done
+		WaitForCancellation: true, // a canceled activity returns its report
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: time.Minute},
 	})
 	d.acts, d.cancel = workflow.WithCancel(d.ctx)
@@ -123,7 +124,8 @@ func (d *dealer) pause(ctx workflow.Context, reason string) {
 	workflow.GetLogger(ctx).Warn("payvault: the job has paused", "reason", reason)
 }
 
-// resume lets the job go on. It first waits for the activities at work, because they do not know what was mended.
+// resume lets the job go on. It first waits for the activities at work, because they started before the problem was
+// solved.
 func (d *dealer) resume(ctx workflow.Context) error {
 	err := workflow.Await(ctx, func() bool { return d.working == 0 })
 	if err != nil || d.Paused == "" {
@@ -136,20 +138,20 @@ func (d *dealer) resume(ctx workflow.Context) error {
 	return nil
 }
 
-// mark sets the memo, or removes it if the reason is nil.
+// mark sets the reason in the memo, or removes it if the reason is nil.
 func (d *dealer) mark(ctx workflow.Context, reason any) {
 	if err := workflow.UpsertMemo(ctx, map[string]any{MemoPaused: reason}); err != nil {
 		workflow.GetLogger(ctx).Warn("payvault: the memo of the job cannot be set", "error", err)
 	}
 }
 
-// run deals out ranges until all are done, and returns true. It returns false if the workflow has to continue as new
-// first. For each range, deal returns a function that run calls in a coroutine. The function does the range and returns
-// what is left of it.
+// run gives ranges to activities until all are done, and returns true. It returns false if the workflow has to continue
+// as new first. For each range, deal returns a function that run calls in a coroutine. The function performs the range
+// and returns the part that is left.
 func (d *dealer) run(deal func(span) func(workflow.Context) span) (bool, error) {
 	for {
 		err := workflow.Await(d.ctx, func() bool { return d.mayStart() || d.mayEnd() })
-		if err != nil { // canceled: the activities at work report what they have done
+		if err != nil { // canceled: the activities at work return their reports
 			cleanup, cancel := workflow.NewDisconnectedContext(d.ctx)
 			defer cancel()
 			return false, errors.Join(err, workflow.Await(cleanup, func() bool { return d.working == 0 }))
@@ -170,10 +172,10 @@ func (d *dealer) run(deal func(span) func(workflow.Context) span) (bool, error) 
 	}
 }
 
-// hasWork reports whether any range is left to be dealt out.
+// hasWork reports whether there is a range that no activity has got.
 func (d *dealer) hasWork() bool { return len(d.Rest) > 0 || d.Next < d.total }
 
-// mayStart reports whether a range may be dealt out now.
+// mayStart reports whether an activity may get a range now.
 func (d *dealer) mayStart() bool {
 	return d.Paused == "" && d.working < d.concurrency && d.hasWork() && !d.isLong() && d.mayDeal()
 }
@@ -200,7 +202,7 @@ func (d *dealer) take() span {
 	return s
 }
 
-// perform runs an activity, and reports whether it has returned a result. Its retries are those of Temporal.
+// perform runs an activity, and reports whether it has returned a result. Temporal makes the retries.
 func (d *dealer) perform(ctx workflow.Context, name string, input, result any) bool {
 	err := workflow.ExecuteActivity(ctx, name, input).Get(ctx, result)
 	_, failed := errors.AsType[*temporal.ActivityError](err)
@@ -208,7 +210,7 @@ func (d *dealer) perform(ctx workflow.Context, name string, input, result any) b
 	case err == nil:
 		return true
 	case temporal.IsCanceledError(err):
-	case failed: // by hand, such as with the CLI
+	case failed: // somebody has failed the activity, such as with the CLI
 		d.pause(ctx, cut("an activity has failed: "+err.Error()))
 	default: // this worker cannot read the result, but another worker may
 		panicUnreadable(err)
@@ -221,15 +223,15 @@ func panicUnreadable(err error) {
 	panic("temporalpayvault: this worker cannot read what a client or another worker has written: " + err.Error())
 }
 
-// after does what an activity says in its report: it pauses the job, or waits.
+// after follows the report of an activity: it pauses the job, or waits.
 func (d *dealer) after(ctx workflow.Context, e ending) {
 	d.pause(ctx, e.Stop)
 	if e.Wait > 0 {
-		_, _ = workflow.AwaitWithTimeout(ctx, e.Wait, d.isLong) // it fails when the job pauses
+		_, _ = workflow.AwaitWithTimeout(ctx, e.Wait, d.isLong) // returns an error when the job pauses
 	}
 }
 
-// orDefault returns n, or what stands in for it if n is not positive.
+// orDefault returns n, or instead if n is not positive.
 func orDefault[T int | time.Duration](n, instead T) T {
 	if n > 0 {
 		return n

@@ -12,15 +12,15 @@ import (
 // Types of the application errors that [ActivityError] returns.
 const (
 	TypeSafeToRetry    = "SafeToRetry"    // calling again does no harm: Temporal tries again, after its RetryAfter if set
-	TypeOutcomeUnknown = "OutcomeUnknown" // may have been performed: not tried again; somebody has to look it up
-	TypeRefused        = "Refused"        // the service has decided, or a local check failed: not tried again
+	TypeOutcomeUnknown = "OutcomeUnknown" // it may have been performed: Temporal does not try again; somebody has to look it up
+	TypeRefused        = "Refused"        // the service refused, or a local check failed: Temporal does not try again
 )
 
-// ActivityError maps an error of package payvault for an activity of yours to return, so that Temporal does not repeat
-// a call that may have been performed. The result is a [temporal.ApplicationError] of one of the types above, with the
-// text of the error and no cause. If err wraps several errors, the first one of unknown outcome counts, or else the
-// first one. A call that was not sent because its context was canceled becomes [context.Canceled], which a canceled
-// activity has to return. Other errors are returned as they are.
+// ActivityError maps an error of package payvault to an error that an activity of yours can return, so that Temporal
+// does not repeat a call that may have been performed. The result is a [temporal.ApplicationError] of one of the types
+// above, with the text of the error and no cause. If err wraps several errors, the first one of unknown outcome
+// decides, or else the first one. A call that was not sent because its context was canceled becomes [context.Canceled],
+// which a canceled activity has to return. Other errors are returned unchanged.
 func ActivityError(err error) error {
 	e := worst(ownErrors(err))
 	if e == nil {
@@ -41,8 +41,8 @@ func ActivityError(err error) error {
 }
 
 // ownErrors returns the errors of package payvault in the tree of err. It does not look into them: the cause of a
-// context may be the error of another call. Some packages that join errors, such as hashicorp/go-multierror, show an
-// element by the method As only.
+// context may be the error of another call. Some packages that join errors, such as hashicorp/go-multierror, give
+// access to an element only by the method As.
 func ownErrors(err error) (found []*payvault.Error) {
 	if e, ok := err.(*payvault.Error); ok { //nolint:errorlint // the function walks over the tree itself
 		if e != nil {
@@ -84,8 +84,8 @@ func isUnknown(e *payvault.Error) bool {
 	return e.Is(payvault.ErrOutcomeUnknown) && !payvault.SafeToRetry(e)
 }
 
-// mayRepeat reports whether calling again does no harm and may help. That includes a batch that a walk has not sent
-// and not looked up in its journal: the next walk does.
+// mayRepeat reports whether calling again does no harm and may help. This includes a batch that a walk has neither sent
+// nor looked up in its journal: the next walk will do so.
 func mayRepeat(e *payvault.Error) bool {
 	local := errors.Is(e, payvault.ErrInvalidRequest) || errors.Is(e, payvault.ErrMerchantNotSupported)
 	return payvault.SafeToRetry(e) || e.Delivery == payvault.DeliveryNotSent && !local

@@ -73,7 +73,7 @@ func TestActivityError_canceled(t *testing.T) {
 	assert.Equal(t, context.Canceled, ActivityError(err))
 }
 
-// chain joins errors as hashicorp/go-multierror does: As and Is show the first error, and Unwrap returns the others.
+// chain joins errors like hashicorp/go-multierror: As and Is look at the first error, and Unwrap returns the others.
 type chain []error
 
 func (c chain) Error() string { return fmt.Sprint([]error(c)) }
@@ -89,8 +89,7 @@ func (c chain) Unwrap() error {
 	return c[1:]
 }
 
-// TestActivityError_several checks that an error that must not be repeated decides over other errors, wherever it
-// stands.
+// TestActivityError_several checks that among several errors, one that must not be repeated decides, at any position.
 func TestActivityError_several(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
@@ -122,8 +121,8 @@ func TestActivityError_several(t *testing.T) {
 	}
 }
 
-// TestActivityError_notSent checks that batches that were not sent because the journal failed are retried, so that the
-// journal is asked again.
+// TestActivityError_notSent checks that a batch is retried if it was not sent because the journal failed. The retry
+// asks the journal again.
 func TestActivityError_notSent(t *testing.T) {
 	t.Parallel()
 	cards, err := deck{n: 300}.Cards(t.Context(), "", 0, 300)
@@ -162,8 +161,8 @@ func TestActivityError_others(t *testing.T) {
 	assert.Equal(t, context.Canceled, ActivityError(context.Canceled))
 }
 
-// TestActivityError_causeOfAnotherCall checks that ActivityError looks at the call's own error, and not at the cause of
-// its context, which may be the error of another call.
+// TestActivityError_causeOfAnotherCall checks that ActivityError looks at the call's own error. It must not look at the
+// cause of the call's context, which may be the error of another call.
 func TestActivityError_causeOfAnotherCall(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)

@@ -10,7 +10,7 @@ import (
 	"example.com/payvault/temporalpayvault"
 )
 
-// A worker. You can start as many as you like.
+// This example runs a worker. You can start any number of workers.
 func ExampleRegister() { //nolint:testableexamples // it needs a server
 	serve := func(server client.Client, a *temporalpayvault.Activities) error {
 		w := worker.New(server, "payvault", worker.Options{WorkerStopTimeout: 70 * time.Second})
@@ -20,7 +20,7 @@ func ExampleRegister() { //nolint:testableexamples // it needs a server
 	_ = serve
 }
 
-// A client starts a job. The snapshot identifies the cards. For a file, payvault.JobName computes its checksum.
+// This example starts a job. The snapshot identifies the cards. For a file, payvault.JobName computes its checksum.
 func ExampleSubmitCards() { //nolint:testableexamples // it needs a server
 	submit := func(
 		ctx context.Context, server client.Client, snapshot temporalpayvault.Snapshot,
@@ -36,7 +36,8 @@ func ExampleSubmitCards() { //nolint:testableexamples // it needs a server
 	_ = submit
 }
 
-// Clients and workers use the same keys. A codec server with this codec lets the user interface show payloads.
+// This example makes converters. Clients and workers use the same keys. A codec server with this codec lets the user
+// interface show payloads.
 func ExampleNewConverters() { //nolint:testableexamples // it needs a server
 	dial := func(key []byte) (client.Client, error) {
 		codec, err := temporalpayvault.NewCodec("2026-11", map[string][]byte{"2026-11": key})

@@ -11,29 +11,29 @@ import (
 
 // ExportJob is the input of [ExportLists].
 type ExportJob struct {
-	Name string // for the Sink, which tells exports apart by it; may be empty
+	Name string // tells exports apart in the Sink; may be empty
 
-	Subscriptions []payvault.SubscriptionID // whose transactions to export, up to 50,000; none to export the customers
+	Subscriptions []payvault.SubscriptionID // the transactions of these are exported, up to 50,000; if empty, the customers are exported
 	List          ExportOptions
 
 	ListsPerActivity int           // 100 if it is not positive
-	Concurrency      int           // activities at work, each with one request; 4 if it is not positive, 1,000 at most
-	CallTimeout      time.Duration // a call of the Sink that takes longer pauses the export; 5 minutes if not positive
-	HeartbeatTimeout time.Duration // a worker that is silent for so long is lost; 30 s if not positive, 1 s at least
-	ActivitiesPerRun int           // continues as new after so many; by default when the server suggests it
+	Concurrency      int           // activities at work, each with one request in flight; 4 if it is not positive, 1,000 at most
+	CallTimeout      time.Duration // a longer call of the Sink pauses the export; 5 minutes if not positive
+	HeartbeatTimeout time.Duration // a worker that is silent for this time is lost; 30 s if not positive, 1 s at least
+	ActivitiesPerRun int           // after so many the workflow continues as new; by default when the server suggests it
 }
 
-// ExportSummary is the result of [ExportLists], and while it runs the answer to [QueryProgress].
+// ExportSummary is the result of [ExportLists]. While it runs, it is the answer to [QueryProgress].
 type ExportSummary struct {
-	Lists   int `json:"lists"` // to export: subscriptions, or 1 for the customers
-	Done    int `json:"done"`  // exported to their end
-	Pages   int `json:"pages"` // without those that were written again
+	Lists   int `json:"lists"` // number of lists: subscriptions, or 1 for the customers
+	Done    int `json:"done"`  // number of lists that were written to their end
+	Pages   int `json:"pages"` // number of pages; a page that was written again counts once
 	Records int `json:"records"`
 
-	Paused string `json:"paused,omitempty"` // why; "" if it is not
+	Paused string `json:"paused,omitempty"` // reason of the pause; "" if the export is not paused
 }
 
-// exportInput is an export, with the state that a run of the workflow hands to the next one.
+// exportInput is an export, with the state that a run of the workflow passes to the next run.
 type exportInput struct {
 	ExportJob
 
@@ -53,20 +53,20 @@ const (
 // each page to the [Sink]. It returns when all lists have been written to their end, and not before. It only reads,
 // so it may be started again at any time.
 //
-// The workflow pauses, with the reason in [ExportSummary] and in the memo, and waits for [UpdateResume]:
+// The workflow pauses in these cases, and waits for [UpdateResume]. The reason is in [ExportSummary] and in the memo.
 //
 //   - after [UpdatePause],
 //   - when the service refuses the key,
-//   - when it refuses a page, or gives a bad one, and the activity has failed 5 times without a page written,
-//   - when the sink hangs, or returns a non-retryable [temporal.ApplicationError],
-//   - when the same activity fails for an hour.
+//   - when it refuses a page or gives an invalid one, and the activity has failed 5 times without writing a page,
+//   - when the sink takes too long, or returns a non-retryable [temporal.ApplicationError],
+//   - when the same activity has failed for an hour.
 //
-// It goes on at the last page that it has written, and writes that page again.
+// After that, it goes on at the last page that was written, and writes that page again.
 func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 	return exportLists(ctx, exportInput{ExportJob: job})
 }
 
-// exportLists is one run of the workflow. It returns the summary, or an error by which the workflow continues as new.
+// exportLists is one run of the workflow. It returns the summary, or an error that makes the workflow continue as new.
 func exportLists(ctx workflow.Context, in exportInput) (*ExportSummary, error) {
 	j := &exportRun{exportInput: in}
 	j.dealer = dealer{
@@ -96,14 +96,15 @@ type exportRun struct {
 	dealer
 }
 
-// summary returns the progress.
+// summary returns the summary so far.
 func (j *exportRun) summary() *ExportSummary {
 	sum := j.State.Summary
 	sum.Lists, sum.Paused = j.total, j.Paused
 	return &sum
 }
 
-// export returns the function that has an activity export a range of lists, and returns what is left of the range.
+// export returns a function for the range s. The function runs an activity that exports the range, and returns the part
+// that is left.
 func (j *exportRun) export(s span) func(workflow.Context) span {
 	o := exportOrder{
 		Export: j.Name, List: j.List, Span: s, Limit: orDefault(j.CallTimeout, defaultCallTimeout),

@@ -19,13 +19,13 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// shelf is a sink that replaces the page at a position.
+// shelf is a sink in memory. A page replaces the earlier page at its position.
 type shelf struct {
 	mu     sync.Mutex
 	pages  map[Position][]string
 	ends   map[Position]int
 	writes int
-	fail   func(n int) error // if set, its error is returned by the n-th write
+	fail   func(n int) error // may be nil; its error is returned by the n-th write
 }
 
 func newShelf() *shelf { return &shelf{pages: map[Position][]string{}, ends: map[Position]int{}} }
@@ -101,7 +101,7 @@ func subscriptions(srv *payvaulttest.Server, n int) (ids []payvault.Subscription
 	return ids
 }
 
-// once returns a client without retries.
+// once returns a client that never retries.
 func once(srv *payvaulttest.Server) *payvault.Client {
 	return srv.Client(payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1}))
 }
@@ -120,7 +120,7 @@ func TestExportLists_customers(t *testing.T) {
 	busy := payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.Respond, Status: 503, Times: 8}
 	inject(t, srv, busy)
 	sink.fail = func(n int) error {
-		if n == 3 || n == 12 { // one page, and the end of the list
+		if n == 3 || n == 12 { // the third call is for a page, the twelfth for the end of the list
 			return errors.New("disk full at 4111111111111111")
 		}
 		return nil
@@ -168,8 +168,8 @@ func TestExportLists_transactions(t *testing.T) {
 	assert.Equal(t, ExportSummary{Lists: 12, Done: 12, Pages: pages, Records: 7 * 66}, s)
 }
 
-// TestExportLists_badAnswer checks that a bad answer is requested again. If it stays bad, the export pauses and later
-// continues at the page before, with one list or many.
+// TestExportLists_badAnswer checks that a page is requested again after a bad answer. If the answer stays bad, the
+// export pauses, and it continues at the page before when it is resumed. This holds with one list and with many.
 func TestExportLists_badAnswer(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]payvaulttest.Fault{
@@ -181,7 +181,7 @@ func TestExportLists_badAnswer(t *testing.T) {
 		for _, stays := range []bool{false, true} {
 			for _, lists := range []int{0, 6} {
 				if name == "key forgotten" && !stays {
-					continue // this is not retried
+					continue // the client does not retry this status
 				}
 				t.Run(fmt.Sprint(name, stays, lists), func(t *testing.T) {
 					t.Parallel()
@@ -218,7 +218,7 @@ func TestExportLists_badAnswer(t *testing.T) {
 	}
 }
 
-// exported runs one attempt. If before is set, it is the heartbeat of the attempt before.
+// exported runs one attempt. If before is set, it is the last heartbeat of the attempt before.
 func exported(env *testsuite.TestActivityEnvironment, o exportOrder, before *exportReport) (r exportReport, err error) {
 	if before != nil {
 		env.SetHeartbeatDetails(*before)
@@ -245,7 +245,8 @@ func TestExport_lostWorker(t *testing.T) {
 	assert.Contains(t, sink.pages, Position{Export: "night", Subscription: ids[4], Page: 2, Offset: 20})
 }
 
-// TestExport_sinkHangs checks that a hanging sink is given up and that the export pauses at the page.
+// TestExport_sinkHangs checks that an activity stops waiting for a hanging sink, and that the export pauses at the
+// page.
 func TestExport_sinkHangs(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
@@ -265,7 +266,7 @@ func TestExport_sinkHangs(t *testing.T) {
 	}, r)
 }
 
-// TestExport_workerStops checks that a worker that stops ends after its current page.
+// TestExport_workerStops checks that an attempt ends after its current page if its worker stops.
 func TestExport_workerStops(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
@@ -286,8 +287,8 @@ func TestExport_workerStops(t *testing.T) {
 }
 
 // TestExport_lostAfterTheLastPage checks that a list is ended if its worker is lost between the last page and EndList.
-// The next attempt asks for the last page again and not for one beyond it: a service may answer that with 404, or with
-// the last page once more.
+// The next attempt requests the last page again. It does not request a page beyond it: a service may answer that with
+// 404, or with the last page once more.
 func TestExport_lostAfterTheLastPage(t *testing.T) {
 	t.Parallel()
 	for count, before := range map[int]exportReport{
@@ -308,7 +309,7 @@ func TestExport_lostAfterTheLastPage(t *testing.T) {
 	}
 }
 
-// TestExport_workerStopsAtTheLastPage checks that a worker that stops while it writes the last page ends the list.
+// TestExport_workerStopsAtTheLastPage checks that a list is ended if its worker stops while it writes the last page.
 func TestExport_workerStopsAtTheLastPage(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()

@@ -29,7 +29,7 @@ const op = payvault.OpAccountUpdaterSubmit
 
 var errCut = errors.New("cut")
 
-// deck is a source of n cards. The number and the ID of a card show its position.
+// deck is a source of n cards. The number and the ID of a card contain its position.
 type deck struct {
 	n        int
 	checksum string
@@ -56,8 +56,8 @@ func (d deck) job() Job { return Job{Source: "deck", Snapshot: d.snapshot()} }
 // book is a journal in memory, shared by all workers.
 type book struct {
 	mu   sync.Mutex
-	rows map[string]*payvault.BatchOutcome // the value is nil for a batch that was only begun
-	fail func(end bool) error              // if set, its error is returned by Begin, or by End if end is true
+	rows map[string]*payvault.BatchOutcome // the value is nil for a batch that was begun and not ended
+	fail func(end bool) error              // may be nil; its error is returned by Begin, or by End if end is true
 }
 
 func newBook() *book { return &book{rows: map[string]*payvault.BatchOutcome{}} }
@@ -91,7 +91,8 @@ func (b *book) End(_ context.Context, job string, batch int, o payvault.BatchOut
 	return nil
 }
 
-// count counts the batches by their recorded status; "" means only begun.
+// count returns the number of batches by their recorded status. The status "" means that the batch was begun and not
+// ended.
 func (b *book) count() map[payvault.BatchStatus]int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -117,7 +118,7 @@ func newActivities(srv *payvaulttest.Server, cards CardSource) *Activities {
 	return &Activities{Client: srv.Client(), Cards: cards, Journal: newBook()}
 }
 
-// inject makes requests fail. It returns a function that removes the fault.
+// inject injects a fault. It returns a function that removes the fault.
 func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) (mend func()) {
 	t.Helper()
 	mend, err := srv.Inject(fault)
@@ -127,7 +128,7 @@ func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) (m
 
 func quiet() log.Logger { return log.NewStructuredLogger(slog.New(slog.DiscardHandler)) }
 
-// newWorkflows returns Temporal's test environment, which skips waiting times.
+// newWorkflows returns Temporal's test environment for workflows, whose clock skips waits.
 func newWorkflows(a *Activities) *testsuite.TestWorkflowEnvironment {
 	return loggedWorkflows(a, quiet())
 }
@@ -137,7 +138,7 @@ func loggedWorkflows(a *Activities, logger log.Logger) *testsuite.TestWorkflowEn
 	suite.SetLogger(logger)
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(time.Minute)
-	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // for a busy machine
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // a busy machine needs more than the default
 	Register(env, a)
 	return env
 }
@@ -187,7 +188,7 @@ func query[S any](t *testing.T, env *testsuite.TestWorkflowEnvironment) (s S) {
 	return s
 }
 
-// update sends an update and calls done with its error.
+// update sends an update and calls done with its error, which is nil if the update was accepted.
 func update(env *testsuite.TestWorkflowEnvironment, name string, done func(error), args ...any) {
 	env.UpdateWorkflow(name, "", &testsuite.TestUpdateCallback{
 		OnReject:   done,
@@ -202,7 +203,7 @@ func resume(t *testing.T, env *testsuite.TestWorkflowEnvironment) {
 	update(env, UpdateResume, func(err error) { assert.NoError(t, err) })
 }
 
-// performed counts how often the service has performed each batch.
+// performed returns how often the service has performed each batch.
 func performed(t *testing.T, srv *payvaulttest.Server) map[int]int {
 	t.Helper()
 	times := map[int]int{}
@@ -230,7 +231,7 @@ func (s *Summary) statuses() map[int]payvault.BatchStatus {
 	return statuses
 }
 
-// audit returns problems that must never occur: a batch that was performed twice, accepted but not performed, or
+// audit returns the problems that must never occur: a batch that was performed twice, accepted but not performed, or
 // refused but performed.
 func audit(times map[int]int, statuses map[int]payvault.BatchStatus) (problems []string) {
 	for i, status := range statuses {

@@ -10,16 +10,18 @@ import (
 )
 
 // rangeJournal is the journal for a SubmitAll over a range of batches. SubmitAll counts batches from 0, and the journal
-// counts them from the beginning of the job. It sees every outcome first, so it holds the brake too.
+// of the job counts them from the beginning of the job. A rangeJournal sees every outcome first, so it also pauses the
+// job when too many batches go wrong.
 type rangeJournal struct {
 	payvault.Journal
 	*permits
 
-	first int                 // batch of the range
+	first int                 // number of the first batch of the range
 	stop  func(because error) // ends the walk
 }
 
-// Begin begins a batch in the journal of the job. A batch that the journal knows gives its permit back.
+// Begin begins a batch in the journal of the job. If the journal has the batch already, the permit of the batch comes
+// back.
 func (j *rangeJournal) Begin(ctx context.Context, job string, batch int) (payvault.BatchState, error) {
 	state, err := j.Journal.Begin(ctx, job, j.first+batch)
 	if state.Begun {
@@ -28,14 +30,14 @@ func (j *rangeJournal) Begin(ctx context.Context, job string, batch int) (payvau
 	return state, err
 }
 
-// End records the outcome of a batch. If the answer says nothing about the batch, it pauses the job.
+// End records the outcome of a batch. If the answer has no decision about the batch, End pauses the job.
 func (j *rangeJournal) End(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
 	switch {
 	case o.StatusCode == http.StatusUnauthorized, o.StatusCode == http.StatusForbidden:
 		j.stop(pauseFor(fmt.Sprintf("the service refuses the key with status %d", o.StatusCode)))
 	case o.StatusCode == http.StatusTooManyRequests:
 	case o.StatusCode != 0 && o.Status == payvault.BatchNotSent:
-		// Something in front of the service has answered, such as a proxy with a page in HTML.
+		// The answer comes from something in front of the service, such as a proxy with an HTML page.
 		j.stop(pauseFor(fmt.Sprintf("status %d without a code, which decides nothing: is the base URL right?", o.StatusCode)))
 	}
 	err := j.Journal.End(ctx, job, j.first+batch, o)
@@ -45,26 +47,26 @@ func (j *rangeJournal) End(ctx context.Context, job string, batch int, o payvaul
 		j.earn()
 	case payvault.BatchRefused, payvault.BatchUnknown:
 		j.lose()
-	case payvault.BatchNotSent: // it waits for the rate limit, or the walk is over
+	case payvault.BatchNotSent: // the batch waits for the rate limit, or the walk is over
 	}
 	return err
 }
 
-// permits bounds how many batches go wrong. SubmitAll gets a batch when there is a permit for it. The permit comes back
-// when the batch is accepted. It is lost when the batch is refused or of unknown outcome. After every ten accepted
+// permits limits how many batches can go wrong. SubmitAll gets a batch when there is a permit for it. The permit comes
+// back when the batch is accepted. It is lost when the batch is refused or of unknown outcome. After every ten accepted
 // batches, counted from the start of the attempt, a lost permit comes back.
 type permits struct {
 	free    chan struct{}
-	allLost func() // is called when all permits are lost
+	allLost func() // called when all permits are lost
 
 	mu       sync.Mutex
 	lost     int
 	accepted int
 }
 
-const acceptedForOne = 10 // accepted batches make up for one that went wrong
+const acceptedForOne = 10 // number of accepted batches after which a lost permit comes back
 
-// newPermits returns n permits that are free.
+// newPermits returns permits with n free ones.
 func newPermits(n int, allLost func()) *permits {
 	p := &permits{free: make(chan struct{}, n), allLost: allLost}
 	for range n {
@@ -73,7 +75,7 @@ func newPermits(n int, allLost func()) *permits {
 	return p
 }
 
-// take waits for a permit, and reports whether there is one before the end of ctx.
+// take waits for a permit. It returns false if ctx ends first.
 func (p *permits) take(ctx context.Context) bool {
 	select {
 	case <-p.free:
@@ -85,7 +87,7 @@ func (p *permits) take(ctx context.Context) bool {
 
 func (p *permits) giveBack() { p.free <- struct{}{} }
 
-// lose counts a batch that went wrong, whose permit does not come back.
+// lose marks the permit of a batch that went wrong as lost.
 func (p *permits) lose() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +97,7 @@ func (p *permits) lose() {
 	}
 }
 
-// earn counts an accepted batch.
+// earn counts an accepted batch. After every ten of them, a lost permit comes back.
 func (p *permits) earn() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,7 +108,7 @@ func (p *permits) earn() {
 	}
 }
 
-// count returns how many permits are lost.
+// count returns the number of lost permits.
 func (p *permits) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,13 +13,13 @@ import (
 	"example.com/payvault"
 )
 
-// exportOrder tells an activity what to export.
+// exportOrder describes the pages that an activity has to export.
 type exportOrder struct {
 	Export        string
 	List          ExportOptions
 	Span          span
-	Subscriptions []payvault.SubscriptionID // of the span; none for customers
-	Limit         time.Duration             // of a call of the sink
+	Subscriptions []payvault.SubscriptionID // the subscriptions of the span; empty for customers
+	Limit         time.Duration             // time limit for a call of the sink
 }
 
 // ExportOptions has the fields of [payvault.ListOptions] that an export can use.
@@ -30,14 +30,14 @@ type ExportOptions struct {
 	Count   int
 }
 
-// Filter is a [payvault.Filter] in the input of a workflow, where its values can be read.
+// Filter is a [payvault.Filter] for the input of a workflow: its JSON has the values.
 type Filter struct {
 	Field     string
 	Condition payvault.Condition
 	Values    []string
 }
 
-// exportReport says how far an attempt has come. It is also the heartbeat, so that the next attempt goes on from there.
+// exportReport has the progress of an attempt. It is also the heartbeat, so that the next attempt goes on from there.
 type exportReport struct {
 	Left    span `json:"left"`
 	Pages   int  `json:"pages"`
@@ -45,7 +45,7 @@ type exportReport struct {
 	ending
 }
 
-const maxBadAnswers = 5 // attempts without a page written, after which a bad answer pauses; their waits take 15 s
+const maxBadAnswers = 5 // after so many attempts without a page, a bad answer pauses the export; their waits take 15 s
 
 // export exports a range of lists.
 func (a *Activities) export(ctx context.Context, o exportOrder) (*exportReport, error) {
@@ -56,7 +56,7 @@ func (a *Activities) export(ctx context.Context, o exportOrder) (*exportReport, 
 	if !activity.HasHeartbeatDetails(ctx) {
 		before.Left = o.Span
 	} else if err := activity.GetHeartbeatDetails(ctx, &before); err != nil {
-		return nil, err // another worker may be able to read it
+		return nil, err // another worker may be able to read the heartbeat
 	}
 	e := &exporter{Activities: a, exportOrder: o}
 	e.report.Store(&before)
@@ -75,7 +75,7 @@ type exporter struct {
 	report atomic.Pointer[exportReport] // replaced after each page
 }
 
-// run exports the lists that are left. It ends early, without an error, when the worker stops.
+// run exports the lists that are left. If the worker stops, run ends early without an error.
 func (e *exporter) run(ctx context.Context) error {
 	for ended := true; ended && e.report.Load().Left.From < e.Span.To; {
 		var err error
@@ -93,8 +93,8 @@ func (e *exporter) run(ctx context.Context) error {
 	return nil
 }
 
-// writeList writes the pages of a list from where the attempt has come to, and reports whether it came to the end. It
-// ends before that, without an error, when the worker stops.
+// writeList writes the pages of a list, from the position of the attempt on. It reports whether it came to the end of
+// the list. If the worker stops, it ends early without an error.
 func writeList[T any](
 	ctx context.Context, e *exporter, id payvault.SubscriptionID,
 	pages iter.Seq2[*payvault.Page[T], error], write func(context.Context, Position, []T) error,
@@ -138,15 +138,15 @@ func writeList[T any](
 	return true, nil
 }
 
-// isLast reports whether the service claims no more pages and no more records than those up to page. records is how
-// many these are. The walk ends there too, but not if it began at a later page without a Count: then it does not know
-// how many records came before.
+// isLast reports whether page is the last one by the totals that the service claims. records counts the records of all
+// pages up to and including this one. The iterator of package payvault usually ends at the same page. It may ask for
+// one more page if it began at the last page without a Count, because it then counts too few records before it.
 func isLast[T any](page *payvault.Page[T], records int) bool {
 	claimsEnd := page.TotalPages > 0 && page.TotalRecords > 0
 	return claimsEnd && page.Number+1 >= page.TotalPages && records >= page.TotalRecords
 }
 
-// sink calls the sink for the page at which left begins.
+// sink calls the sink for the first page of left.
 func (e *exporter) sink(
 	ctx context.Context, id payvault.SubscriptionID, left span, f func(context.Context, Position) error,
 ) error {
@@ -158,7 +158,7 @@ func (e *exporter) sink(
 }
 
 // badAnswer returns the error of an attempt that got no page. If the service refused the page, or its answer cannot be
-// read, the answer may come from a proxy. So Temporal tries some more times before the export pauses.
+// read, the answer may come from a proxy. So Temporal repeats the attempt a few times before the export pauses.
 func (e *exporter) badAnswer(ctx context.Context, id payvault.SubscriptionID, err error) error {
 	refusal, ok := errors.AsType[*payvault.Error](err)
 	aboutThePage := ok && refusal.Delivery != payvault.DeliveryNotSent && !isAboutTheKey(refusal) &&
@@ -180,7 +180,7 @@ func isAboutTheKey(e *payvault.Error) bool {
 	return e.Is(payvault.ErrUnauthorized) || e.Is(payvault.ErrForbidden)
 }
 
-// options returns the options of a walk from the page on at which the attempt begins.
+// options returns the options of a walk from the first page of the attempt on.
 func (e *exporter) options() *payvault.ListOptions {
 	o := &payvault.ListOptions{
 		OrderOn: e.List.OrderOn, OrderBy: e.List.OrderBy, Count: e.List.Count, Page: e.report.Load().Left.Page,

@@ -10,9 +10,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// Register registers the workflows and activities of this package with a worker. Call it once for a worker. It panics
-// if a has Cards and no Journal. A worker has one client, so each merchant with a key of its own needs a worker and a
-// task queue.
+// Register registers the workflows and activities of this package with a worker. Call it once for each worker. It
+// panics if a has Cards and no Journal. A worker has one client. So each merchant with a key of its own needs its own
+// worker and task queue.
 func Register(r worker.Registry, a *Activities) {
 	if a.Cards != nil && a.Journal == nil {
 		panic("temporalpayvault: Cards need a Journal, because nothing else knows which of them were sent")
@@ -24,8 +24,8 @@ func Register(r worker.Registry, a *Activities) {
 }
 
 // readable returns a workflow that decodes its input and calls run. If the worker cannot decrypt the input, it fails
-// the workflow task, and the server gives the task to another worker; the SDK itself would fail the workflow. An input
-// that is no JSON of I, such as one with a typing error, fails the workflow.
+// the workflow task, and the server gives the task to another worker. The SDK itself would fail the workflow. An input
+// that is not valid JSON of type I, for example because of a typing error, fails the workflow.
 func readable[I, R any](
 	run func(workflow.Context, I) (R, error),
 ) func(workflow.Context, converter.RawValue) (R, error) {

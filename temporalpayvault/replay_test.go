@@ -42,7 +42,7 @@ func histories(t *testing.T) (names []string) {
 	return names
 }
 
-// replay replays a history with a worker that has this data converter.
+// replay replays a history with a worker that has the given data converter.
 func replay(t *testing.T, h *historypb.History, data converter.DataConverter, submit any) error {
 	t.Helper()
 	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DataConverter: data})

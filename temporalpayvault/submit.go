@@ -11,7 +11,7 @@ const (
 	workflowSubmit = "SubmitCards"
 
 	defaultBatches  = 100
-	maxBatches      = 1000 // for the report to stay small
+	maxBatches      = 1000 // more would make the report too large
 	defaultInFlight = 4
 	defaultMaxBad   = 20
 
@@ -20,85 +20,86 @@ const (
 
 // Job is the input of [SubmitCards].
 type Job struct {
-	Source   string   // reference of the cards, for the CardSource
-	Snapshot Snapshot // what the reference stands for; the workers check that they read the same
+	Source   string   // names the cards for the CardSource
+	Snapshot Snapshot // the cards of Source; the workers check that they read the same
 	// The journal knows a job by the checksum of its cards. Name is needed only if merchants share a journal, or to send
 	// the same cards once more. Then the journal knows the job by Name@checksum.
 	Name string
 
-	BatchesPerActivity int     // batches of 100 cards; 100 if it is not positive, 1,000 at most
+	BatchesPerActivity int     // a batch has 100 cards; 100 batches if it is not positive, 1,000 at most
 	Concurrency        int     // activities at work; 4 if it is not positive, 1,000 at most
 	InFlight           int     // requests that an activity keeps in flight; 4 if it is not positive
-	RequestsPerSecond  float64 // of all activities, without retries after 429; 0 for no limit but that of the service
+	RequestsPerSecond  float64 // of all activities together, without retries after 429; 0 means no limit besides the service's own
 
-	// MaxBad is how many batches may be refused or of unknown outcome before the job pauses. Ten accepted batches of one
-	// activity make up for one, so fewer than ten BatchesPerActivity never do. MaxBad also bounds the requests in flight,
-	// since all of them may go wrong at once. If it is not positive, it is 20, or Concurrency × InFlight if that is more.
-	// The batches that a killed worker had counted are not counted.
+	// MaxBad is the number of batches that may be refused or of unknown outcome before the job pauses. Ten accepted
+	// batches of one activity offset one such batch, so fewer than ten BatchesPerActivity never do. MaxBad also limits
+	// the requests in flight, because all of them may go wrong at once. If it is not positive, it is 20, or Concurrency
+	// × InFlight if that is more. Batches that a killed worker had counted do not count.
 	MaxBad int
 
-	CallTimeout      time.Duration // a call of the CardSource that takes longer pauses the job; 5 minutes if not positive
-	HeartbeatTimeout time.Duration // a worker that is silent for so long is lost; 30 s if not positive, 1 s at least
-	ActivitiesPerRun int           // continues as new after so many; by default when the server suggests it
+	CallTimeout      time.Duration // a longer call of the CardSource pauses the job; 5 minutes if not positive
+	HeartbeatTimeout time.Duration // a worker that is silent for this time is lost; 30 s if not positive, 1 s at least
+	ActivitiesPerRun int           // after so many the workflow continues as new; by default when the server suggests it
 }
 
-// Summary is the result of [SubmitCards], and while it runs the answer to [QueryProgress]. Batch i has the cards 100
-// × i to 100 × i + 99 of the snapshot. If a batch was decided after it was reported as unknown, the journal knows.
+// Summary is the result of [SubmitCards]. While it runs, it is the answer to [QueryProgress]. Batch i has the cards 100
+// × i to 100 × i + 99 of the snapshot. If the outcome of a batch became known after it was reported as unknown, the
+// journal has it.
 type Summary struct {
 	Cards       int `json:"cards"`
 	Batches     int `json:"batches"`
 	Accepted    int `json:"accepted"`
-	Refused     int `json:"refused"`                // by the service, or because none of its cards can be sent
+	Refused     int `json:"refused"`                // refused by the service, or without a card that can be sent
 	Unknown     int `json:"unknown"`                // may have been performed; not sent again
-	FromJournal int `json:"from_journal,omitempty"` // batches of the three above that an earlier attempt or job has sent
-	LeftOut     int `json:"left_out,omitempty"`     // cards that cannot be sent; the rest of their batches is sent
+	FromJournal int `json:"from_journal,omitempty"` // batches of the three numbers above that an earlier attempt or job has sent
+	LeftOut     int `json:"left_out,omitempty"`     // cards that cannot be sent; the other cards of their batches are sent
 
 	RefusedBatches []RefusedBatch `json:"refused_batches,omitempty"` // at most 1,000 of them
 	UnknownBatches []int          `json:"unknown_batches,omitempty"` // at most 1,000 of them
-	InvalidCards   []InvalidCard  `json:"invalid_cards,omitempty"`   // at most 1,000 of those that are left out
-	NotDone        []Range        `json:"not_done,omitempty"`        // batches of a canceled job
+	InvalidCards   []InvalidCard  `json:"invalid_cards,omitempty"`   // at most 1,000 of the cards that cannot be sent
+	NotDone        []Range        `json:"not_done,omitempty"`        // batches of a canceled job that may not have been sent
 
-	Paused string `json:"paused,omitempty"` // why; "" if it is not
+	Paused string `json:"paused,omitempty"` // reason of the pause; "" if the job is not paused
 }
 
-// Range is a range of batches. Some of them may be done; the journal knows.
+// Range is a range of batches. Some of them may be done; the journal has these.
 type Range struct {
 	From int `json:"from"`
 	To   int `json:"to"` // not included
 }
 
-// jobInput is a job, with the state that a run of the workflow hands to the next one.
+// jobInput is a job, with the state that a run of the workflow passes to the next run.
 type jobInput struct {
 	Job
 
 	State struct {
 		Summary Summary `json:"summary"`
-		Lost    int     `json:"lost,omitempty"` // permits, since the job was resumed
+		Lost    int     `json:"lost,omitempty"` // number of permits that were lost since the job was resumed
 		dealt
 	}
 }
 
 // SubmitCards is a workflow that submits all cards of a snapshot to the account updater, in batches of 100. It returns
-// when every batch is accepted, refused or of unknown outcome. Batches are neither sent nor decided in order.
+// when every batch is accepted, refused or of unknown outcome. Batches are sent and completed in any order.
 //
-// The journal makes sure that no batch is sent twice, whatever is killed, reset, retried or started again: the same
-// cards under another workflow ID send nothing again.
+// The journal makes sure that no batch is sent twice, even if workers or workflows are killed, reset, retried or
+// started again. A job with the same cards under another workflow ID sends nothing again.
 //
-// The workflow pauses, with the reason in [Summary] and in the memo, and waits for [UpdateResume]:
+// The workflow pauses in these cases, and waits for [UpdateResume]. The reason is in [Summary] and in the memo.
 //
 //   - after [UpdatePause],
 //   - when too many batches are refused or of unknown outcome, see Job.MaxBad,
 //   - when the service answers 401, 403, or another status from 400 to 499 with a body that has no code of the service,
 //     such as the 404 of a proxy. The exceptions are 408 and 429. A status of 500 and more leaves a batch of unknown
 //     outcome, and counts for Job.MaxBad,
-//   - when the cards are not those of the snapshot,
-//   - when the source hangs, or returns a non-retryable [temporal.ApplicationError],
-//   - when the same activity fails for an hour.
+//   - when the cards do not match the snapshot,
+//   - when the source takes too long, or returns a non-retryable [temporal.ApplicationError],
+//   - when the same activity has failed for an hour.
 func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	return submitCards(ctx, jobInput{Job: job})
 }
 
-// submitCards is one run of the workflow. It returns the summary, or an error by which the workflow continues as new.
+// submitCards is one run of the workflow. It returns the summary, or an error that makes the workflow continue as new.
 func submitCards(ctx workflow.Context, in jobInput) (*Summary, error) {
 	if in.Snapshot.Cards < 0 || in.Snapshot.Checksum == "" {
 		return nil, temporal.NewNonRetryableApplicationError("a job needs the checksum of its cards", "Job", nil)
@@ -138,17 +139,18 @@ type cardJob struct {
 	jobInput
 	dealer
 
-	out int // number of permits that the activities at work have
+	out int // number of permits of the activities at work
 }
 
-// summary returns the progress.
+// summary returns the summary so far.
 func (j *cardJob) summary() *Summary {
 	sum := j.State.Summary
 	sum.Cards, sum.Batches, sum.Paused = j.Snapshot.Cards, j.total, j.Paused
 	return &sum
 }
 
-// submit returns the function that has an activity submit a range, and returns what is left of the range.
+// submit returns a function for the range s. The function runs an activity that submits the range, and returns the part
+// that is left.
 func (j *cardJob) submit(s span) func(workflow.Context) span {
 	o := j.order(s)
 	j.out += o.Permits
@@ -170,11 +172,10 @@ func (j *cardJob) submit(s span) func(workflow.Context) span {
 	}
 }
 
-// free returns how many permits may still be given to activities.
+// free returns the number of permits that no activity has.
 func (j *cardJob) free() int { return j.MaxBad - j.State.Lost - j.out }
 
-// order returns the order for a range. The activities that may be at work at the same time get equal shares of the
-// permits.
+// order returns the order for a range. Activities that may be at work at the same time get equal shares of the permits.
 func (j *cardJob) order(s span) order {
 	ranges := 1 + len(j.Rest) + (j.total-j.Next+j.per-1)/j.per
 	beside := min(j.concurrency-j.working+1, ranges)
@@ -193,7 +194,7 @@ func (j *cardJob) order(s span) order {
 	return o
 }
 
-// add counts the batches of a report.
+// add adds the results of a report to the summary.
 func (s *Summary) add(r report) {
 	s.Accepted += r.Accepted
 	s.Refused += len(r.Refused)

@@ -26,7 +26,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestSubmitCards checks that every batch is sent once and reported, if requests are lost, delayed and refused.
+// TestSubmitCards checks that every batch is sent once and reported, even if requests are lost, delayed and refused.
 func TestSubmitCards(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 12_345}
@@ -101,7 +101,7 @@ func TestRegister_noJournal(t *testing.T) {
 		func() { newWorkflows(&Activities{Cards: deck{}}) })
 }
 
-// accepting replaces the activity by one that accepts every batch.
+// accepting replaces the activity by a mock that accepts every batch.
 func accepting(env *testsuite.TestWorkflowEnvironment) *testsuite.MockCallWrapper {
 	return env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(
 		func(_ context.Context, o order) (*report, error) {
@@ -109,7 +109,8 @@ func accepting(env *testsuite.TestWorkflowEnvironment) *testsuite.MockCallWrappe
 		})
 }
 
-// TestSubmitCards_continueAsNew checks that the next run continues where a run ends, with the results so far.
+// TestSubmitCards_continueAsNew checks that the next run of a job continues where the run before ended, and that it has
+// the results so far.
 func TestSubmitCards_continueAsNew(t *testing.T) {
 	t.Parallel()
 	job := deck{n: 2500}.job()
@@ -165,8 +166,8 @@ func TestSubmitCards_pausedAcrossRuns(t *testing.T) {
 	assert.Equal(t, 30, result[Summary](t, env).Accepted)
 }
 
-// paused resumes a workflow after some time: it queries the progress, calls mend, and resumes. The progress is in the
-// result after the workflow has ended.
+// paused handles the pause of a workflow after some time: it queries the progress, calls mend, and resumes the
+// workflow. The progress is in the result of paused after the workflow has ended.
 func paused(t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Duration, mend func()) *Summary {
 	t.Helper()
 	s := &Summary{}
@@ -178,8 +179,8 @@ func paused(t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Dur
 	return s
 }
 
-// TestSubmitCards_pauseAndResume checks that a pause ends the running activities, and that their other batches are sent
-// after it.
+// TestSubmitCards_pauseAndResume checks that a pause ends the running activities, and that the rest of their batches is
+// sent after the pause.
 func TestSubmitCards_pauseAndResume(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 10_000}
@@ -211,8 +212,8 @@ func (c asIs) ToPayloads(values ...any) (*commonpb.Payloads, error) {
 	return c.DataConverter.ToPayloads(values...)
 }
 
-// TestSubmitCards_refusedUpdates checks that unknown updates, unreadable ones, and those that do not fit the state are
-// refused and change nothing.
+// TestSubmitCards_refusedUpdates checks that these updates are refused and change nothing: unknown ones, unreadable
+// ones, and those that do not fit the state.
 func TestSubmitCards_refusedUpdates(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 3000}
@@ -274,7 +275,7 @@ func TestSubmitCards_marksPauses(t *testing.T) {
 }
 
 // TestSubmitCards_brake checks that the job pauses after 20 batches if the service refuses everything or loses all
-// answers, for any division into activities. After the pause it sends the others.
+// answers. This holds for any division into activities. After the pause the job sends the other batches.
 func TestSubmitCards_brake(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]payvaulttest.Fault{
@@ -329,8 +330,8 @@ func TestSubmitCards_scatteredRefusals(t *testing.T) {
 	assert.Equal(t, []int{560, 40}, []int{s.Accepted, s.Refused})
 }
 
-// TestSubmitCards_noDecision checks that the job pauses after an answer that is not about the batch, and then sends the
-// batch.
+// TestSubmitCards_noDecision checks that the job pauses after an answer without a decision about the batch, and sends
+// the batch after the pause.
 func TestSubmitCards_noDecision(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -408,7 +409,7 @@ func TestSubmitCards_invalidCards(t *testing.T) {
 	assert.Equal(t, 5000-102, sent)
 }
 
-// TestSubmitCards_wrongFile checks that a file without a valid card pauses the job.
+// TestSubmitCards_wrongFile checks that the job pauses if no card of a file is valid.
 func TestSubmitCards_wrongFile(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 50_000}

@@ -26,14 +26,14 @@ import (
 	"example.com/payvault/temporalpayvault"
 )
 
-// jobOf is the job of a part.
+// jobOf returns the job of a part.
 func (w *world) jobOf(part string) temporalpayvault.Job {
 	job := w.job
 	job.Source, job.Snapshot, job.HeartbeatTimeout = part, deck{w.settings}.snapshot(part), heartbeat
 	return job
 }
 
-// execute runs a workflow, and resumes it when it pauses.
+// execute runs a workflow, and resumes it whenever it pauses.
 func (w *world) execute(ctx context.Context, id string, workflow, input, result any) error {
 	run, err := w.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: queue}, workflow, input)
 	if err != nil {
@@ -43,7 +43,7 @@ func (w *world) execute(ctx context.Context, id string, workflow, input, result 
 	defer cancel()
 	go func() {
 		for wait(ctx, 300*time.Millisecond) {
-			if w.update(ctx, id, temporalpayvault.UpdateResume) == nil { // which is refused while it is not paused
+			if w.update(ctx, id, temporalpayvault.UpdateResume) == nil { // the update is refused while the workflow is not paused
 				w.pauses.Add(1)
 			}
 		}
@@ -61,7 +61,7 @@ func (w *world) update(ctx context.Context, id, name string) error {
 	return handle.Get(ctx, nil)
 }
 
-// counts are how often each batch was performed.
+// counts has the number of times that each batch was performed.
 type counts []int
 
 func (c counts) twice() (n int) {
@@ -84,7 +84,7 @@ func (w *world) performed(part string) counts {
 	return c
 }
 
-// audit compares what was performed with what the journal says.
+// audit compares the batches that the service has performed with the journal.
 func (w *world) audit(ctx context.Context, part string) error {
 	statuses, err := w.statuses(ctx, part)
 	if err != nil {
@@ -123,8 +123,8 @@ func (w *world) statuses(ctx context.Context, part string) (_ map[int]payvault.B
 		return nil, err
 	}
 	defer func() {
-		// All workers are killed. Then SQLite removes the -wal when it closes the file, and leaves the mark that says that
-		// there is one, so sqlpayvault would refuse the file. This takes the mark away, as Close of sqlpayvault does.
+		// All workers are killed. Then SQLite removes the -wal when it closes the file, but the file still says that it
+		// has one, so sqlpayvault would refuse the file. This statement corrects that, as Close of sqlpayvault does.
 		_, unmark := db.ExecContext(ctx, `PRAGMA journal_mode = DELETE`)
 		err = errors.Join(err, unmark, db.Close())
 	}()
@@ -133,7 +133,7 @@ func (w *world) statuses(ctx context.Context, part string) (_ map[int]payvault.B
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close() //nolint:errcheck // Err has it
+	defer rows.Close() // Err returns the error
 	statuses := map[int]payvault.BatchStatus{}
 	for rows.Next() {
 		var i int
@@ -146,7 +146,8 @@ func (w *world) statuses(ctx context.Context, part string) (_ map[int]payvault.B
 	return statuses, rows.Err()
 }
 
-// histories returns those of the runs of a workflow, or of all for "", the newest run first.
+// histories returns the histories of the runs of a workflow, or of all workflows if id is "". The newest run comes
+// first.
 func (w *world) histories(ctx context.Context, id string) (events []*historypb.HistoryEvent, runs int, err error) {
 	for token := []byte(nil); ; {
 		list, err := w.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{NextPageToken: token})
@@ -174,7 +175,7 @@ func (w *world) histories(ctx context.Context, id string) (events []*historypb.H
 	}
 }
 
-// weigh says how large the histories of a job are.
+// weigh prints the sizes of the histories of a job.
 func (w *world) weigh(ctx context.Context, id string) error {
 	events, runs, err := w.histories(ctx, id)
 	size := 0
@@ -188,7 +189,7 @@ func (w *world) weigh(ctx context.Context, id string) error {
 }
 
 // leaks looks for cards in all histories, in the files of the server and of the journals, and in the logs. To prove
-// that it can find something, it also looks in each of them for a text that has to be there.
+// that it can find a text, it also looks in each of them for a text that has to be there.
 func (w *world) leaks(ctx context.Context) error {
 	events, _, err := w.histories(ctx, "")
 	if err != nil {
@@ -208,7 +209,7 @@ func (w *world) leaks(ctx context.Context) error {
 			return err
 		}
 		for _, file := range files {
-			text, err := os.ReadFile(file) //nolint:gosec // its own file
+			text, err := os.ReadFile(file) // the file is made by the program itself
 			if err != nil {
 				return err
 			}
@@ -223,7 +224,7 @@ func (w *world) leaks(ctx context.Context) error {
 			return fmt.Errorf("%q is not in %s: the search does not see it", known, name)
 		}
 	}
-	for _, secret := range []string{canary, "4111 1111", partTemporal + "-1"} { // numbers, and the ID of a card
+	for _, secret := range []string{canary, "4111 1111", partTemporal + "-1"} { // numbers of cards, and the ID of a card
 		for name, text := range texts {
 			if bytes.Contains(text, []byte(secret)) {
 				return fmt.Errorf("%q is in %s", secret, name)
@@ -239,11 +240,12 @@ func (w *world) leaks(ctx context.Context) error {
 }
 
 const (
-	perList  = 25 // transactions
+	perList  = 25 // transactions per list
 	pageSize = 10
 )
 
-// export exports all lists while amid kills, freezes and cuts, and checks that each page is there once.
+// export exports all lists while processes are killed and frozen and connections are cut. It checks that each page was
+// written once.
 func (w *world) export(ctx context.Context) error {
 	const part = "export"
 	job := temporalpayvault.ExportJob{
@@ -263,7 +265,7 @@ func (w *world) export(ctx context.Context) error {
 	pages, records := 0, map[string]bool{}
 	files, err := filepath.Glob(filepath.Join(w.dir, part+"-*.json"))
 	for _, file := range files {
-		text, err := os.ReadFile(file) //nolint:gosec // its own file
+		text, err := os.ReadFile(file) // the file is made by the program itself
 		if err != nil {
 			return err
 		}
@@ -284,7 +286,7 @@ func (w *world) export(ctx context.Context) error {
 	return err
 }
 
-// seed gives the emulator subscriptions, and the export their IDs.
+// seed adds n subscriptions to the emulator, and their IDs to the export.
 func (w *world) seed(n int, job *temporalpayvault.ExportJob) {
 	for i := range n {
 		sub := payvaulttest.Subscription{MerchantID: w.emulator.Merchant().MerchantID}
@@ -295,7 +297,7 @@ func (w *world) seed(n int, job *temporalpayvault.ExportJob) {
 	}
 }
 
-// folder is a sink of a file for each page.
+// folder is a sink that writes a file for each page.
 type folder string
 
 // WriteCustomers writes a page.

@@ -1,6 +1,6 @@
-// Soak submits cards amid killed and frozen processes, cut and late connections and failing requests, and audits what
-// was performed: by SubmitAll with a journal in SQLite, by SubmitCards on a real server of Temporal, and by an
-// activity without a journal, which has to fail the audit. It exports on Temporal too.
+// Soak submits cards while processes are killed and frozen, connections are cut and delayed, and requests fail. Then it
+// audits the performed batches. It submits by SubmitAll with a journal in SQLite, and by SubmitCards on a real Temporal
+// server. It also submits by an activity without a journal, which has to fail the audit. Last, it exports on Temporal.
 //
 //	go run . -temporal ./temporal
 //	go run . -temporal ./temporal -harm=false -faults 0 -cards 1000000     # how fast it is
@@ -79,7 +79,7 @@ func (s *settings) run(ctx context.Context) error {
 	return nil
 }
 
-// sqlite submits with processes that share a file, of which one is at work at a time.
+// sqlite submits with several processes that share a file. Only one of them is at work at a time.
 func (w *world) sqlite(ctx context.Context) error {
 	return errors.Join(w.amid(ctx, partSQLite, childSubmit, w.cards/batchSize, func(ctx context.Context) error {
 		select {
@@ -91,7 +91,7 @@ func (w *world) sqlite(ctx context.Context) error {
 	}), w.audit(ctx, partSQLite))
 }
 
-// submit submits on Temporal.
+// submit submits on the Temporal server.
 func (w *world) submit(ctx context.Context) error {
 	var sum temporalpayvault.Summary
 	err := w.amid(ctx, partTemporal, childWork, w.cards/batchSize, func(ctx context.Context) error {
@@ -102,7 +102,7 @@ func (w *world) submit(ctx context.Context) error {
 	return errors.Join(err, w.audit(ctx, partTemporal), w.weigh(ctx, partTemporal))
 }
 
-// again starts the same job under another ID, which sends only what the journal knows not to have been sent.
+// again starts the same job under another ID. The job sends only the batches that were not sent, by the journal.
 func (w *world) again(ctx context.Context) error {
 	var sum temporalpayvault.Summary
 	before := w.emulator.Commits(opSubmit)
@@ -117,7 +117,7 @@ func (w *world) again(ctx context.Context) error {
 	return errors.Join(err, w.audit(ctx, partTemporal))
 }
 
-// naive is the activity that one writes first. The audit has to see what it does.
+// naive runs the activity that a beginner would write. The audit has to find its problems.
 func (w *world) naive(ctx context.Context) error {
 	if !w.harm {
 		return nil

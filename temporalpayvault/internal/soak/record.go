@@ -32,7 +32,7 @@ func (w *world) recordHistories(ctx context.Context) error {
 	if a.Client, err = payvault.NewClient(w.url, w.key, payvault.WithRetryPolicy(patience)); err != nil {
 		return err
 	}
-	worker.SetStickyWorkflowCacheSize(0) // each task replays the history, which has no name of a machine
+	worker.SetStickyWorkflowCacheSize(0) // each task replays the whole history, and the history has no name of a machine
 	here := worker.New(w.client, queue, worker.Options{Identity: "soak"})
 	temporalpayvault.Register(here, a)
 	if err := here.Start(); err != nil {
@@ -62,7 +62,7 @@ func (w *world) begin(ctx context.Context, id string, workflow, input any) (clie
 	return w.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: queue}, workflow, input)
 }
 
-// untilPaused waits until a workflow is paused, has something mended, and resumes it.
+// untilPaused waits until a workflow is paused, calls mend, and resumes it.
 func (w *world) untilPaused(ctx context.Context, id string, mend func()) error {
 	for wait(ctx, 10*time.Millisecond) {
 		value, err := w.client.QueryWorkflow(ctx, id, "", temporalpayvault.QueryProgress)
@@ -117,7 +117,7 @@ func (w *world) untilCommitted(ctx context.Context, n int) {
 	}
 }
 
-// recordWait records the history of a job that the service asks to wait after some progress.
+// recordWait records the history of a job with progress whose service then asks for a wait.
 func (w *world) recordWait(ctx context.Context) error {
 	const id = "wait"
 	fault := payvaulttest.Fault{Operation: opSubmit, Kind: payvaulttest.RateLimit, RetryAfter: "2", Skip: 5, Times: 1}
@@ -133,7 +133,7 @@ func (w *world) recordWait(ctx context.Context) error {
 	return errors.Join(run.Get(ctx, nil), w.keep(ctx, id))
 }
 
-// recordFailed records the history of a job in which somebody lets an activity fail.
+// recordFailed records the history of a job with an activity that somebody fails by hand.
 func (w *world) recordFailed(ctx context.Context) error {
 	const id = "failed"
 	job := w.small(id)
@@ -157,7 +157,7 @@ func (w *world) recordFailed(ctx context.Context) error {
 	return errors.Join(w.untilPaused(ctx, id, func() {}), run.Get(ctx, nil), w.keep(ctx, id))
 }
 
-// recordCanceled is of a job that is canceled amid its activities, which say what they have done.
+// recordCanceled records the history of a job that is canceled while activities are at work. They return their reports.
 func (w *world) recordCanceled(ctx context.Context) error {
 	const id = "canceled"
 	job := w.small(id)
@@ -178,7 +178,7 @@ func (w *world) recordCanceled(ctx context.Context) error {
 	return w.keep(ctx, id)
 }
 
-// recordExports is of an export that pauses since the key is refused, and of one in two runs.
+// recordExports records the history of an export that pauses because the key is refused, and of an export in two runs.
 func (w *world) recordExports(ctx context.Context) error {
 	for i := range 25 {
 		customer := &payvault.CustomerCreateRequest{ID: fmt.Sprint("c", i), FirmName: "A"}
@@ -214,7 +214,7 @@ func (w *world) recordExports(ctx context.Context) error {
 	return errors.Join(each.Get(ctx, nil), w.keep(ctx, "transactions"))
 }
 
-// keep writes the histories of the runs of a workflow.
+// keep writes the histories of the runs of a workflow to files.
 func (w *world) keep(ctx context.Context, id string) error {
 	events, _, err := w.histories(ctx, id)
 	if err != nil {

@@ -29,12 +29,12 @@ const (
 	childSubmit = "submit"
 
 	queue  = "soak"
-	canary = "41111111" // begins the number of each card
+	canary = "41111111" // the first digits of each card number
 )
 
 func number(i int) string { return fmt.Sprintf(canary+"%08d", i) }
 
-// deck makes cards up for a part of the soak. Now and then it fails, and says more than it should.
+// deck makes up cards for a part of the soak. Now and then it returns an error whose text has a card number.
 type deck struct{ *settings }
 
 func (d deck) snapshot(part string) temporalpayvault.Snapshot {
@@ -46,7 +46,7 @@ func (d deck) Snapshot(_ context.Context, part string) (temporalpayvault.Snapsho
 }
 
 func (d deck) Cards(_ context.Context, part string, start, end int) (cards []payvault.AccountUpdaterCard, _ error) {
-	if rand.Float64() < d.faults/10 { //nolint:gosec // no secret
+	if rand.Float64() < d.faults/10 { // need not be secure
 		return nil, errors.New("the row of " + number(start) + " is locked")
 	}
 	for i := start; i < end; i++ {
@@ -71,7 +71,7 @@ func (d deck) all(part string) iter.Seq[payvault.AccountUpdaterCard] {
 	}
 }
 
-// newClient returns a client that connects when it is used.
+// newClient returns a client that connects when it is first used.
 func (s *settings) newClient(logs io.Writer) (client.Client, error) {
 	data, failures := temporalpayvault.NewConverters(nil)
 	if s.sealed {
@@ -99,7 +99,7 @@ func (s *settings) activities(ctx context.Context) (*temporalpayvault.Activities
 	return &temporalpayvault.Activities{Client: pv, Cards: deck{s}, Journal: journal, Sink: folder(s.dir)}, err
 }
 
-// work is a worker of Temporal.
+// work runs a worker of Temporal.
 func (s *settings) work(ctx context.Context) error {
 	c, err := s.newClient(os.Stdout)
 	if err != nil {
@@ -116,7 +116,8 @@ func (s *settings) work(ctx context.Context) error {
 	return w.Run(worker.InterruptCh())
 }
 
-// submitAll submits the cards that are not yet submitted, once no other process is at work. It fails if any are left.
+// submitAll waits until no other process is at work. Then it submits the cards that are not submitted yet. It returns
+// an error if any are left.
 func (s *settings) submitAll(ctx context.Context) error {
 	for {
 		err := s.submitOnce(ctx)
@@ -147,7 +148,8 @@ func (s *settings) submitOnce(ctx context.Context) error {
 	return left
 }
 
-// naive is what one writes first: the heartbeat says how far the activity has come, and what fails is tried again.
+// naive is the activity that a beginner would write: the heartbeat has the progress of the activity, and failures are
+// retried.
 type naive struct{ *temporalpayvault.Activities }
 
 func (n *naive) Naive(ctx context.Context, part string, start, end int) error {

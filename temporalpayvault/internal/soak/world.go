@@ -33,27 +33,27 @@ const (
 	partSQLite, partTemporal, partNaive = "sqlite", "temporal", "naive"
 )
 
-// world is the service, the server of Temporal, and the network and the processes between them.
+// world has the emulator, the Temporal server, and the network and the processes between them.
 type world struct {
 	*settings
 
 	emulator  *payvaulttest.Server
-	front     *httptest.Server // of the emulator, where requests are made to fail
+	front     *httptest.Server // in front of the emulator; it makes requests fail
 	toService *relay
 	toServer  *relay
 	server    *exec.Cmd
 	client    client.Client
-	logs      *os.File // of the children
+	logs      *os.File // logs of the children
 
 	mu        sync.Mutex
-	processes []*exec.Cmd // of the part at work
+	processes []*exec.Cmd // processes of the current part
 	finished  chan struct{}
 
 	requests, faulty, pauses atomic.Int64
 	failing                  atomic.Bool
 }
 
-// build starts everything. What it has started is to be closed also if it fails.
+// build starts everything. The caller closes w, even if there is an error.
 func (s *settings) build(ctx context.Context) (w *world, err error) {
 	w = &world{settings: s, emulator: payvaulttest.NewServer(payvaulttest.WithRequestHistory(0))}
 	w.front = httptest.NewServer(w)
@@ -109,7 +109,7 @@ func kill(cmd *exec.Cmd) {
 	}
 }
 
-// serve starts the server of Temporal, and waits until it answers.
+// serve starts the Temporal server, and waits until it answers.
 func (w *world) serve(ctx context.Context) error {
 	_, port, err := net.SplitHostPort(w.toServer.target)
 	if err != nil {
@@ -142,10 +142,10 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// ServeHTTP is the service, some of whose requests fail.
+// ServeHTTP passes a request to the emulator. Some requests fail.
 func (w *world) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	w.requests.Add(1)
-	if w.failing.Load() && rand.Float64() < w.faults { //nolint:gosec // no secret
+	if w.failing.Load() && rand.Float64() < w.faults { // need not be secure
 		faults := []payvaulttest.Fault{
 			{Kind: payvaulttest.DropAfterCommit},
 			{Kind: payvaulttest.DropBeforeCommit},
@@ -155,9 +155,9 @@ func (w *world) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 			{Kind: payvaulttest.OtherCode, Code: 7, Message: "card " + number(7) + " is declined"},
 		}
 		if strings.Contains(r.URL.Path, "transactions") {
-			faults = faults[:len(faults)-1] // a refusal pauses an export
+			faults = faults[:len(faults)-1] // leave out the refusals, which would pause an export
 		}
-		fault := faults[int(w.faulty.Add(1))%len(faults)] // in turn, so that few requests see all of them
+		fault := faults[int(w.faulty.Add(1))%len(faults)] // in turn, so that few requests are enough for all of them
 		fault.Times = 1
 		_, _ = w.emulator.Inject(fault)
 	}
@@ -175,12 +175,12 @@ func (w *world) start(ctx context.Context, as string) (*exec.Cmd, error) {
 	return cmd, cmd.Start()
 }
 
-// mostFailures is how often in a row a child may end with an error of its own. While the server of Temporal is killed
-// and starts again, a child fails a few times.
+// mostFailures is the number of failures in a row after which a child is not started again. While the Temporal server
+// is killed and starts again, a child fails a few times.
 const mostFailures = 50
 
-// supervise keeps children running, and starts one again that was killed or has failed. The context that it returns
-// ends with the error of a child that fails again and again.
+// supervise keeps children running: it starts a child again that was killed or has failed. The context that it returns
+// ends with the error of a child that fails too often.
 func (w *world) supervise(ctx context.Context, as string) (working context.Context, stop func()) {
 	w.processes, w.finished = make([]*exec.Cmd, w.workers), make(chan struct{})
 	var running sync.WaitGroup
@@ -222,13 +222,13 @@ func (w *world) supervise(ctx context.Context, as string) (working context.Conte
 	}
 }
 
-// lastLogs returns the end of what the children have logged.
+// lastLogs returns the last lines of the logs of the children.
 func (w *world) lastLogs() string {
 	text, _ := os.ReadFile(w.logs.Name())
 	return string(text[max(0, len(text)-500):])
 }
 
-// orCause returns the reason why a context has ended, and otherwise err.
+// orCause returns the cause of a context that has ended, and otherwise err.
 func orCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -244,15 +244,15 @@ func (w *world) signal(i int, s syscall.Signal) {
 	}
 }
 
-// quiet does something with children that nothing happens to.
+// quiet calls do while children run without disturbance.
 func (w *world) quiet(ctx context.Context, do func(context.Context) error) error {
 	working, stop := w.supervise(ctx, childWork)
 	defer stop()
 	return orCause(working, do(working))
 }
 
-// amid does something of so many requests with children, while requests fail, processes are killed and frozen and
-// networks are broken.
+// amid calls do while children run. Meanwhile requests fail, processes are killed and frozen, and networks are cut.
+// requests is the expected number of requests.
 func (w *world) amid(ctx context.Context, part, as string, requests int, do func(context.Context) error) error {
 	ctx, stop := w.supervise(ctx, as)
 	defer stop()
@@ -285,10 +285,10 @@ func (w *world) amid(ctx context.Context, part, as string, requests int, do func
 	return err
 }
 
-// harms counts what was done to processes and networks.
+// harms counts the disturbances of processes and networks.
 type harms struct{ Killed, Frozen, Cut, Late, Server int }
 
-// harmAll does some harm each time that a share of the requests has come.
+// harmAll makes a disturbance after each share of the requests.
 func (w *world) harmAll(ctx context.Context, as string, requests int, done *harms) error {
 	if !w.harm {
 		return nil
@@ -346,12 +346,12 @@ func (w *world) memory() string {
 	return "unknown"
 }
 
-// relay passes connections on to a target, until they are cut or held up.
+// relay passes connections on to a target. It can cut or delay them.
 type relay struct {
 	net.Listener
 
 	target string
-	held   atomic.Int64 // until when, in nanoseconds
+	held   atomic.Int64 // time until which data is held, in nanoseconds
 
 	mu    sync.Mutex
 	conns map[net.Conn]bool
@@ -387,7 +387,7 @@ func (r *relay) serve(ctx context.Context) {
 	}
 }
 
-// pass copies what comes from one connection to the other one, when it is not held up.
+// pass copies data from one connection to the other one, unless the relay holds it.
 func (r *relay) pass(from, to net.Conn) {
 	defer r.drop(from, to)
 	buffer := make([]byte, 64<<10)
@@ -418,5 +418,5 @@ func (r *relay) cut() {
 	}
 }
 
-// hold delivers late what comes from now on.
+// hold delays all data for the duration d.
 func (r *relay) hold(d time.Duration) { r.held.Store(time.Now().Add(d).UnixNano()) }
