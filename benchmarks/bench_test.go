@@ -20,10 +20,10 @@ import (
 	"example.com/payvault"
 )
 
-// All benchmarks end in /impl=, so that "benchstat -col /impl" compares those that do the same work. The tests check
-// that both sides send the same requests, return the same results, and keep the same promises.
+// All benchmarks end in /impl=, so that "benchstat -col /impl" compares the implementations of the same work. The tests
+// check that both sides send the same requests, return the same results, and keep the same promises.
 
-// BenchmarkCall makes one small call. The canned answer comes from memory and shows the client's own cost. With the
+// BenchmarkCall makes one small call. The canned network answers from memory and shows the client's own cost. With the
 // other networks the process also pays for the server.
 func BenchmarkCall(b *testing.B) {
 	for _, network := range []string{"canned", "http1", "tls"} {

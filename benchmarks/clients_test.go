@@ -37,8 +37,8 @@ func rivals() []maker {
 	return list
 }
 
-// everyone returns the rivals and two peers: resty, an HTTP client that SDKs are built on, and go-github, an SDK. They
-// were the fastest of those tried. The peers make a call of about the same size and set a deadline in their cheapest
+// everyone returns the rivals and two peers: resty, an HTTP client for SDKs, and go-github, an SDK. They were the
+// fastest of several that were tried. The peers make a call of about the same size and set a deadline in their cheapest
 // way.
 func everyone() []maker {
 	const comment = `{"id":1347,"node_id":"MDU6SXNzdWUx","body":"12 St James's Square, 10001, ada@example.com",` +

@@ -22,14 +22,14 @@ import (
 	"example.com/payvault"
 )
 
-// These tests run in virtual time, since a slow or failing service would take minutes and no CPU time. Each case prints
+// These tests run in virtual time, because a slow or failing service would take minutes of real time. Each case prints
 // a line in the form of a benchmark, which the report reads.
 
-// limited is a service that permits rate requests a second and answers each after 50 ms. A rate of 0 is a service that
-// is down.
+// limited is a service that permits rate requests a second and answers each request after 50 ms. If rate is 0, the
+// service is down.
 type limited struct {
 	rate       float64
-	burst      float64 // requests that are permitted at once
+	burst      float64 // number of requests that are permitted at once
 	retryAfter string
 	jitter     time.Duration // the longest random delay of a request on its way to the service
 
@@ -45,7 +45,7 @@ const perMinute = "honest"
 
 var errRefused, errDown = errors.New("429"), errors.New("503")
 
-// serve receives one request. It returns the Retry-After that the answer has.
+// serve receives one request. It returns the Retry-After of the answer.
 func (s *limited) serve() (retryAfter string, err error) {
 	<-time.After(rand.N(s.jitter + 1)) //nolint:gosec // it need not be unpredictable
 	s.mu.Lock()
@@ -112,8 +112,8 @@ func bulk(t *testing.T, impl string, s *limited, items int) (failed int) {
 	return failed
 }
 
-// TestLimited prints which share of the permitted rate bulk work reaches, and the refusals per success. It checks that
-// payvault reaches the share in the table and loses nothing.
+// TestLimited prints the share of the permitted rate that bulk work reaches, and the number of refusals per success. It
+// checks that payvault reaches the share in the table and loses nothing.
 func TestLimited(t *testing.T) {
 	t.Parallel()
 	const way = 5 * time.Millisecond
@@ -122,7 +122,7 @@ func TestLimited(t *testing.T) {
 		retryAfter  string
 		jitter      time.Duration
 		clients     int
-		items       int // the number of cards that each client sends
+		items       int // number of cards that each client sends
 		share       float64
 	}{
 		"rate=20/items=200/after=":    {20, 20, "", 0, 1, 200, 0.85},
@@ -186,7 +186,7 @@ func TestDown(t *testing.T) {
 	}
 }
 
-// aws calls the service as the AWS SDK does, with that SDK's standard retryer.
+// aws calls the service as the AWS SDK does, with the standard retryer of that SDK.
 type aws struct{ retryer *retry.Standard }
 
 func newAWS() *aws {

@@ -73,7 +73,7 @@ func burst(ctx context.Context, callers, calls int, call func(context.Context) e
 	return errors.Join(errs...)
 }
 
-// checkOrder checks that want items come, each in its place and without an error.
+// checkOrder checks that the given number of items come, in order and without an error.
 func checkOrder[T any](items iter.Seq2[T, error], want int, right func(item T, n int) bool) error {
 	n := 0
 	for item, err := range items {
@@ -101,7 +101,7 @@ func newCanned(body string) canned {
 	return canned{body, http.Header{"Content-Type": {"application/json"}, "Content-Length": {strconv.Itoa(len(body))}}}
 }
 
-// RoundTrip answers a request. It refuses one without a deadline, since every client promises to set one.
+// RoundTrip answers a request. It refuses a request without a deadline, because every client promises to set one.
 func (c canned) RoundTrip(req *http.Request) (*http.Response, error) {
 	if _, ok := req.Context().Deadline(); !ok {
 		return nil, errors.New("no deadline")
@@ -136,7 +136,7 @@ func newServer(tb testing.TB, network string, handler http.Handler) (url string,
 	return server.URL, connections
 }
 
-// answering reads each request and sends this answer.
+// answering reads each request and sends the given answer.
 func answering(body string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

@@ -28,7 +28,7 @@ const (
 	jsonType     = "application/json"
 )
 
-// A contract is the document, ready to check messages.
+// A contract is the document in a form that can check messages.
 type contract struct {
 	doc    *openapi3.T
 	router routers.Router
@@ -38,14 +38,14 @@ func load(t *testing.T) *contract {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromFile(documentFile)
 	require.NoError(t, err)
-	doc.Servers = nil // the address of the service is not shown
+	doc.Servers = nil // the interface does not document the address of the service
 	router, err := gorillamux.NewRouter(doc)
 	require.NoError(t, err)
 	return &contract{doc, router}
 }
 
-// loadClosed loads the document and closes its records. The document leaves answers open, but neither the emulator nor
-// a fixture may invent a member.
+// loadClosed loads the document and permits no other members in its records. The document permits other members in
+// answers, but neither the emulator nor a fixture may invent a member.
 func loadClosed(t *testing.T) *contract {
 	t.Helper()
 	c := load(t)
@@ -59,7 +59,7 @@ func loadClosed(t *testing.T) *contract {
 	return c
 }
 
-// walk visits a schema and the schemas inside it, with their places.
+// walk visits a schema and the schemas inside it, with their paths.
 func walk(at string, schema *openapi3.Schema, visit func(at string, schema *openapi3.Schema)) {
 	visit(at, schema)
 	for name, property := range schema.Properties {
@@ -84,7 +84,7 @@ func (c *contract) operations() map[string]*openapi3.Operation {
 	return operations
 }
 
-// request returns the schema of the JSON that a request of the operation carries: its body, or a text in its form.
+// request returns the schema of the JSON in a request of the operation: of its body, or of a text in its form.
 func (c *contract) request(t *testing.T, op string) *openapi3.Schema {
 	t.Helper()
 	operation := c.operations()[op]
@@ -112,13 +112,13 @@ func (c *contract) answer(t *testing.T, op string) *openapi3.Schema {
 	return operation.Responses.Value("200").Value.Content[jsonType].Schema.Value
 }
 
-// fits returns an error unless a JSON value fits a schema.
+// fits returns an error unless a JSON value matches a schema.
 func fits(schema *openapi3.Schema, value any) error {
 	return schema.VisitJSON(value, openapi3.EnableFormatValidation(), openapi3.MultiErrors(),
 		openapi3.SetSchemaErrorMessageCustomizer(describe))
 }
 
-// describe says what is wrong and where. The library would repeat whole schemas and values.
+// describe returns the problem and the path of the value. The library would repeat whole schemas and values.
 func describe(err *openapi3.SchemaError) string {
 	return "/" + strings.Join(err.JSONPointer(), "/") + ": " + err.Reason
 }
@@ -126,7 +126,7 @@ func describe(err *openapi3.SchemaError) string {
 // checked is a request with its operation in the document.
 type checked = openapi3filter.RequestValidationInput
 
-// checkRequest returns an error unless a request fits the document. The first result is nil if the document does not
+// checkRequest returns an error unless a request matches the document. The first result is nil if the document does not
 // have the operation.
 func (c *contract) checkRequest(ctx context.Context, r *http.Request, body []byte) (*checked, error) {
 	r = r.Clone(ctx)
@@ -157,8 +157,8 @@ func checkToken(_ context.Context, in *openapi3filter.AuthenticationInput) error
 	return nil
 }
 
-// checkAnswer returns an error unless the answer to a request fits the document. Its code decides whether it is a
-// success, since the HTTP statuses of failures are not shown.
+// checkAnswer returns an error unless the answer to a request matches the document. Its code decides whether it is a
+// success, because the interface does not document the HTTP statuses of failures.
 func checkAnswer(ctx context.Context, in *checked, header http.Header, body []byte) error {
 	status := http.StatusInternalServerError
 	switch code := codeOf(body); {
@@ -188,7 +188,7 @@ func decode(t *testing.T, text string) (value any) {
 	return value
 }
 
-// absent returns the places of a schema that are empty in all of the values.
+// absent returns the paths of a schema that have no value in any of the values.
 func absent(at string, schema *openapi3.Schema, values ...any) (places []string) {
 	var elements []any
 	for _, value := range values {

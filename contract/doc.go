@@ -1,3 +1,3 @@
-// Package contract checks the OpenAPI document api/openapi.yaml, and checks testdata, and what the SDK and the emulator
-// send each other, by the document. It has tests only.
+// Package contract checks the OpenAPI document api/openapi.yaml. By the document it checks testdata, and the messages
+// between the SDK and the emulator. It has tests only.
 package contract

@@ -17,7 +17,8 @@ import (
 	"example.com/payvault"
 )
 
-// TestDocument: the document is valid by the rules of OpenAPI, everything in it is described, and integers are int64.
+// TestDocument checks that the document is valid by the rules of OpenAPI, that everything in it is described, and that
+// integers are int64.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	doc, err := openapi3.NewLoader().LoadFromFile(documentFile)
@@ -37,8 +38,8 @@ func TestDocument(t *testing.T) {
 	assert.Equal(t, "binary", file.Value.Format, "generators take it for a text otherwise")
 }
 
-// TestOperations: the document has the operations of the SDK, and each is described, asks for the key, and has one
-// answer for all successes.
+// TestOperations checks that the document has the operations of the SDK. Each operation is described, requires the key,
+// and has one answer for all successes.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	c := load(t)
@@ -76,7 +77,7 @@ func TestOperations(t *testing.T) {
 	assert.ElementsMatch(t, own, documented, "operations.go and %s", documentFile)
 }
 
-// TestExamples: each example fits its schema. TestDocument leaves out formats.
+// TestExamples checks that each example matches its schema. TestDocument does not check formats.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	c := loadClosed(t)
@@ -101,9 +102,9 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestRefused: each line of testdata/refused.txt states a rule of the document. It names a schema, or an operation for
-// a query, and has a message that fits and one that the rule refuses. Each record of a request has a line for each
-// field that it requires, and one for a field that it does not have.
+// TestRefused checks the rules of the document. Each line of testdata/refused.txt names a schema, or an operation for a
+// query. It has a message that matches and a message that a rule refuses. Each record of a request has a line for each
+// field that it requires, and a line for a field that it does not have.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	c := load(t)
@@ -144,7 +145,7 @@ func TestRefused(t *testing.T) {
 	assert.Equal(t, new(uint64(payvault.MaxDisputeMessage)), message.MaxLength)
 }
 
-// checkQuery returns an error unless the operation takes a query.
+// checkQuery returns an error unless a query matches the parameters of the operation.
 func (c *contract) checkQuery(t *testing.T, op, query string) error {
 	t.Helper()
 	all := payvault.Operations()
@@ -157,7 +158,7 @@ func (c *contract) checkQuery(t *testing.T, op, query string) error {
 	return err
 }
 
-// TestKnownValues: the values that the document lists are the constants of the SDK.
+// TestKnownValues checks that the values that the document lists are the constants of the SDK.
 func TestKnownValues(t *testing.T) {
 	t.Parallel()
 	surface, err := os.ReadFile("../api/payvault.txt")
@@ -165,7 +166,7 @@ func TestKnownValues(t *testing.T) {
 	sdk, _, _ := strings.Cut(string(surface), "\npackage ")
 	var constants []string
 	for _, found := range regexp.MustCompile(`(?m)^(?:\t|const )\w+ (\w+) = "(.*)"$`).FindAllStringSubmatch(sdk, -1) {
-		if !slices.Contains([]string{"Operation", "Replay", "BatchStatus"}, found[1]) { // which are the SDK's own
+		if !slices.Contains([]string{"Operation", "Replay", "BatchStatus"}, found[1]) { // the SDK's own types
 			constants = append(constants, found[2])
 		}
 	}
@@ -179,7 +180,7 @@ func TestKnownValues(t *testing.T) {
 	assert.Equal(t, slices.Compact(constants), slices.Compact(listed), "api/payvault.txt and %s", documentFile)
 }
 
-// values returns the texts that schemas list as values.
+// values returns the texts that the schemas list as permitted values.
 func values(node any) (all []string) {
 	switch node := node.(type) {
 	case map[string]any:

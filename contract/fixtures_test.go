@@ -13,7 +13,7 @@ import (
 	"example.com/payvault/internal/tests/calls"
 )
 
-// TestFixtures checks that the messages of testdata fit the document. A full request and its answer must have every
+// TestFixtures checks that the messages of testdata match the document. A full request and its answer must have every
 // field of the document: internal/tests/operations compares them with the types of the SDK.
 func TestFixtures(t *testing.T) {
 	t.Parallel()
@@ -52,7 +52,8 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
-// TestApplicationData: the pairs of testdata are the members of the schema ApplicationData, with their types.
+// TestApplicationData checks that the pairs of testdata are the members of the schema ApplicationData, with their
+// types.
 func TestApplicationData(t *testing.T) {
 	t.Parallel()
 	schema := loadClosed(t).doc.Components.Schemas["ApplicationData"].Value
@@ -69,7 +70,7 @@ func TestApplicationData(t *testing.T) {
 	}
 }
 
-// pairs returns one member of each pair of a list, by key. The list stands below the members of a path.
+// pairs returns one member of each pair in a list, by key. path leads to the list.
 func pairs(t *testing.T, value any, member string, path ...string) map[string]any {
 	t.Helper()
 	for _, name := range path {
@@ -87,7 +88,7 @@ func pairs(t *testing.T, value any, member string, path ...string) map[string]an
 	return all
 }
 
-// TestErrorFixtures: the failures of testdata/errors that are meant to be right fit the document.
+// TestErrorFixtures checks that the failures of testdata/errors that are meant to be valid match the document.
 func TestErrorFixtures(t *testing.T) {
 	t.Parallel()
 	c := loadClosed(t)

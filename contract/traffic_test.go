@@ -15,7 +15,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// A checker is a transport that checks each request and its answer by the document, and keeps the last answer.
+// A checker is a transport that checks each request and its answer by the document. It keeps the last answer.
 type checker struct {
 	*contract
 
@@ -56,7 +56,7 @@ func readAll(t *testing.T, body io.ReadCloser) []byte {
 	return content
 }
 
-// newServer starts an emulator whose account may do everything that testdata does, with the records that it names, and
+// newServer starts an emulator with the records of testdata, and with an account that may make all of its calls. It
 // returns a client whose messages are checked.
 func newServer(t *testing.T, c *contract) (*payvaulttest.Server, *payvault.Client, *checker) {
 	t.Helper()
@@ -87,8 +87,8 @@ func subscription() payvaulttest.Subscription {
 	}}}
 }
 
-// TestSuccesses makes the calls of the table with the SDK against the emulator. All requests and answers fit the
-// document, and the answer to a full call has every field that the emulator knows.
+// TestSuccesses makes the calls of the table with the SDK against the emulator. It checks that all requests and answers
+// match the document, and that the answer to a full call has every field that the emulator knows.
 func TestSuccesses(t *testing.T) {
 	t.Parallel()
 	c := loadClosed(t)
@@ -103,7 +103,7 @@ func TestSuccesses(t *testing.T) {
 			srv, client, wire := newServer(t, c)
 			requests := []any{o.Minimal, o.Full}
 			if o.Lists() {
-				slices.Reverse(requests) // the emulator refuses the filters of the full one
+				slices.Reverse(requests) // the emulator refuses the filters of the full request
 				customers := calls.Of(payvault.OpCustomersCreate)
 				_, err := customers.Do(t.Context(), client, calls.Seeded(srv), customers.Full)
 				require.NoError(t, err)
@@ -111,7 +111,7 @@ func TestSuccesses(t *testing.T) {
 			for _, request := range requests {
 				ids := calls.Seeded(srv)
 				ids.Subscription = srv.Subscriptions.Seed(subscription()).ID
-				_, _ = o.Do(t.Context(), client, ids, request) // some minimal requests are refused
+				_, _ = o.Do(t.Context(), client, ids, request) // the emulator refuses some minimal requests
 			}
 			assert.NotZero(t, srv.Commits(o.Op))
 			places := absent("", c.answer(t, string(o.Op)), wire.last)
@@ -120,7 +120,7 @@ func TestSuccesses(t *testing.T) {
 	}
 }
 
-// TestFailures makes the calls of the table and lets them fail. The failures fit the document, too.
+// TestFailures makes the calls of the table fail. It checks that the failures match the document.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	c := loadClosed(t)

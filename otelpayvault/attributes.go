@@ -31,13 +31,13 @@ func request(call payvault.CallInfo) []attribute.KeyValue {
 	return append(attrs, template(call)...)
 }
 
-// answer returns the attributes that the result of an attempt and that of a call have in common.
+// answer returns the attributes that the results of attempts and of calls have in common.
 func answer(r payvault.CallResult) []attribute.KeyValue {
 	return append(outcome(r), deliveryKey.String(r.Delivery.String()))
 }
 
-// outcome returns the status and the error type of a result. answer adds the delivery, which the metric
-// http.client.request.duration does not have.
+// outcome returns the status and the error type of a result. It does not return the delivery, because the metric
+// http.client.request.duration does not have it; answer adds it.
 func outcome(r payvault.CallResult) []attribute.KeyValue {
 	var attrs []attribute.KeyValue
 	if r.StatusCode != 0 {
@@ -54,12 +54,12 @@ func failure(r payvault.CallResult) []attribute.KeyValue {
 	return nil
 }
 
-// errorType returns the value of error.type, or "" for a success. The first of these that applies is the value:
+// errorType returns the value of error.type, or "" for a success. The value is the first of these that applies:
 //   - the class of an unknown outcome, or of a refusal by the rate limit
-//   - the HTTP status if it is 400 or above, as the conventions ask
+//   - the HTTP status if it is 400 or above, as the conventions require
 //   - the class of the error
 //
-// An application that does not pass Validate has no error: then Err is nil and Code is 2, whatever the status is.
+// An application that does not pass Validate is no error: then Err is nil and Code is 2, with any status.
 func errorType(r payvault.CallResult) string {
 	class := r.ErrorClass()
 	switch {
@@ -100,13 +100,13 @@ func server(call payvault.CallInfo) (host string, port int) {
 	if err != nil {
 		return call.Server, 0
 	}
-	port, _ = strconv.Atoi(text) // 0 for a name
+	port, _ = strconv.Atoi(text) // 0 for the name of a port
 	return host, port
 }
 
 const otherMethod = "_OTHER"
 
-// method returns the HTTP method. A text of Client.Call that is no known method becomes _OTHER, as the conventions ask.
+// method returns the HTTP method. An unknown method of a Client.Call becomes _OTHER, as the conventions require.
 func method(call payvault.CallInfo) string {
 	known := []string{
 		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,

@@ -1,11 +1,12 @@
-// Package otelpayvault traces and measures the calls of a payvault client with OpenTelemetry: give what [Observer]
-// returns to [payvault.WithObserver]. Without options it uses the global providers.
+// Package otelpayvault traces and measures the calls of a payvault client with OpenTelemetry. Pass the result of
+// [Observer] to [payvault.WithObserver]. Without options it uses the global providers.
 //
 // # Spans
 //
-// Each call is an internal span that is named by its operation, such as "invoices.send", and each of its attempts a
-// client span below it, named by method and path template, such as "POST /platform/invoice/{invoice_id}/send". Their
-// attributes are those of the semantic conventions for HTTP, version 1.43, and a few of the package's own:
+// Each call is an internal span that is named after its operation, such as "invoices.send". Each of its attempts is a
+// client span below it, named by method and path template, such as "POST /platform/invoice/{invoice_id}/send". The
+// attributes follow the semantic conventions for HTTP, version 1.43. Those with payvault in the name are the package's
+// own:
 //
 //	attribute                   of                value
 //	payvault.operation          calls, attempts   such as "invoices.send"; of Client.Call Request.Name or "client.call"
@@ -20,12 +21,13 @@
 //	payvault.attempts           calls             how many there were
 //	payvault.code               calls             platform code or rcode; "" for none, "other" for a longer text
 //
-// error.type of an attempt is the status from 400 on, as the conventions want it, else CallResult.ErrorClass. Of a call
-// it is "outcome_unknown" for a write that may have been performed, and "rate_limited" for a 429, whatever the status.
+// error.type of an attempt is the status from 400 on, as the conventions require, else CallResult.ErrorClass. For a
+// call it is "outcome_unknown" if a write may have been performed, and "rate_limited" after a 429, whatever the status.
 //
-// The span of a call is in the context of its HTTP requests, so what a transport of [payvault.WithHTTPClient] traces
-// comes below it. An attempt is told when it is over; its span is made then, with the times that it had. An attempt for
-// which the key source gave no key made no HTTP request: it has no span and no record of http.client.request.duration.
+// The span of a call is in the context of its HTTP requests, so the spans that a transport of [payvault.WithHTTPClient]
+// makes are below it. The span of an attempt is made when the attempt is over, with the times of the attempt. If the
+// key source gave no key, an attempt made no HTTP request. Then it has no span and no record of
+// http.client.request.duration.
 //
 // # Metrics
 //
@@ -38,8 +40,8 @@
 //
 // # What is not there
 //
-// IDs, queries, headers, bodies, and texts of the service, which may repeat any of them: where the conventions want
-// url.full there is url.template, and there is no http.request.method_original. For the same reason do not wrap the
-// transport with otelhttp besides this package: it writes the whole URL, and counts http.client.request.duration once
-// more. No trace header is sent to the service.
+// There are no IDs, queries, headers and bodies, and no texts of the service, which may repeat any of these. In place
+// of url.full there is url.template, and there is no http.request.method_original. For the same reason do not wrap the
+// transport with otelhttp besides this package: otelhttp writes the whole URL, and counts http.client.request.duration
+// once more. No trace header is sent to the service.
 package otelpayvault

@@ -16,7 +16,7 @@ import (
 
 const scope = "example.com/payvault/otelpayvault"
 
-// Option sets up an observer in [Observer].
+// Option configures an observer.
 type Option func(*config)
 
 type config struct {
@@ -24,7 +24,7 @@ type config struct {
 	meters  metric.MeterProvider
 }
 
-// WithTracerProvider sets the provider of tracers. Without it, and for nil, that is the global one.
+// WithTracerProvider sets the provider of tracers. The default, also for nil, is the global provider.
 func WithTracerProvider(p trace.TracerProvider) Option {
 	return func(c *config) {
 		if p != nil {
@@ -33,7 +33,7 @@ func WithTracerProvider(p trace.TracerProvider) Option {
 	}
 }
 
-// WithMeterProvider sets the provider of meters. Without it, and for nil, that is the global one.
+// WithMeterProvider sets the provider of meters. The default, also for nil, is the global provider.
 func WithMeterProvider(p metric.MeterProvider) Option {
 	return func(c *config) {
 		if p != nil {
@@ -44,7 +44,7 @@ func WithMeterProvider(p metric.MeterProvider) Option {
 
 // Observer returns an observer for [payvault.WithObserver] that traces and measures the calls of a client. Several
 // clients may share it. Without options it uses the global providers. If a provider refuses to make an instrument, the
-// error handler of OpenTelemetry is told, and the instrument is left out.
+// error handler of OpenTelemetry gets the error, and the observer works without the instrument.
 func Observer(opts ...Option) payvault.Observer {
 	c := config{tracers: otel.GetTracerProvider(), meters: otel.GetMeterProvider()}
 	for _, opt := range opts {
@@ -66,7 +66,7 @@ type observer struct {
 	instruments instruments
 }
 
-// callKey is the key of the span of a call in its context. Other code may have put another span there meanwhile.
+// callKey is the key of the span of a call in its context. Other code may put another span into the context.
 type callKey struct{ *observer }
 
 func (o *observer) start(ctx context.Context, call payvault.CallInfo) context.Context {
@@ -75,7 +75,7 @@ func (o *observer) start(ctx context.Context, call payvault.CallInfo) context.Co
 	return context.WithValue(ctx, callKey{o}, span)
 }
 
-// attempt makes the span of an attempt that has ended. An attempt that made no HTTP request gets none.
+// attempt makes the span of an attempt that has ended. An attempt that made no HTTP request gets no span.
 func (o *observer) attempt(ctx context.Context, call payvault.CallInfo, r payvault.CallResult) {
 	end := time.Now()
 	o.instruments.attempt(ctx, call, r)
@@ -108,7 +108,7 @@ func (o *observer) span(ctx context.Context) trace.Span {
 	return noop.Span{}
 }
 
-// finish leaves the description empty: the text of the error may repeat what the service said.
+// finish ends a span. It leaves the description empty, because the text of the error may repeat values of the request.
 func finish(span trace.Span, r payvault.CallResult, opts ...trace.SpanEndOption) {
 	if errorType(r) != "" {
 		span.SetStatus(codes.Error, "")

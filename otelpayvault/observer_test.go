@@ -346,8 +346,8 @@ func assertHistogram(t *testing.T, m metricdata.Metrics, want ...attribute.Set) 
 	assert.ElementsMatch(t, want, got)
 }
 
-// TestCodesAreShort checks that a result code is shown only if it is short and plain, since the service chooses its
-// text.
+// TestCodesAreShort checks that a result code becomes an attribute only if it is short and plain, because the service
+// chooses its text.
 func TestCodesAreShort(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]string{

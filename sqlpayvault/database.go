@@ -12,9 +12,9 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// connectionsOf returns how many connections the statements of batches use at a time: as many as db may open, or two if
-// it has no limit. database/sql keeps two idle connections by default, and would open any other for one statement. For
-// a file of Open it is one.
+// connectionsOf returns the number of connections that the statements of batches use at a time: all connections that db
+// may open, or two if it has no limit. database/sql keeps two idle connections by default, and would open any further
+// connection for one statement. For a file of Open it is one.
 func connectionsOf(db *sql.DB) int {
 	if limit := db.Stats().MaxOpenConnections; limit > 0 {
 		return limit
@@ -22,8 +22,8 @@ func connectionsOf(db *sql.DB) int {
 	return 2
 }
 
-// try runs a statement of a batch, and tries it again for up to 10 s if it fails. ctx ends the wait for a connection.
-// It does not end a statement: otherwise nobody would know whether the batch was recorded.
+// try runs a statement of a batch, and repeats it for up to 10 s if it fails. The end of ctx ends the wait for a
+// connection. It does not end a statement: otherwise nobody would know whether the batch was recorded.
 func (j *Journal) try(ctx context.Context, statement func(ctx context.Context) error) error {
 	select {
 	case j.statements <- struct{}{}:
@@ -37,12 +37,12 @@ func (j *Journal) try(ctx context.Context, statement func(ctx context.Context) e
 }
 
 // retry runs a statement until it succeeds, for up to 10 s. It gives up at once after ErrRunning, and after the error
-// of a pooler or of a damaged file, which would come again. A statement that failed may have been performed, so it must
-// be one that can be repeated.
+// of a pooler or of a damaged file, because these errors would occur again. A statement that failed may have been
+// performed, so repeating it has to be harmless.
 func retry(ctx context.Context, statement func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	var first error // later errors follow from it
+	var first error // later errors are consequences of the first
 	for wait := time.Millisecond; ; wait = min(2*wait, pause) {
 		err := statement(ctx)
 		if err == nil || errors.Is(err, ErrRunning) {
@@ -79,13 +79,13 @@ func (j *Journal) change(ctx context.Context, statement string, args ...any) (ch
 // isPooled reports whether a statement failed because a pooler had prepared it on another connection.
 func isPooled(err error) bool { return strings.Contains(err.Error(), "prepared statement") }
 
-// isDamaged reports whether SQLite has found that a file is no database, or that a part of it is missing.
+// isDamaged reports whether SQLite has found that a file is no database, or that a part of the file is missing.
 func isDamaged(err error) bool {
 	damaged, ok := errors.AsType[*sqlite.Error](err)
 	return ok && (damaged.Code()&0xff == sqlite3.SQLITE_NOTADB || damaged.Code()&0xff == sqlite3.SQLITE_CORRUPT)
 }
 
-// describe says what to do about an error of the database.
+// describe adds advice to an error of the database.
 func describe(err error) error {
 	if isPooled(err) {
 		return fmt.Errorf("sqlpayvault: a pooler such as pgbouncer gives each transaction another connection: "+
@@ -95,7 +95,7 @@ func describe(err error) error {
 }
 
 // orRunning adds ErrRunning to the error of a row or file that stays locked, because a frozen run may hold the lock. It
-// returns other errors, and all errors after the end of ctx, as they are.
+// returns other errors, and all errors after the end of ctx, unchanged.
 func orRunning(ctx context.Context, err error) error {
 	if ctx.Err() == nil && (isBusy(err) || errors.Is(err, context.DeadlineExceeded)) {
 		return fmt.Errorf("%w, or the database does not answer: %w", ErrRunning, err)
@@ -103,13 +103,14 @@ func orRunning(ctx context.Context, err error) error {
 	return err
 }
 
-// isBusy reports whether SQLite has waited in vain for the lock of a file.
+// isBusy reports whether SQLite has failed to get the lock of a file in time.
 func isBusy(err error) bool {
 	locked, ok := errors.AsType[*sqlite.Error](err)
 	return ok && locked.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
-// tables is what [Open] and [New] make. Where a program may not make tables, make them before.
+// tables has the statements by which [Open] and [New] make the tables. If your program may not make tables, run these
+// statements before.
 //
 //nolint:gochecknoglobals // never changed
 var tables = [...]string{
@@ -124,7 +125,7 @@ var tables = [...]string{
 // createTables makes the tables if they are not there, and refuses tables of another version.
 func createTables(ctx context.Context, db *sql.DB) error {
 	var err error
-	for range 5 { // Postgres reports an error if another process makes the same table at the same time
+	for range 5 { // Postgres returns an error if another process makes the same table at the same time
 		if err = checkTables(ctx, db); err == nil || isBusy(err) {
 			break
 		}

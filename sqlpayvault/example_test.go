@@ -15,7 +15,7 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// A program that can be killed at any time and started again.
+// This program can be killed at any time and started again.
 func Example() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
@@ -24,7 +24,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // of an example
+	defer os.RemoveAll(dir) // this is an example
 
 	run := func(ctx context.Context) error {
 		journal, err := sqlpayvault.Open(ctx, filepath.Join(dir, "cards.journal"))
@@ -57,14 +57,14 @@ func Example() {
 	// requests: 10
 }
 
-// A journal in Postgres. The program imports the driver: _ "github.com/jackc/pgx/v5/stdlib".
+// This example keeps a journal in Postgres. The program imports the driver: _ "github.com/jackc/pgx/v5/stdlib".
 func ExampleNew() { //nolint:testableexamples // it needs a Postgres
 	submit := func(ctx context.Context, client *payvault.Client, cards iter.Seq[payvault.AccountUpdaterCard]) error {
 		db, err := sql.Open("pgx", os.Getenv("DATABASE_URL"))
 		if err != nil {
 			return err
 		}
-		defer db.Close() //nolint:errcheck // each commit was reported
+		defer db.Close() // each commit was reported before
 		journal, err := sqlpayvault.New(ctx, db)
 		if err != nil {
 			return err
@@ -82,10 +82,10 @@ func ExampleNew() { //nolint:testableexamples // it needs a Postgres
 	fmt.Println(err)
 }
 
-// A job is done when a run leaves no batch. Batches that cannot connect are not sent and the walk continues, so an
-// outage of seconds leaves out some batches. The next run sends them. The loop ends when a run has batches of unknown
-// outcome. Do not start the program again before you have looked them up: if the service receives requests and does not
-// answer, each run adds more.
+// A job is done when a run has no batch left to send. Batches that cannot connect are not sent and the walk continues,
+// so an outage of seconds leaves some batches unsent. The next run sends them. The loop ends when a run has batches of
+// unknown outcome. Do not start the program again before you have looked them up: if the service receives requests and
+// does not answer, each run adds more.
 func ExampleOpen_untilDone() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
@@ -94,7 +94,7 @@ func ExampleOpen_untilDone() {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // of an example
+	defer os.RemoveAll(dir) // this is an example
 
 	run := func(ctx context.Context) (left, failed int, err error) {
 		// Each run opens its own journal, which holds the job until it is closed.
@@ -107,7 +107,7 @@ func ExampleOpen_untilDone() {
 			failed += len(batch.Invalid) // no run sends these cards
 			switch {
 			case batch.Err == nil:
-			case batch.Start < batch.End && len(batch.Invalid) == batch.End-batch.Start: // the batch has no other cards
+			case batch.Start < batch.End && len(batch.Invalid) == batch.End-batch.Start: // all cards of the batch are invalid
 			case payvault.SafeToRetry(batch.Err), errors.Is(batch.Err, payvault.ErrRateLimited):
 				left++ // the next run sends it
 			case batch.FromJournal, batch.Status == payvault.BatchRefused:
@@ -138,7 +138,7 @@ func ExampleJournal_Resolve() {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // of an example
+	defer os.RemoveAll(dir) // this is an example
 	lost := payvaulttest.Fault{Operation: payvault.OpAccountUpdaterSubmit, Kind: payvaulttest.DropBeforeCommit, Times: 1}
 	if _, err := srv.Inject(lost); err != nil {
 		fmt.Println(err)
@@ -150,7 +150,7 @@ func ExampleJournal_Resolve() {
 		fmt.Println(err)
 		return
 	}
-	defer journal.Close() //nolint:errcheck // each commit was reported
+	defer journal.Close() // each commit was reported before
 	const job = "cards of November"
 	submit := func() {
 		options := &payvault.SubmitAllOptions{Concurrency: 1, Journal: journal, Job: job}

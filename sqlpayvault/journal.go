@@ -13,9 +13,9 @@ import (
 )
 
 var (
-	// ErrRunning is the error of Begin and Resolve when another run of the job is at work, or has taken it over. It is
-	// also the error of Open, New and Begin when they wait in vain for a lock of the database, which a frozen run may
-	// hold.
+	// ErrRunning is the error of Begin and Resolve while another run of the job is at work, or if another run has taken
+	// over the job. It is also the error of Open, New and Begin when they do not get a lock of the database in time. A
+	// frozen run may hold the lock.
 	ErrRunning = errors.New("sqlpayvault: another run of the job is at work")
 	// ErrClosed is the error of a journal that was closed.
 	ErrClosed = errors.New("sqlpayvault: the journal is closed")
@@ -24,7 +24,7 @@ var (
 const (
 	defaultLease = 5 * time.Second
 	shortLease   = 10 * time.Millisecond
-	timeout      = 10 * time.Second       // of a statement with all its tries
+	timeout      = 10 * time.Second       // for a statement with all its tries
 	pause        = 100 * time.Millisecond // longest wait between two tries
 )
 
@@ -32,22 +32,22 @@ const (
 const begun = "begun"
 
 // Journal is a [payvault.Journal] in a database. From the first Begin or Resolve of a job until Close it holds the
-// lease of that job, unless it is opened [WithoutLease]. So open one for each run. It is safe for concurrent use. But
-// do not give it to two walks of one job at a time: the second walk would take the batches in flight for batches of
+// lease of that job, unless it is opened [WithoutLease]. So open a Journal for each run. It is safe for concurrent use.
+// But do not give it to two walks of one job at a time: the second walk would take the batches in flight for batches of
 // unknown outcome.
 type Journal struct {
 	db     *sql.DB
 	ends   *sql.DB // used by End; it has a connection of its own for a file of Open, and is db otherwise
-	file   string  // the path that Open opened; "" if New got db
-	run    string  // name of this journal, as the holder of leases and in the rows of batches
+	file   string  // path of the file of Open; "" for a journal of New
+	run    string  // name of this journal, as holder of leases and in the rows of batches
 	lease  time.Duration
 	shared bool // opened WithoutLease: other journals may work on the same jobs
 
-	statements chan struct{} // has one element for each statement of a batch that runs
+	statements chan struct{} // has one element for each running statement of a batch
 	claiming   chan struct{} // has one element while claim takes a lease
 	closing    chan struct{} // closed by Close
 	close      func() error
-	working    sync.WaitGroup // methods and goroutines that use db
+	working    sync.WaitGroup // counts methods and goroutines that use db
 	begins     atomic.Int64   // number of calls of Begin
 
 	mu     sync.Mutex
@@ -57,12 +57,12 @@ type Journal struct {
 
 var _ payvault.Journal = (*Journal)(nil)
 
-// Option sets up a [Journal].
+// Option configures a [Journal].
 type Option func(*Journal)
 
-// WithLease sets how long a run keeps its job without a sign of life. The default, also for a d that is not positive,
-// is 5 s, and the least is 10 ms. A run gives five signs of life in that time. If a process is killed, the next run of
-// its job waits for the lease of the killed run before its first batch.
+// WithLease sets how long a run keeps its job without a heartbeat. The default, also for a d that is not positive, is 5
+// s, and the minimum is 10 ms. A run writes five heartbeats in that time. If a process is killed, the next run of its
+// job waits for the end of this lease before its first batch.
 func WithLease(d time.Duration) Option {
 	return func(j *Journal) {
 		if j.lease = defaultLease; d > 0 {
@@ -78,9 +78,9 @@ func WithoutLease() Option {
 }
 
 // New opens a journal in Postgres, through a driver such as github.com/jackc/pgx/v5/stdlib. It makes the tables if they
-// are not there. Close leaves db open. The statements of batches use two connections at a time, or as many as
+// do not exist. Close does not close db. The statements of batches use two connections at a time, or as many as
 // SetMaxOpenConns permits. The statements of leases use one more now and then. For more than some hundred batches a
-// second, permit more by SetMaxOpenConns, and as many by SetMaxIdleConns.
+// second, permit more connections by SetMaxOpenConns, and as many by SetMaxIdleConns.
 //
 // Behind pgbouncer in transaction mode, pgx needs default_query_exec_mode=exec in its connection string, as for all
 // other statements. For SQLite use [Open].
@@ -103,8 +103,8 @@ func New(ctx context.Context, db *sql.DB, opts ...Option) (*Journal, error) {
 	return j, nil
 }
 
-// Begin records that a batch is about to be sent, as [payvault.Journal] says. The first Begin of a job takes the lease
-// of the job. If the run that holds the lease may be dead, Begin waits until that is certain.
+// Begin records that a batch is about to be sent, as [payvault.Journal] requires. The first Begin of a job takes the
+// lease of the job. If the run that holds the lease may be dead, Begin waits until that is certain.
 func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payvault.BatchState, err error) {
 	if err := j.enter(); err != nil {
 		return state, err
@@ -127,8 +127,8 @@ func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payva
 	return state, nil
 }
 
-// insert records in one statement that a batch has begun, if the batch is not recorded or is recorded as not sent: it
-// is insertBatch, then withLease or noLease, then orNotSent. Run and number identify the call of Begin.
+// The statement of insert consists of insertBatch, then withLease or noLease, then orNotSent. It records that a batch
+// has begun, if the batch is not recorded or is recorded as not sent. Run and number identify the call of Begin.
 const (
 	insertBatch = `INSERT INTO payvault_batches (job, batch, status, run, number)
 		SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), '` + begun + `', CAST($3 AS TEXT), CAST($4 AS BIGINT)`
@@ -140,8 +140,8 @@ const (
 		WHERE payvault_batches.status = '` + string(payvault.BatchNotSent) + `'`
 )
 
-// insert records that a batch has begun. If its statement changes no row, insert returns what is recorded of the batch,
-// or ErrRunning if another run has the lease.
+// insert records that a batch has begun. If its statement changes no row, insert returns the record of the batch, or
+// ErrRunning if another run has the lease.
 func (j *Journal) insert(ctx context.Context, job string, batch int, number int64) (s payvault.BatchState, err error) {
 	statement := insertBatch + withLease + orNotSent
 	if j.shared {
@@ -158,10 +158,10 @@ func (j *Journal) insert(ctx context.Context, job string, batch int, number int6
 	return j.known(ctx, job, batch, number)
 }
 
-// errAgain is the error of a statement that has to be tried again, because another journal has changed the row.
+// errAgain is the error of a statement that has to be repeated, because another journal has changed the row.
 var errAgain = errors.New("another journal has changed the batch")
 
-// known returns what is recorded of a batch for which insert has changed nothing.
+// known returns the record of a batch for which the statement of insert has changed no row.
 func (j *Journal) known(ctx context.Context, job string, batch int, number int64) (s payvault.BatchState, err error) {
 	var o payvault.BatchOutcome
 	var run string
@@ -170,7 +170,7 @@ func (j *Journal) known(ctx context.Context, job string, batch int, number int64
 		FROM payvault_batches WHERE job = $1 AND batch = $2`, job, batch).
 		Scan(&o.Status, &run, &by, &o.Cards, &o.RequestID, &o.StatusCode, &o.Code, &o.Message)
 	switch {
-	case err == nil && o.Status == payvault.BatchNotSent && j.shared: // it has ended so since insert
+	case err == nil && o.Status == payvault.BatchNotSent && j.shared: // the batch has ended since insert
 		return s, errAgain
 	case errors.Is(err, sql.ErrNoRows), err == nil && o.Status == payvault.BatchNotSent: // this run has no lease
 		return s, ErrRunning
@@ -184,8 +184,8 @@ func (j *Journal) known(ctx context.Context, job string, batch int, number int64
 	return payvault.BatchState{Begun: true}, nil
 }
 
-// upsertBatch records an outcome. It does not record that a batch was not sent if another run has begun the batch
-// since.
+// upsertBatch records an outcome. It does not record that a batch was not sent if another run has begun the batch in
+// the meantime.
 const upsertBatch = `INSERT INTO payvault_batches
 	(job, batch, run, number, status, cards, request_id, status_code, code, message)
 	VALUES ($1, $2, $3, 0, $4, $5, $6, $7, $8, $9) ON CONFLICT (job, batch) DO UPDATE
@@ -193,8 +193,8 @@ const upsertBatch = `INSERT INTO payvault_batches
 	status_code = excluded.status_code, code = excluded.code, message = excluded.message
 	WHERE excluded.status <> '` + string(payvault.BatchNotSent) + `' OR payvault_batches.run = excluded.run`
 
-// End records the outcome of a batch, as [payvault.Journal] says. It needs no lease. If the database fails, for example
-// because a connection drops, End tries again for up to 10 s.
+// End records the outcome of a batch, as [payvault.Journal] requires. It needs no lease. If the database fails, for
+// example because a connection drops, End tries again for up to 10 s.
 func (j *Journal) End(ctx context.Context, job string, batch int, outcome payvault.BatchOutcome) error {
 	if err := j.enter(); err != nil {
 		return err
@@ -207,10 +207,10 @@ func (j *Journal) End(ctx context.Context, job string, batch int, outcome payvau
 	})
 }
 
-// Close gives up the leases, and closes the file of [Open].
+// Close releases the leases, and closes the file of [Open].
 func (j *Journal) Close() error { return j.close() }
 
-// end waits until no method uses the database, gives up the leases, and closes the file. Close calls it once.
+// end waits until no method uses the database, releases the leases, and closes the file. Close calls it once.
 func (j *Journal) end() error {
 	j.mu.Lock()
 	j.closed = true
@@ -224,7 +224,7 @@ func (j *Journal) end() error {
 	return err
 }
 
-// enter notes that a method uses the database, so that Close waits for it. It fails if the journal is closed.
+// enter counts a method that uses the database, so that Close waits for it. It fails if the journal is closed.
 func (j *Journal) enter() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

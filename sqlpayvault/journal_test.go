@@ -81,8 +81,8 @@ func TestBatchThatWasNotSent(t *testing.T) {
 	})
 }
 
-// TestNotSentOverAnotherRun checks that a late "not sent" does not free a batch that another run has begun or ended
-// since.
+// TestNotSentOverAnotherRun checks that a late "not sent" does not change a batch that another run has begun or ended
+// in the meantime.
 func TestNotSentOverAnotherRun(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -90,7 +90,7 @@ func TestNotSentOverAnotherRun(t *testing.T) {
 		first, second := opened(t, place, sqlpayvault.WithoutLease()), opened(t, place, sqlpayvault.WithoutLease())
 		for batch, status := range []payvault.BatchStatus{"", payvault.BatchAccepted} {
 			mustBegin(t, first, batch)
-			execute(t, place, fmt.Sprint(`DELETE FROM payvault_batches WHERE batch = `, batch)) // an operator frees it
+			execute(t, place, fmt.Sprint(`DELETE FROM payvault_batches WHERE batch = `, batch)) // an operator deletes the row
 			mustBegin(t, second, batch)
 			if status != "" {
 				mustEnd(t, second, batch, status)
@@ -174,7 +174,8 @@ func TestWithoutLease(t *testing.T) {
 	})
 }
 
-// TestWithoutLeaseAfterNotSent checks that Begin does not fail if another journal begins and ends the batch meanwhile.
+// TestWithoutLeaseAfterNotSent checks that Begin does not fail if another journal begins and ends the batch in the
+// meantime.
 func TestWithoutLeaseAfterNotSent(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -198,7 +199,7 @@ func TestWithoutLeaseAfterNotSent(t *testing.T) {
 	})
 }
 
-// TestSubmitAll checks that a second run reports the batches of the first one and sends none.
+// TestSubmitAll checks that a second run reports the batches of the first run and sends none.
 func TestSubmitAll(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -279,15 +280,16 @@ func TestDatabaseThatFails(t *testing.T) {
 	assert.Zero(t, srv.Commits(payvault.OpAccountUpdaterSubmit))
 }
 
-// dropping opens connections that break at a statement, before or after the database has performed it.
+// dropping opens database connections that break at a statement, before or after the database has performed the
+// statement.
 type dropping struct {
 	driver driver.Driver
 	source string
 
 	mu    sync.Mutex
-	left  int // how many statements still break
+	left  int // number of statements that still break
 	after bool
-	hold  *hold // if set, holds all statements
+	hold  *hold // if set, it blocks all statements
 }
 
 // hold blocks statements until they are released.
@@ -387,8 +389,8 @@ func TestConnectionThatDrops(t *testing.T) {
 	})
 }
 
-// TestContextThatEnds checks that a Begin that is under way when its context ends succeeds. Those that wait for a
-// connection begin nothing.
+// TestContextThatEnds checks that a Begin that is under way when its context ends succeeds. A Begin that waits for a
+// connection begins nothing.
 func TestContextThatEnds(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -403,7 +405,7 @@ func TestContextThatEnds(t *testing.T) {
 		}()
 	}
 	<-d.hold.entered
-	<-d.hold.entered // two connections work at the same time
+	<-d.hold.entered // so two connections are in use at the same time
 	cancel()
 	for range 8 {
 		require.ErrorIs(t, <-errs, context.Canceled)
@@ -414,7 +416,7 @@ func TestContextThatEnds(t *testing.T) {
 	var n int
 	require.NoError(t, direct(t, path).QueryRowContext(t.Context(), `SELECT count(*) FROM payvault_batches`).Scan(&n))
 	assert.Equal(t, 2, n)
-	d.hold = nil // the statement of Close must not wait
+	d.hold = nil // the statement of Close must not be blocked
 }
 
 // TestTablesAreMadeOnce checks that several first runs can start at the same time.

@@ -30,7 +30,7 @@ const (
 	lease       = 250 * time.Millisecond
 )
 
-// kills returns how often the program is killed: SQLPAYVAULT_KILLS times, by default 20 times.
+// kills returns the number of kills: SQLPAYVAULT_KILLS, or 20 by default.
 func kills() int {
 	n, err := strconv.Atoi(os.Getenv("SQLPAYVAULT_KILLS"))
 	if err != nil {
@@ -44,13 +44,13 @@ type forgetful struct{ http.RoundTripper }
 
 func (f forgetful) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := f.RoundTripper.RoundTrip(req)
-	if err == nil && rand.IntN(lostOneIn) == 0 { //nolint:gosec // no secret
+	if err == nil && rand.IntN(lostOneIn) == 0 { // need not be secure
 		return nil, errors.Join(io.ErrUnexpectedEOF, resp.Body.Close())
 	}
 	return resp, err
 }
 
-// submitCards makes one run of the job in this process.
+// submitCards runs the job once in this process.
 func submitCards(ctx context.Context, url, key, place string) ([]payvault.AccountUpdaterBatch, error) {
 	pool := http.DefaultTransport.(*http.Transport).Clone()
 	defer pool.CloseIdleConnections()
@@ -74,7 +74,7 @@ func submit(url string) {
 		err = batches[0].Err
 	}
 	if err != nil {
-		log.Fatal(err) //nolint:forbidigo // of a program
+		log.Fatal(err) // a program ends in this way
 	}
 }
 
@@ -128,7 +128,7 @@ func killed(t *testing.T, srv *payvaulttest.Server, place string) {
 	program.Env = append(os.Environ(), "SQLPAYVAULT_SERVICE="+srv.URL,
 		"SQLPAYVAULT_KEY="+srv.Merchant().APIKey, "SQLPAYVAULT_PLACE="+place)
 	program.Stderr = os.Stderr
-	enough := srv.Commits(payvault.OpAccountUpdaterSubmit) + rand.IntN(4) //nolint:gosec // no secret
+	enough := srv.Commits(payvault.OpAccountUpdaterSubmit) + rand.IntN(4) // need not be secure
 	require.NoError(t, program.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- program.Wait() }()
@@ -141,7 +141,7 @@ func killed(t *testing.T, srv *payvaulttest.Server, place string) {
 			require.FailNow(t, "there is nothing left to send", err)
 		}
 	}
-	<-time.After(time.Duration(rand.IntN(5000)) * time.Microsecond) //nolint:gosec // no secret
+	<-time.After(time.Duration(rand.IntN(5000)) * time.Microsecond) // need not be secure
 	require.NoError(t, program.Process.Kill())
 	err := <-ended
 	exit, ok := errors.AsType[*exec.ExitError](err)

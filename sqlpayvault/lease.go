@@ -11,11 +11,11 @@ import (
 // run that waits measures that time itself, so no clocks of two machines are compared.
 type holding struct {
 	holder string // name of the run; "" for none
-	beat   int64  // number of its signs of life
-	lease  int64  // in milliseconds
+	beat   int64  // number of its heartbeats
+	lease  int64  // milliseconds
 }
 
-// beat gives signs of life for all leases until Close. It ignores a statement that fails, because the next one comes
+// beat writes heartbeats for all leases until Close. It ignores a statement that fails, because the next one comes
 // soon.
 func (j *Journal) beat() {
 	ticker := time.NewTicker(j.lease / 5)
@@ -43,7 +43,7 @@ func (j *Journal) claim(ctx context.Context, job string) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if j.holds(job) { // it was taken meanwhile
+	if j.holds(job) { // another call has taken it in the meantime
 		return nil
 	}
 	if err := j.take(ctx, job); err != nil {
@@ -65,20 +65,20 @@ func (j *Journal) holds(job string) bool {
 	return j.held[job]
 }
 
-// disclaim forgets a lease that another run has taken, so that the next Begin asks for it again.
+// disclaim drops a lease that another run has taken, so that the next Begin asks for it again.
 func (j *Journal) disclaim(job string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	delete(j.held, job)
 }
 
-// take takes the lease of a job as soon as it is free, or its holder has given no sign of life for the time of its
-// lease. After two signs of life it returns ErrRunning: another run is at work. One sign is not enough, because the
-// database may perform the last statement of a process after that was killed.
+// take takes the lease of a job as soon as the lease is free, or its holder has written no heartbeat for the time of
+// the lease. After two heartbeats it returns ErrRunning: another run is at work. One heartbeat is not enough, because
+// the database may perform the last statement of a process after the process was killed.
 func (j *Journal) take(ctx context.Context, job string) error {
 	var last holding
 	var dead <-chan time.Time
-	for signs := -1; ; { // the first look is no sign of life
+	for signs := -1; ; { // the first look is no heartbeat
 		now, err := j.holding(ctx, job)
 		if err != nil {
 			return err
@@ -115,8 +115,8 @@ func (j *Journal) take(ctx context.Context, job string) error {
 	}
 }
 
-// takeFrom takes a lease that was read as from. It does nothing if the holder has given a sign of life since, or if
-// another run has taken the lease.
+// takeFrom takes a lease if it is still in the state from. It does nothing if the holder has written a heartbeat since,
+// or if another run has taken the lease.
 func (j *Journal) takeFrom(ctx context.Context, job string, from holding) error {
 	_, err := j.change(ctx, `INSERT INTO payvault_jobs (job, holder, beat, lease) VALUES ($1, $2, 1, $3)
 		ON CONFLICT (job) DO UPDATE

@@ -16,7 +16,8 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// TestTwoRuns checks that a second run is refused while the first one runs, and can continue after that is closed.
+// TestTwoRuns checks that a second run is refused while the first run is at work, and can continue after the first is
+// closed.
 func TestTwoRuns(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -38,8 +39,8 @@ func TestTwoRuns(t *testing.T) {
 	})
 }
 
-// TestRunThatGivesNoSignOfLife checks that the job of a run without heartbeats is taken over. The old run begins no
-// more batches, but may end those that it has begun.
+// TestRunThatGivesNoSignOfLife checks that another run takes over the job of a run without heartbeats. The old run
+// begins no more batches, but may end the batches that it has begun.
 func TestRunThatGivesNoSignOfLife(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -56,7 +57,7 @@ func TestRunThatGivesNoSignOfLife(t *testing.T) {
 		mustEnd(t, next, 1, payvault.BatchNotSent)
 		_, err = frozen.Begin(t.Context(), job, 1)
 		require.ErrorIs(t, err, sqlpayvault.ErrRunning)
-		mustBegin(t, next, 1) // the refused Begin has not begun it
+		mustBegin(t, next, 1) // the refused Begin did not begin the batch
 		outcome := payvault.BatchOutcome{Status: payvault.BatchAccepted, Cards: 100, RequestID: "REQ"}
 		require.NoError(t, frozen.End(t.Context(), job, 0, outcome))
 		state, err = next.Begin(t.Context(), job, 0)
@@ -109,8 +110,8 @@ func TestOpenOfALockedFile(t *testing.T) {
 	mustBegin(t, opened(t, path), 0)
 }
 
-// TestRunThatIsFrozenInATransaction checks that a run that is frozen with a lock is reported as another run at work,
-// not as a timeout.
+// TestRunThatIsFrozenInATransaction checks the error if a frozen run holds a lock. The error says that another run is
+// at work, and is not a timeout.
 func TestRunThatIsFrozenInATransaction(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -133,7 +134,7 @@ func TestRunThatIsFrozenInATransaction(t *testing.T) {
 	})
 }
 
-// TestLeaseIsThatOfItsHolder checks that a run waits as long as the lease of the other run says, or until its context
+// TestLeaseIsThatOfItsHolder checks that a run waits for the lease time of the other run, or until its own context
 // ends.
 func TestLeaseIsThatOfItsHolder(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,7 @@ import (
 
 const job = "cards of November"
 
-// TestMain runs the program that TestKilled kills, if the environment asks for it.
+// TestMain runs the program that TestKilled kills, if an environment variable is set.
 func TestMain(m *testing.M) {
 	if url := os.Getenv("SQLPAYVAULT_SERVICE"); url != "" {
 		submit(url)
@@ -53,7 +53,7 @@ func postgres(tb testing.TB) string {
 	tb.Helper()
 	dsn := os.Getenv("PAYVAULT_TEST_POSTGRES")
 	if dsn == "" {
-		tb.Skip("PAYVAULT_TEST_POSTGRES is not set") // .ci/run starts a Postgres and sets it
+		tb.Skip("PAYVAULT_TEST_POSTGRES is not set") // .ci/run starts a Postgres and sets the variable
 	}
 	return dsn
 }
@@ -76,10 +76,10 @@ func newSchema(tb testing.TB, dsn string) string {
 	return dsn + " search_path=" + schema + " options='-c default_transaction_isolation=serializable'"
 }
 
-// isFile reports whether a place is the path of a file. Otherwise it is a connection string of Postgres.
+// isFile reports whether place is the path of a file. Otherwise place is a connection string of Postgres.
 func isFile(place string) bool { return !strings.Contains(place, "dbname=") }
 
-// driverOf returns the driver and the data source of a place.
+// driverOf returns the driver and the data source of a journal's place.
 func driverOf(place string) (driver, source string) {
 	if isFile(place) {
 		return "sqlite", "file:" + (&url.URL{Path: place}).EscapedPath() + "?_pragma=busy_timeout(5000)"
@@ -106,7 +106,7 @@ func execute(tb testing.TB, place, statement string) {
 	require.NoError(tb, db.Close())
 }
 
-// open opens the journal at a place.
+// open opens the journal in a file or a database.
 func open(
 	ctx context.Context, place string, opts ...sqlpayvault.Option,
 ) (j *sqlpayvault.Journal, closeAll func() error, err error) {
@@ -139,7 +139,7 @@ func opened(tb testing.TB, place string, opts ...sqlpayvault.Option) *sqlpayvaul
 	return j
 }
 
-// mustBegin begins a batch that the journal does not know yet.
+// mustBegin begins a batch that is not in the journal yet.
 func mustBegin(tb testing.TB, j *sqlpayvault.Journal, batch int) {
 	tb.Helper()
 	state, err := j.Begin(tb.Context(), job, batch)
@@ -173,7 +173,7 @@ func collect(seq iter.Seq[*payvault.AccountUpdaterBatch]) []payvault.AccountUpda
 	return batches
 }
 
-// newServer starts an emulator and injects the fault, if it has a kind.
+// newServer starts an emulator. It injects the fault if the fault has a kind.
 func newServer(tb testing.TB, fault payvaulttest.Fault) *payvaulttest.Server {
 	tb.Helper()
 	srv := payvaulttest.NewServer(payvaulttest.WithRequestHistory(0))

@@ -21,7 +21,7 @@ func throughBouncer(t *testing.T) string {
 	t.Helper()
 	bouncer := os.Getenv("PAYVAULT_TEST_PGBOUNCER")
 	if bouncer == "" {
-		t.Skip("PAYVAULT_TEST_PGBOUNCER is not set") // .ci/run starts a pgbouncer and sets it
+		t.Skip("PAYVAULT_TEST_PGBOUNCER is not set") // .ci/run starts a pgbouncer and sets the variable
 	}
 	name, admin := "test_"+strings.ToLower(rand.Text()), direct(t, postgres(t))
 	_, err := admin.ExecContext(t.Context(), "CREATE DATABASE "+name)
@@ -64,7 +64,7 @@ func TestBehindPgbouncer(t *testing.T) {
 	}
 }
 
-// TestPreparedStatementsBehindPgbouncer checks that the error of pgx's default mode says which setting is needed.
+// TestPreparedStatementsBehindPgbouncer checks that the error of pgx's default mode names the setting that is needed.
 func TestPreparedStatementsBehindPgbouncer(t *testing.T) {
 	t.Parallel()
 	place := throughBouncer(t)

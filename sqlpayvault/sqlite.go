@@ -12,14 +12,15 @@ import (
 	"time"
 )
 
-// Open opens a journal in a file, by SQLite. If there is no file, it makes one that only its owner can read.
+// Open opens a journal in a file, by SQLite. If the file does not exist, Open makes a file that only its owner can
+// read.
 //
-// While the journal is open, and after a crash, two more files belong to it: its name with -wal and -shm. Close makes
-// one file of them. Open refuses a file that was moved or copied without its -wal, because it may lack the latest
-// batches. It cannot tell such a file from one whose run was killed just while it opened or closed the file; its error
-// says what to do then. Open reads the whole file, and refuses it if a part is missing.
+// While the journal is open, and after a crash, two more files belong to it: its name with -wal and -shm. Close merges
+// them into one file. Open refuses a file that was moved or copied without its -wal, because it may lack the latest
+// batches. It cannot tell such a file from the file of a run that was killed just while it opened or closed the file.
+// The error tells you how to proceed in this case. Open reads the whole file, and refuses it if a part is missing.
 func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller's own file is the point
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // the caller chooses the file
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +28,7 @@ func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 		return nil, err
 	}
 	if path, err = filepath.Abs(path); err == nil { // SQLite gives names such as :memory: another meaning
-		path, err = filepath.EvalSymlinks(path) // the -wal is beside the file itself
+		path, err = filepath.EvalSymlinks(path) // the -wal is beside the file itself, not beside a link
 	}
 	if err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The first statement is tried again: SQLite does not wait for other processes that open a new file too.
+	// The first statement is repeated: SQLite does not wait for other processes that open a new file too.
 	if err := retry(ctx, db.PingContext); err != nil {
 		return nil, errors.Join(orRunning(ctx, err), db.Close())
 	}
@@ -58,9 +59,9 @@ func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 	return j, nil
 }
 
-// openFile opens a file. With FULL each commit is on the disk before it returns. With NORMAL a commit survives the end
-// of the process, and is on the disk after the next commit with FULL. NORMAL is enough for outcomes: if one is lost,
-// its batch is of unknown outcome. It saves half of the time on a slow disk.
+// openFile opens a file. With FULL, each commit is on the disk before it returns. With NORMAL, a commit survives the
+// end of the process, and is on the disk after the next commit with FULL. NORMAL is enough for outcomes: if an outcome
+// is lost, its batch is of unknown outcome. NORMAL saves half of the time on a slow disk.
 func openFile(path, synchronous string) (*sql.DB, error) {
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+
 		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous("+synchronous+")")
@@ -71,12 +72,12 @@ func openFile(path, synchronous string) (*sql.DB, error) {
 	return db, nil
 }
 
-// checkWhole returns an error if a file and its -wal do not belong together. They do not if SQLite has marked the file
-// as one with a -wal and there is no -wal, or if the file is empty and there is a -wal. SQLite sets the mark when it
-// opens a file, and closeFile removes it.
+// checkWhole returns an error if a file and its -wal do not belong together. There are two cases. The file has the mark
+// of SQLite for a file with a -wal, and there is no -wal. Or the file is empty, and there is a -wal. SQLite sets the
+// mark when it opens a file, and closeFile removes it.
 func checkWhole(ctx context.Context, path string) error {
 	wal, isNewFile := path+"-wal", false
-	for range 10 { // another process may be opening or closing it
+	for range 10 { // another process may be opening or closing the file
 		isNew, isOpen, err := inspect(path)
 		if err != nil {
 			return err
@@ -118,26 +119,26 @@ func checkPages(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// inspect reports whether a file is empty, and whether SQLite has marked it as a file with a -wal. The mark is version
-// 2 of the file format.
+// inspect reports whether a file is empty, and whether it has the mark of SQLite for a file with a -wal. The mark is
+// version 2 of the file format.
 func inspect(path string) (isNew, isOpen bool, err error) {
 	file, err := os.Open(path) //nolint:gosec // as in Open
 	if err != nil {
 		return false, false, err
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close() // the file was only read
 	var header [20]byte
 	n, err := io.ReadFull(file, header[:])
 	if n == 0 && errors.Is(err, io.EOF) {
 		return true, false, nil
 	}
-	if errors.Is(err, io.ErrUnexpectedEOF) { // SQLite says that it is not a database
+	if errors.Is(err, io.ErrUnexpectedEOF) { // SQLite will return an error: the file is not a database
 		return false, false, nil
 	}
 	return false, header[18] == 2 || header[19] == 2, err
 }
 
-// closeFile makes one file of the file and its -wal. If another process has the file open, that process does so later.
+// closeFile merges the -wal into the file. If another process has the file open, that process does so later.
 func closeFile(db *sql.DB) error {
 	_, _ = db.ExecContext(context.Background(), `PRAGMA journal_mode = DELETE`)
 	return db.Close()

@@ -23,7 +23,8 @@ func TestOpenErrors(t *testing.T) {
 	require.ErrorContains(t, err, "not a database")
 }
 
-// TestPaths checks that the journal is in the file of this name, even if the name means something else to SQLite.
+// TestPaths checks that the journal is in the file with the given name, even if the name means something else to
+// SQLite.
 func TestPaths(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, path := range []string{":memory:", "file:journal?mode=memory", "/" + t.TempDir() + "/journal"} {
@@ -41,7 +42,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// copyFiles copies some files of a journal to another directory, in the state that a killed process leaves.
+// copyFiles copies some files of a journal to another directory. They are in the state in which a killed process leaves
+// them.
 func copyFiles(t *testing.T, from string, suffixes ...string) (to string) {
 	t.Helper()
 	to = filepath.Join(t.TempDir(), "journal")
@@ -53,8 +55,8 @@ func copyFiles(t *testing.T, from string, suffixes ...string) (to string) {
 	return to
 }
 
-// TestFileThatIsNotWhole checks that a journal is refused without its -wal file, whatever part of that is already in
-// the main file. With the -wal file it is opened.
+// TestFileThatIsNotWhole checks that a journal is refused without its -wal file, whatever part of the -wal is already
+// in the main file. With the -wal file it is opened.
 func TestFileThatIsNotWhole(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -82,8 +84,8 @@ func TestFileThatIsNotWhole(t *testing.T) {
 	assert.Len(t, unresolved, 3, "a file that was closed is whole")
 }
 
-// TestFileThatWasMovedAway checks that a journal that was moved away from its -wal file is refused at both places.
-// SQLite would remove the -wal file at the old place.
+// TestFileThatWasMovedAway checks that a journal that was moved away from its -wal file is refused at the old and the
+// new place. SQLite would remove the -wal file at the old place.
 func TestFileThatWasMovedAway(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")

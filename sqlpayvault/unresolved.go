@@ -9,13 +9,13 @@ import (
 
 // Batch is a batch of a job.
 type Batch struct {
-	Index   int                   // of the batch, zero-based
-	Start   int                   // position of its first card in the stream; the batch has up to 100 cards
-	Outcome payvault.BatchOutcome // its Status is BatchUnknown also if the batch was begun and not ended
+	Index   int                   // zero-based number of the batch
+	Start   int                   // position of the first card in the stream; the batch has up to 100 cards
+	Outcome payvault.BatchOutcome // the Status is BatchUnknown also if the batch was begun and not ended
 }
 
 // Unresolved returns the batches of unknown outcome, in their order. No run sends them again, so somebody has to look
-// up each of them. While a run is at work, the batches in flight are among them.
+// up each of them. The result includes the batches that a run at work has in flight.
 func (j *Journal) Unresolved(ctx context.Context, job string) ([]Batch, error) {
 	return j.list(ctx, job, begun, string(payvault.BatchUnknown))
 }
@@ -54,11 +54,13 @@ func (j *Journal) list(ctx context.Context, job, status, or string) (batches []B
 	return batches, rows.Err()
 }
 
-// Resolve records what somebody has found out about a batch that is of unknown outcome or was refused. With
-// BatchNotSent the next run sends it. With BatchAccepted or BatchRefused no run does. Cards is kept as it was recorded.
+// Resolve records the outcome of a batch that was of unknown outcome or refused, after somebody has looked it up. With
+// BatchNotSent the next run sends the batch. With BatchAccepted or BatchRefused no run sends it. Resolve does not
+// change the recorded number of cards.
 //
 // No run of the job may be at work. Resolve takes the lease of the job, and fails with [ErrRunning] if another journal
-// has it. It does not notice a walk with this journal, or any run if it was opened [WithoutLease]: end them before.
+// has it. It does not notice a walk with this journal. If this journal was opened [WithoutLease], it notices no run at
+// all. So end all runs before.
 func (j *Journal) Resolve(ctx context.Context, job string, batch int, outcome payvault.BatchOutcome) error {
 	switch outcome.Status {
 	case payvault.BatchAccepted, payvault.BatchRefused, payvault.BatchNotSent:
@@ -69,7 +71,7 @@ func (j *Journal) Resolve(ctx context.Context, job string, batch int, outcome pa
 		return err
 	}
 	defer j.working.Done()
-	j.disclaim(job) // another run may have taken it over
+	j.disclaim(job) // another run may have taken over the job
 	if err := j.claim(ctx, job); err != nil {
 		return err
 	}

@@ -10,8 +10,7 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// TestUnresolved checks that the batches of unknown outcome and the refused ones are listed with the positions of their
-// cards.
+// TestUnresolved checks that Unresolved and Refused list their batches with the positions of the cards.
 func TestUnresolved(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -52,8 +51,7 @@ func TestUnresolved(t *testing.T) {
 	})
 }
 
-// TestResolve checks that the next run uses the outcomes that were recorded with Resolve, and which outcomes are
-// refused.
+// TestResolve checks that the next run uses the outcomes of Resolve, and that Resolve refuses some outcomes.
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {

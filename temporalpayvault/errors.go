@@ -12,7 +12,7 @@ import (
 // Types of the application errors that [ActivityError] returns.
 const (
 	TypeSafeToRetry    = "SafeToRetry"    // calling again does no harm: Temporal tries again, after its RetryAfter if set
-	TypeOutcomeUnknown = "OutcomeUnknown" // it may have been performed: Temporal does not try again; somebody has to look it up
+	TypeOutcomeUnknown = "OutcomeUnknown" // it may have been performed: Temporal does not try again; look it up
 	TypeRefused        = "Refused"        // the service refused, or a local check failed: Temporal does not try again
 )
 

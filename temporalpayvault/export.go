@@ -13,11 +13,11 @@ import (
 type ExportJob struct {
 	Name string // tells exports apart in the Sink; may be empty
 
-	Subscriptions []payvault.SubscriptionID // the transactions of these are exported, up to 50,000; if empty, the customers are exported
+	Subscriptions []payvault.SubscriptionID // up to 50,000, whose transactions are exported; none for the customers
 	List          ExportOptions
 
 	ListsPerActivity int           // 100 if it is not positive
-	Concurrency      int           // activities at work, each with one request in flight; 4 if it is not positive, 1,000 at most
+	Concurrency      int           // activities at work, each with one request; 4 if it is not positive, 1,000 at most
 	CallTimeout      time.Duration // a longer call of the Sink pauses the export; 5 minutes if not positive
 	HeartbeatTimeout time.Duration // a worker that is silent for this time is lost; 30 s if not positive, 1 s at least
 	ActivitiesPerRun int           // after so many the workflow continues as new; by default when the server suggests it

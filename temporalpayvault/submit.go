@@ -29,7 +29,7 @@ type Job struct {
 	BatchesPerActivity int     // a batch has 100 cards; 100 batches if it is not positive, 1,000 at most
 	Concurrency        int     // activities at work; 4 if it is not positive, 1,000 at most
 	InFlight           int     // requests that an activity keeps in flight; 4 if it is not positive
-	RequestsPerSecond  float64 // of all activities together, without retries after 429; 0 means no limit besides the service's own
+	RequestsPerSecond  float64 // of all activities together, without retries after 429; if 0, only the service limits them
 
 	// MaxBad is the number of batches that may be refused or of unknown outcome before the job pauses. Ten accepted
 	// batches of one activity offset one such batch, so fewer than ten BatchesPerActivity never do. MaxBad also limits
@@ -51,13 +51,13 @@ type Summary struct {
 	Accepted    int `json:"accepted"`
 	Refused     int `json:"refused"`                // refused by the service, or without a card that can be sent
 	Unknown     int `json:"unknown"`                // may have been performed; not sent again
-	FromJournal int `json:"from_journal,omitempty"` // batches of the three numbers above that an earlier attempt or job has sent
+	FromJournal int `json:"from_journal,omitempty"` // the batches above that an earlier attempt or job has sent
 	LeftOut     int `json:"left_out,omitempty"`     // cards that cannot be sent; the other cards of their batches are sent
 
 	RefusedBatches []RefusedBatch `json:"refused_batches,omitempty"` // at most 1,000 of them
 	UnknownBatches []int          `json:"unknown_batches,omitempty"` // at most 1,000 of them
 	InvalidCards   []InvalidCard  `json:"invalid_cards,omitempty"`   // at most 1,000 of the cards that cannot be sent
-	NotDone        []Range        `json:"not_done,omitempty"`        // batches of a canceled job that may not have been sent
+	NotDone        []Range        `json:"not_done,omitempty"`        // batches of a canceled job that may be unsent
 
 	Paused string `json:"paused,omitempty"` // reason of the pause; "" if the job is not paused
 }

@@ -1,5 +1,5 @@
-// Command report runs the benchmarks of this module round by round, so that what drifts on the machine meets all alike.
-// It prints what benchstat says, and writes the medians of the ratios of all rounds to README.md.
+// Command report runs the benchmarks of this module round by round, so that changes of the machine affect all
+// benchmarks alike. It prints the output of benchstat, and writes the medians of the ratios of all rounds to README.md.
 package main
 
 import (
@@ -36,7 +36,7 @@ func report(rounds int) error {
 		}
 		lines = append(lines, more...)
 	}
-	more, err := command("test", "-run=TestLimited|TestDown", "-v", ".") // in virtual time, so that once is enough
+	more, err := command("test", "-run=TestLimited|TestDown", "-v", ".") // virtual time, so that one run is enough
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func report(rounds int) error {
 	return replace("README.md", machine+goals(s))
 }
 
-// command returns what the go command prints.
+// command returns the output of the go command.
 func command(args ...string) ([]byte, error) {
 	out, err := exec.CommandContext(context.Background(), "go", args...).Output() //nolint:gosec // our own arguments
 	if err != nil {
@@ -112,7 +112,7 @@ const (
 	wall = "ns/op"
 )
 
-// goals is the table of benchmarks/README.md.
+// goals returns the table of benchmarks/README.md.
 func goals(s samples) string {
 	return "| figure | against | goal | measured |\n|---|---|---|---|\n" +
 		s.line("small call in memory: CPU time", "Call/net=canned", cpu, "≤", 1.5, "byhand") +
@@ -142,7 +142,7 @@ func goals(s samples) string {
 		s.limited("1,200 a minute, 13,200 items, Retry-After", "per-minute", 0.9)
 }
 
-// limitedWithBurst returns the line of a service that permits a rate and a burst of a second.
+// limitedWithBurst returns the table row of a service that permits a rate and a burst of one second.
 func (s samples) limitedWithBurst(rate, items int, after string, share float64) string {
 	what := fmt.Sprintf("%d/s, %d items", rate, items)
 	if after != "" {
@@ -165,8 +165,8 @@ func (s samples) limited(what, bench string, share float64) string {
 		what, share, missed(isReached), both("share"), both("refusals"), both("failed"))
 }
 
-// line compares payvault with the fastest of others: "≤" is a goal for its share of their cost, "≥" for its share of
-// their speed. Without others the goal is for what payvault itself needs.
+// line compares payvault with the fastest of others. The goal is a share of their cost if symbol is "≤", and a share of
+// their speed if symbol is "≥". If there are no others, the goal is a number for payvault itself.
 func (s samples) line(what, bench, unit, symbol string, limit float64, others ...string) string {
 	own, theirs, against := s[key{bench, unit, "payvault"}], []float64(nil), ""
 	for _, impl := range others {
@@ -191,7 +191,7 @@ func (s samples) line(what, bench, unit, symbol string, limit float64, others ..
 	return fmt.Sprintf("| %s | %s | %s%s%s | %s |\n", what, against, symbol, goal, missed(isReached), measured)
 }
 
-// missed returns what stands behind a goal: nothing if it is reached.
+// missed returns the note after a goal. The note is empty if the goal is reached.
 func missed(isReached bool) string {
 	if isReached {
 		return ""
@@ -199,7 +199,7 @@ func missed(isReached bool) string {
 	return ", **missed**"
 }
 
-// quantity writes a figure as people read it, times with three digits.
+// quantity returns a figure in a readable form, times with three digits.
 func quantity(value float64, unit string) string {
 	switch unit {
 	case cpu, wall:

@@ -11,8 +11,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// describe prints what a user has to know to stop it and to send requests, the address last: a script
-// that waits for it has then seen everything.
+// describe prints the process ID, the accounts, the records and the addresses. The address of the server comes last: a
+// script that waits for it has then read everything.
 func describe(w io.Writer, srv *payvaulttest.Server, page string) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "pid           %d\n", os.Getpid())

@@ -3,32 +3,32 @@
 //
 //	payvault-emulator [-addr 127.0.0.1:8700] [-base-path /v1] [-seed file.json] [-allow-remote] [-inspect 127.0.0.1:8701]
 //
-// It starts with two merchants, a partner, subscriptions with transactions, invoices, disputes and a
-// webhook, or with what the seed file holds, and prints their IDs and keys. The file has the form of
-// the seed.json beside this source. Each request and each delivery to a webhook is logged to standard
-// error, without secrets. SIGINT and SIGTERM stop it.
+// It starts with two merchants, a partner, subscriptions with transactions, invoices, disputes and a webhook, or with
+// the records of the seed file. It prints their IDs and keys. The seed file has the form of seed.json in the directory
+// of this source. Each request and each delivery to a webhook is logged to standard error, without secrets. SIGINT and
+// SIGTERM stop the emulator.
 //
-// A script builds it first and stops it by its process ID, which is the first line that it prints; the
-// last line, with the address, tells that it is ready:
+// A script builds it first and stops it by its process ID, which is the first printed line. The last line has the
+// address, and means that the emulator is ready:
 //
 //	go build -o payvault-emulator ./cmd/payvault-emulator
 //	./payvault-emulator -addr 127.0.0.1:8700 & emulator=$!
 //	# ...
 //	kill "$emulator"; wait "$emulator"
 //
-// The process that go run starts is not the emulator but its parent. It does not pass SIGTERM on: the
-// emulator would keep running, and its port with it. Ctrl+C in a terminal reaches both.
+// go run starts the emulator as a child process. It does not pass SIGTERM on: the emulator would keep running, and keep
+// its port. Ctrl+C in a terminal reaches both processes.
 //
-// With -rate 20 it permits 20 requests a second and answers 429 to the others; with -retry-after 1 it says when to come
-// back. -h shows all flags.
+// With -rate 20 it permits 20 requests a second and answers 429 to the others. With -retry-after 1 these answers have a
+// Retry-After of one second. -h shows all flags.
 //
-// With -inspect it serves a page, on loopback only, that shows requests as they come, the records, masked,
-// and the faults that wait, and that injects faults. All of it can be had as JSON, too; -h shows how.
+// With -inspect it serves a page, on loopback only. The page shows the newest requests, the records, masked, and the
+// faults that wait for requests. It also injects faults. The same is available as JSON; -h shows how.
 //
-// One thing can be had from Go only, with package payvaulttest: the event transaction_status_updated, which occurs in
-// SetTransactionStatus and TriggerEvent. The account updater's events occur here, too.
+// Only Go code can let the event transaction_status_updated occur, with SetTransactionStatus and TriggerEvent of
+// package payvaulttest. The account updater's events occur here too.
 //
-// What it does is documented at package payvaulttest.
+// The rest of its behavior is documented in package payvaulttest.
 package main
 
 import (

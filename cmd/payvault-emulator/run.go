@@ -30,7 +30,7 @@ const pageTimeout = time.Minute
 //go:embed seed.json
 var defaultSeed []byte
 
-// The flags follow.
+// usage is followed by the flags.
 const usage = `Usage: payvault-emulator [flags]
 
 Runs the emulator of the payment service until SIGINT or SIGTERM. It prints its process ID first and
@@ -101,7 +101,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// inspect serves the page of a server at an address, if there is one, which is loopback whatever -allow-remote says.
+// inspect serves the page of a server, if addr is not empty. addr must be loopback, whatever -allow-remote says.
 func inspect(ctx context.Context, addr string, srv *payvaulttest.Server) (*http.Server, error) {
 	if addr == "" {
 		return &http.Server{ReadHeaderTimeout: time.Minute}, nil
@@ -121,7 +121,7 @@ func inspect(ctx context.Context, addr string, srv *payvaulttest.Server) (*http.
 		Handler:           payvaulttest.Inspect(srv),
 		ReadHeaderTimeout: pageTimeout,
 		ReadTimeout:       pageTimeout,
-		WriteTimeout:      pageTimeout, // streams set their own
+		WriteTimeout:      pageTimeout, // streams set their own deadlines
 		IdleTimeout:       pageTimeout,
 		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
@@ -129,7 +129,7 @@ func inspect(ctx context.Context, addr string, srv *payvaulttest.Server) (*http.
 	return page, nil
 }
 
-// parse reads the flags; the flag package reports what is wrong with them.
+// parse reads the flags. The flag package prints the problems.
 func parse(args []string, stderr io.Writer) (settings, error) {
 	var set settings
 	flags := flag.NewFlagSet("payvault-emulator", flag.ContinueOnError)
@@ -194,7 +194,7 @@ func start(set settings, stderr io.Writer) (*payvaulttest.Server, error) {
 	return srv, nil
 }
 
-// isLoopback reports whether an address is loopback for sure: no host at all means every interface.
+// isLoopback reports whether an address is certainly loopback. An address without a host means every interface.
 func isLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -211,7 +211,7 @@ func readSeed(name string) (payvaulttest.Seed, error) {
 	if name == "" {
 		return loadSeed(bytes.NewReader(defaultSeed))
 	}
-	file, err := os.Open(name) //nolint:gosec // the user's own file
+	file, err := os.Open(name) // the user chooses the file
 	if err != nil {
 		return payvaulttest.Seed{}, fmt.Errorf("open the seed: %w", err)
 	}

@@ -1,10 +1,10 @@
-// Package clients holds the clients that others generate from api/openapi.yaml: its test generates them with the pinned
-// generators and their default options, compiles them, and makes every call with them against the emulator. Nothing
-// that is generated is committed.
+// Package clients tests the clients that others generate from api/openapi.yaml. The test generates clients with the
+// pinned generators and their default options, compiles them, and makes every call with them against the emulator.
+// Generated code is not committed.
 package clients
 
 import (
-	// What generated code and the calls in testdata import, so that go.mod keeps it.
+	// Generated code and the calls in testdata import these packages. The imports keep them in go.mod.
 	_ "github.com/getkin/kin-openapi/openapi3"
 	_ "github.com/go-faster/errors"
 	_ "github.com/go-faster/jx"

@@ -1,5 +1,5 @@
-// Command mocks makes every call of the table of calls against a mock of the document, such as prism, and fails if one
-// of the answers cannot be read.
+// Command mocks makes every call of the table of calls against a mock of the document, such as prism. It fails if an
+// answer cannot be read.
 package main
 
 import (

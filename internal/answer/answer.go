@@ -1,6 +1,6 @@
-// Package answer reads JSON as services really write it. It reads strictly first. If that fails, it reads once more
-// and tolerates what common serializers make of a documented value. The memory that it takes is bounded by the text
-// alone. It knows nothing of the operations and types of the SDK.
+// Package answer reads JSON as services really write it. It reads strictly first. If that fails, it reads once more and
+// tolerates the forms in which common serializers write a documented value. Its memory depends only on the length of
+// the text. It does not depend on the operations and types of the SDK.
 package answer
 
 import (
@@ -20,19 +20,20 @@ import (
 )
 
 var (
-	// ErrNotJSON is a text that is not JSON, that was cut off, or that is nested deeper than the decoder goes. A retry may
-	// get the whole answer.
+	// ErrNotJSON is the error of a text that is not JSON, that was cut off, or that is nested too deep for the decoder.
+	// A retry may get the whole answer.
 	ErrNotJSON = errors.New("not JSON, or cut off")
-	// ErrTooMany is a text with more values than an answer may have, or with more unreadable ones than [MostUnread].
+	// ErrTooMany is the error of a text with more values than an answer may have, or with more unreadable values than
+	// [MostUnread].
 	ErrTooMany = errors.New("more values than an answer may have")
 )
 
-// PlaceError names the place of a value that cannot be read. It does not show the value.
+// PlaceError has the JSON pointer of a value that cannot be read. It does not contain the value.
 type PlaceError struct {
 	Place string // JSON pointer; "" for the whole text
 }
 
-// Error returns the place and that it cannot be read.
+// Error returns the JSON pointer and says that the value cannot be read.
 func (e *PlaceError) Error() string {
 	if e.Place == "" {
 		return "the body cannot be read"
@@ -40,7 +41,7 @@ func (e *PlaceError) Error() string {
 	return e.Place + " cannot be read"
 }
 
-// MostUnread is how many unreadable values may be left out of an answer.
+// MostUnread is the largest number of unreadable values that are skipped in an answer.
 const MostUnread = 20
 
 // Read decodes an answer into the variable that into points to. If it cannot read every value, it returns [ErrNotJSON],
@@ -50,37 +51,37 @@ func Read(text []byte, into any) error {
 	return err
 }
 
-// ReadLenient is like [Read], but it skips values that cannot be read, up to [MostUnread], and returns their places. A
-// skipped element of a list stays there as a zero value. ReadLenient returns the places with an error too.
+// ReadLenient is like [Read], but it skips values that cannot be read, up to [MostUnread], and returns their JSON
+// pointers. A skipped element of a list becomes a zero value. ReadLenient returns the pointers with an error too.
 func ReadLenient(text []byte, into any) (unread []string, err error) {
 	return read(text, into, true)
 }
 
-// form has the options of both passes. Names may be in another case, but _ and - in them count. If a name comes twice,
-// the last value counts, and objects are merged. To refuse such a text, the decoder would have to keep all names in
-// memory.
+// form has the options of both passes. Names may be in another case, but must have the same _ and -. If a name occurs
+// twice, the last value counts, and objects are merged. To refuse such a text, the decoder would have to keep all names
+// in memory.
 //
 //nolint:gochecknoglobals // never changed
 var (
 	form = json.JoinOptions(json.MatchCaseInsensitiveNames(true), jsonv1.MatchCaseSensitiveDelimiter(true),
 		jsontext.AllowDuplicateNames(true))
-	// brokenText reads half of a character, such as the escape \ud83d, as U+FFFD. Programs that cut a text to a length
-	// write such halves.
+	// brokenText accepts half of a character, such as the escape \ud83d, and reads it as U+FFFD. Programs that cut a
+	// text to a length write such halves.
 	brokenText    = jsontext.AllowInvalidUTF8(true)
 	byteOrderMark = []byte("\ufeff")
 )
 
-// read decodes a text for Read and ReadLenient. It decodes strictly first, so that a documented answer pays nothing for
-// tolerance. If that fails, it decodes again into the same variable and tolerates more. The first pass may leave values
-// in the variable; the second pass overwrites each of them. A text of many containers gets the tolerant pass only: two
-// passes would take the memory twice.
+// read decodes a text for Read and ReadLenient. It decodes strictly first, so that a documented answer does not take
+// the time of the tolerant pass. If that fails, it decodes again into the same variable and tolerates more. The first
+// pass may leave values in the variable; the second pass overwrites each of them. A text of many containers gets the
+// tolerant pass only: two passes would take the memory twice.
 func read(text []byte, into any, lenient bool) (unread []string, err error) {
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	containers := countContainers(text)
 	if isTooMany(text, containers) {
 		return nil, ErrTooMany
 	}
-	const mostReadTwice = 20_000 // containers; measured, so that 8 MiB of anything stay below 300 MB
+	const mostReadTwice = 20_000 // containers; measured, so that any 8 MiB take less than 300 MB
 	if containers <= mostReadTwice && !mayHoldNullElement(text) && json.Unmarshal(text, into, form) == nil {
 		return nil, nil
 	}
@@ -92,7 +93,7 @@ func read(text []byte, into any, lenient bool) (unread []string, err error) {
 	if err == nil {
 		return r.unread, nil
 	}
-	// Only errors of this package are shown: one of the decoder may quote a value.
+	// Return only errors of this package: an error of the decoder may quote a value.
 	if unreadable, ok := errors.AsType[*PlaceError](err); ok {
 		return r.unread, unreadable
 	}
@@ -102,14 +103,15 @@ func read(text []byte, into any, lenient bool) (unread []string, err error) {
 	return r.unread, ErrNotJSON
 }
 
-// countContainers returns how many lists and objects a text has at most. It also counts braces and brackets in strings.
+// countContainers returns an upper limit for the number of lists and objects in a text. It also counts braces and
+// brackets in strings.
 func countContainers(text []byte) int {
 	return bytes.Count(text, []byte("{")) + bytes.Count(text, []byte("["))
 }
 
 // isTooMany reports whether a text has too many containers or values to be decoded. containers is the result of
-// countContainers. Within these limits 8 MiB of anything take less than 300 MB, garbage included. A longer text may
-// have more containers and values, in proportion.
+// countContainers. Within these limits any 8 MiB take less than 300 MB, garbage included. A longer text may have more
+// containers and values, in proportion.
 func isTooMany(text []byte, containers int) bool {
 	const usual = 8 << 20
 	most := 72_000 + max(0, len(text)-usual)/64
@@ -145,19 +147,19 @@ func ReadAsCaller(text []byte, into any) error {
 	return unreadable
 }
 
-// reader is one tolerant pass over a text.
+// reader holds the state of one tolerant pass over a text.
 type reader struct {
 	lenient bool
-	unread  []string // places of values that were left out
+	unread  []string // JSON pointers of the skipped values
 }
 
-// value reads one value into the variable that pointer points to. The decoder calls it before each value. It returns
-// [jsonskip.Err] if the decoder can read the value: then the decoder does so, and calls this method again for the
-// values within. The method itself reads integers, types with UnmarshalJSON, and values of another kind, if that is
-// tolerated.
+// value reads one value into the variable that pointer points to. The decoder calls it before each value. If the
+// decoder can read the value itself, value returns [jsonskip.Err]. Then the decoder reads it, and calls value again for
+// the values within. The method value itself reads integers, types with UnmarshalJSON, and values of another kind, if
+// they are tolerated.
 //
-// The place of a value that cannot be read is added to unread. If the pass is not lenient, or if the value is the whole
-// text, such a value is an error.
+// If a value cannot be read, its JSON pointer is added to unread. If the pass is not lenient, or if the value is the
+// whole text, this is an error.
 func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	target, kind := reflect.ValueOf(pointer).Elem(), dec.PeekKind()
 	own, readsItself := pointer.(json.Unmarshaler)
@@ -169,11 +171,11 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 		return err
 	}
 	parent, _ := dec.StackIndex(dec.StackDepth())
-	isElement := parent == '[' && target.Kind() == reflect.Struct // a record in a list of records
+	isElement := parent == '[' && target.Kind() == reflect.Struct // the target is a record in a list of records
 	switch {
 	case readsItself:
 		err = own.UnmarshalJSON(raw)
-	case isElement: // null or "" is no record: a list with it would seem to have one record more
+	case isElement: // refuse null and "": they would count as one more record
 		err = errOtherKind
 	default:
 		err = set(raw, target)
@@ -192,10 +194,10 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	return nil
 }
 
-// isOfKind reports whether the decoder itself reads a value of this kind into a variable of the given type. It never
-// reads an integer: setInteger does, quoted or not. For a pointer to a record it returns true for any kind: the
-// decoder makes the record and calls value again, which then sees the kind. It may be [], as PHP writes an empty
-// record.
+// isOfKind reports whether the decoder itself reads a value of this kind into a variable of the given type. It is false
+// for integers: setInteger reads them, quoted or not. For a pointer to a record it is true for any kind: the decoder
+// makes the record and calls value again, which then checks the kind. The value may be [], which is how PHP writes an
+// empty record.
 func isOfKind(kind jsontext.Kind, of reflect.Type) bool {
 	switch of.Kind() {
 	case reflect.Interface:
@@ -215,11 +217,11 @@ func isOfKind(kind jsontext.Kind, of reflect.Type) bool {
 	return false
 }
 
-// plainName matches a name like those of fields, or an index. A card number is neither.
+// plainName matches a name like those of fields, and an index. It matches no card number.
 var plainName = regexp.MustCompile(`^([A-Za-z_]+[1-4]?|\d{1,6})$`)
 
-// PlainNames returns the names in a JSON pointer, cut before the first name that does not look like that of a field.
-// The service or the caller chose that name, so it may hold a secret.
+// PlainNames returns the names in a JSON pointer, cut before the first name that does not look like the name of a
+// field. The service or the caller chose that name, so it may hold a secret.
 func PlainNames(pointer jsontext.Pointer) (names []string) {
 	for name := range pointer.Tokens() {
 		if !plainName.MatchString(name) {
@@ -230,7 +232,7 @@ func PlainNames(pointer jsontext.Pointer) (names []string) {
 	return names
 }
 
-// placeOf returns a JSON pointer, cut as PlainNames cuts it.
+// placeOf returns the JSON pointer, cut like the result of PlainNames.
 func placeOf(pointer jsontext.Pointer) string {
 	return strings.Join(append([]string{""}, PlainNames(pointer)...), "/")
 }

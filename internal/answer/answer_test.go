@@ -46,7 +46,7 @@ type document struct {
 	Snake   string             `json:"snake_case"`
 }
 
-// TestRead checks for each kind of value which other forms are read, and the value that results.
+// TestRead checks which other forms are read for each kind of value, and the results.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	for want, texts := range map[*document][]string{
@@ -91,7 +91,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestRead_fails checks that every other form is an error that names the place and repeats no value.
+// TestRead_fails checks that every other form is an error with the JSON pointer of the value and without the value.
 func TestRead_fails(t *testing.T) {
 	t.Parallel()
 	for text, place := range map[string]string{
@@ -128,7 +128,7 @@ func TestRead_fails(t *testing.T) {
 	}
 }
 
-// TestReadLenient checks that unreadable values are left out and listed, and that more than 20 of them are an error.
+// TestReadLenient checks that unreadable values are skipped and listed, and that more than 20 of them are an error.
 func TestReadLenient(t *testing.T) {
 	t.Parallel()
 	var got document
@@ -200,7 +200,7 @@ func TestReadAsCaller(t *testing.T) {
 	assert.NotContains(t, err.Error(), "canary")
 }
 
-// TestPlainNames checks that the names of a JSON pointer are returned up to the first one that could be data.
+// TestPlainNames checks that the names of a JSON pointer are returned up to the first name that may hold a secret.
 func TestPlainNames(t *testing.T) {
 	t.Parallel()
 	for pointer, want := range map[jsontext.Pointer][]string{

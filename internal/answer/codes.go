@@ -15,11 +15,11 @@ const (
 	RCodeSuccess = "000"
 )
 
-// MostSaid is the length of the longest text of an answer that an error shows. A longer text is left out as a whole: a
-// cut could leave half of a card number, which nobody would recognize as one.
+// MostSaid is the length of the longest text of an answer that an error may contain. A longer text is not used at all,
+// because a cut could leave half of a card number, which nobody would recognize as one.
 const MostSaid = 64 << 10
 
-// Codes.Check returns one of these for an answer that does not say success.
+// Codes.Check returns one of these errors for an answer that is not a success.
 var (
 	ErrNoCode    = errors.New("no result code")
 	ErrOtherCode = errors.New("another result code than that of a success")
@@ -31,8 +31,8 @@ var (
 type Code string
 
 // UnmarshalJSON reads a text or a number. A number that is an integer in another form, such as 0.0, is read as that
-// integer. A value that stands for none, such as null, leaves the code as it is. So does any value that follows a code
-// that is not success. A value of another kind or a too long one is an error.
+// integer. A value that means "none", such as null, does not change the code. After a code that is not success, no
+// value changes the code. A value of another kind or a too long one is an error.
 func (c *Code) UnmarshalJSON(b []byte) error {
 	raw := jsontext.Value(b)
 	isFailure := *c != "" && *c != Success && *c != RCodeSuccess
@@ -51,18 +51,18 @@ func (c *Code) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// IsZero reports whether a code is the number 0 in any form, such as 0, 000 or 0.0. Such a code refuses nothing. If it
-// is not written as documented, it is no success either.
+// IsZero reports whether a code is the number 0 in any form, such as 0, 000 or 0.0. Such a code does not refuse the
+// operation. If it is not written as documented, it is no success either.
 func (c Code) IsZero() bool {
 	number, err := strconv.ParseFloat(strings.TrimSpace(string(c)), 64)
 	return err == nil && number == 0
 }
 
-// RCode is the code of an operation whose success is 000. The number 0 is read as 000: a service that writes codes as
-// numbers cannot write 000.
+// RCode is a code whose success is 000. The number 0 is read as 000: a service that writes codes as numbers cannot
+// write 000.
 type RCode Code
 
-// UnmarshalJSON reads what [Code.UnmarshalJSON] reads.
+// UnmarshalJSON reads a value as [Code.UnmarshalJSON] does, and a zero as 000.
 func (c *RCode) UnmarshalJSON(b []byte) error {
 	if jsontext.Value(b).Kind() == '0' && Code(b).IsZero() { // such as 0.0
 		b = []byte(`"` + RCodeSuccess + `"`)
@@ -76,10 +76,10 @@ type Codes struct {
 	RCode RCode `json:"rcode"`
 }
 
-// Decider says which of the two codes decides.
+// Decider chooses which of the two codes decides.
 type Decider int
 
-// The deciding codes.
+// The values of Decider.
 const (
 	ByCode Decider = iota
 	ByRCode
@@ -95,13 +95,13 @@ func (c Codes) Deciding(by Decider) (own, other Code, success string) {
 	return c.Code, Code(c.RCode), Success
 }
 
-// Disagree reports whether one of two codes says success and the other one failure. own is the code that is documented
+// Disagree reports whether one of two codes means success and the other one failure. own is the code that is documented
 // for the operation. The values of the other code are not documented. For example:
 //
 //   - own 0 and other 51 disagree, and so do own 51 and other 000.
 //   - own 0 and other 000 agree, and so do own 2 and other 51.
-//   - own 0 and other "OK" do not disagree: a text without a digit from 1 to 9 says nothing.
-//   - A code that is missing says nothing.
+//   - own 0 and other "OK" do not disagree: a text without a digit from 1 to 9 means neither.
+//   - A code that is missing means neither.
 func Disagree(own, other Code) bool {
 	switch {
 	case own == "" || other == "":
@@ -113,8 +113,8 @@ func Disagree(own, other Code) bool {
 	}
 }
 
-// Check returns nil if the codes say success: the code that decides is written as documented, and the other one says no
-// failure. Otherwise it returns one of the errors above.
+// Check returns nil if the codes mean success: the deciding code is the documented one of success, and the other code
+// does not mean failure. Otherwise it returns one of the errors above.
 func (c Codes) Check(by Decider) error {
 	switch own, other, success := c.Deciding(by); {
 	case own == "":

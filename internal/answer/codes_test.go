@@ -12,12 +12,12 @@ import (
 // TestCodes_Check checks that only the documented code makes a success, and that the other code must not contradict it.
 func TestCodes_Check(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string][3]error{ // the results if code decides, if rcode decides, and if either may decide
+	for text, want := range map[string][3]error{ // the errors if code decides, if rcode decides, and if either may decide
 		`{"code":0}`:                        {nil, ErrNoCode, nil},
 		`{"code":"0"}`:                      {nil, ErrNoCode, nil},
 		`{"code":0.0}`:                      {nil, ErrNoCode, nil},
 		`{"rcode":"000"}`:                   {ErrNoCode, nil, nil},
-		`{"rcode":0}`:                       {ErrNoCode, nil, nil}, // a service that sends codes as numbers sends 000 as 0
+		`{"rcode":0}`:                       {ErrNoCode, nil, nil}, // a service whose codes are numbers sends 000 as 0
 		`{"rcode":0.0}`:                     {ErrNoCode, nil, nil},
 		`{"rcode":"0"}`:                     {ErrNoCode, ErrOtherCode, ErrOtherCode},
 		`{"code":"000"}`:                    {ErrOtherCode, ErrNoCode, ErrOtherCode},
@@ -29,7 +29,7 @@ func TestCodes_Check(t *testing.T) {
 		`{"code":0,"code":null}`:            {nil, ErrNoCode, nil},
 		`{"code":0,"rcode":"000"}`:          {nil, nil, nil},
 		`{"code":0,"rcode":"000 Approved"}`: {nil, ErrDisagree, nil},
-		// a word in the documented code is no success, and a word in the other code is no failure
+		// A word is no success in the documented code, and no failure in the other code.
 		`{"code":0,"rcode":"Approved"}`: {nil, ErrDisagree, nil},
 		`{"code":0,"rcode":"051"}`:      {ErrDisagree, ErrDisagree, ErrDisagree},
 		`{"code":5,"rcode":"000"}`:      {ErrDisagree, ErrDisagree, ErrDisagree},

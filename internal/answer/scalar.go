@@ -17,8 +17,8 @@ import (
 
 var errOtherKind = errors.New("a value of another kind")
 
-// set sets a variable from a value of another kind, as setScalar does. The variable may be a pointer: then a value that
-// stands for none makes it nil, and any other value sets a new variable that it points to.
+// set sets a variable from a value of another kind, as setScalar does. The variable may be a pointer. Then a value that
+// means "none" makes it nil, and any other value makes it point to a new variable.
 func set(raw jsontext.Value, target reflect.Value) error {
 	if target.Kind() != reflect.Pointer || IsNone(raw) {
 		return setScalar(raw, target)
@@ -68,7 +68,8 @@ func setInteger(text string, target reflect.Value) error {
 	return nil
 }
 
-// setFlag sets a bool from one of the words and digits that services send for true and false. Any other is an error.
+// setFlag sets a bool from one of the words and digits that services send for true and false. Any other text is an
+// error.
 func setFlag(text string, target reflect.Value) error {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "true", "t", "y", "yes", "on", "1":
@@ -81,8 +82,8 @@ func setFlag(text string, target reflect.Value) error {
 	return nil
 }
 
-// IsNone reports whether a JSON value stands for none: null, "", false, [] or {}, also with blanks within. PHP writes
-// each of them so.
+// IsNone reports whether a JSON value means "none": null, "", false, [] or {}, also with blanks within. PHP writes
+// "none" in each of these forms.
 func IsNone(raw jsontext.Value) bool {
 	switch raw.Kind() {
 	case 'n', 'f':
@@ -98,7 +99,7 @@ func IsNone(raw jsontext.Value) bool {
 	return false
 }
 
-// Text returns the text of a JSON string, "" for null, and any other value as it is written.
+// Text returns the text of a JSON string, "" for null, and any other value unchanged.
 func Text(raw jsontext.Value) string {
 	switch raw.Kind() {
 	case 'n':
@@ -114,8 +115,8 @@ func Text(raw jsontext.Value) string {
 	return string(raw)
 }
 
-// Trimmed returns the text of a value without blanks around it, and "" for a value that stands for none. It is for
-// types that read themselves.
+// Trimmed returns the text of a value without blanks around it, and "" for a value that means "none". It is for types
+// that decode themselves.
 func Trimmed(raw jsontext.Value) string {
 	if IsNone(raw) {
 		return ""
@@ -123,7 +124,7 @@ func Trimmed(raw jsontext.Value) string {
 	return strings.TrimSpace(Text(raw))
 }
 
-// Decimal reads a decimal number, and reports whether it was read exactly. It is not exact if the text is no number, or
+// Decimal reads a decimal number, and reports whether the result is exact. It is not exact if the text is no number, or
 // if package decimal rounded it to 19 digits and that changed the number. Then the significant digits before and after
 // the rounding differ.
 func Decimal(text string) (number decimal.Decimal, isExact bool) {

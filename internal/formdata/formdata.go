@@ -1,5 +1,5 @@
-// Package formdata builds multipart/form-data bodies whose length is known, that can be sent again, and whose
-// memory does not depend on the size of the file in them.
+// Package formdata builds multipart/form-data bodies. Their length is known, they can be sent again, and their memory
+// does not depend on the size of the file.
 package formdata
 
 import (
@@ -50,8 +50,8 @@ func New(fields [][2]string, file *File) *Body {
 	return b
 }
 
-// CleanName makes a file name safe for a header: control characters and bytes that are not UTF-8 become "_", and
-// only what follows the last slash or backslash stays.
+// CleanName makes a file name safe for a header. It replaces control characters and bytes that are not UTF-8 by "_",
+// and removes all before the last slash or backslash.
 func CleanName(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	return strings.Map(func(r rune) rune {
@@ -62,14 +62,14 @@ func CleanName(name string) string {
 	}, name)
 }
 
-// ContentType is the value of the Content-Type header, with its boundary.
+// ContentType returns the value of the Content-Type header, with its boundary.
 func (b *Body) ContentType() string { return b.contentType }
 
-// Len is the exact length in bytes.
+// Len returns the exact length in bytes.
 func (b *Body) Len() int64 { return int64(len(b.prefix)) + b.size + int64(len(b.suffix)) }
 
-// Open returns a new reader over the whole body. It fails with a [FileError] before the end of the form if the file
-// cannot be read as a whole: who gets the body never gets a form that looks complete.
+// Open returns a new reader over the whole body. If the file cannot be read as a whole, the reader fails with a
+// [FileError] before the end of the form, so that the receiver never gets a form that looks complete.
 func (b *Body) Open() io.Reader {
 	prefix, suffix := bytes.NewReader(b.prefix), bytes.NewReader(b.suffix)
 	return io.MultiReader(prefix, &fileReader{io.NewSectionReader(b.file, 0, b.size), b.size}, suffix)
@@ -77,14 +77,14 @@ func (b *Body) Open() io.Reader {
 
 // FileError is returned when the file of a body cannot be read as a whole.
 type FileError struct {
-	reason string // without what the file or its path holds
+	reason string // a text without data of the file and without its path
 	err    error
 }
 
-// Error gives the reason, and nothing of the file.
+// Error returns the reason, without data of the file.
 func (e *FileError) Error() string { return e.reason }
 
-// Unwrap returns the error of the file, [io.ErrUnexpectedEOF] if it has become shorter.
+// Unwrap returns the error of the file. It returns [io.ErrUnexpectedEOF] if the file has become shorter.
 func (e *FileError) Unwrap() error { return e.err }
 
 // Format writes the text of Error under every verb.
@@ -93,11 +93,11 @@ func (e *FileError) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.Err
 // fileReader reads a file to its size.
 type fileReader struct {
 	file *io.SectionReader
-	left int64 // bytes that are still to come
+	left int64 // number of bytes still to be read
 }
 
-// Read also turns a panic of the file into an error: net/http reads a body in a goroutine of its own, where a panic
-// would end the process.
+// Read turns a panic of the file into an error: net/http reads a body in a goroutine of its own, where a panic would
+// end the process.
 func (r *fileReader) Read(p []byte) (n int, err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -115,7 +115,8 @@ func (r *fileReader) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// panicError shows the text of a panic of the runtime only: any other value may hold anything.
+// panicError returns an error with the text of a runtime panic. It hides the text of any other panic, because that may
+// hold data.
 func panicError(value any) error {
 	reason := "the file cannot be read: panic in ReadAt"
 	err, ok := value.(error)

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// bytesFile returns a file of this content.
+// bytesFile returns a file with the given content.
 func bytesFile(name, content string) *File {
 	return &File{
 		Field: "file", Name: name, ContentType: "application/pdf",
@@ -227,8 +227,8 @@ func TestContentOfAnotherSize(t *testing.T) {
 	require.ErrorIs(t, err, errDisk)
 }
 
-// TestContentThatPanics checks that a panic becomes an error. Only the text of a runtime panic is shown, since any
-// other could hold data.
+// TestContentThatPanics checks that a panic becomes an error. The error has only the text of a runtime panic, because
+// any other text may hold data.
 func TestContentThatPanics(t *testing.T) {
 	t.Parallel()
 	const broken = "the file cannot be read: panic in ReadAt"

@@ -4,5 +4,5 @@ package jsonskip
 
 import "encoding/json/v2"
 
-// Err is that of the encoding/json/v2 of Go 1.26 with GOEXPERIMENT=jsonv2, by which go-json-experiment is replaced then.
+// Err is the error of encoding/json/v2 in Go 1.26 with GOEXPERIMENT=jsonv2, which then replaces go-json-experiment.
 var Err = json.SkipFunc

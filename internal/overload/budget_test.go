@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestBudget checks what a retry costs, that a success refunds its cost, and that the budget does not grow beyond its
+// TestBudget checks the cost of retries, that a success refunds this cost, and that the budget does not grow beyond its
 // size. A nil budget has no limit.
 func TestBudget(t *testing.T) {
 	t.Parallel()

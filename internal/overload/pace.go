@@ -1,5 +1,5 @@
-// Package overload spares a service that refuses requests or is down. It has the rate limit of an operation, the retry
-// budget of a client, and the reader of the Retry-After header.
+// Package overload protects a service that refuses requests or is down. It has the rate limit of an operation, the
+// retry budget of a client, and the reader of the Retry-After header.
 package overload
 
 import (
@@ -12,27 +12,28 @@ import (
 
 // Pace is the rate limit of one operation, shared by all its calls. It limits nothing until the service refuses a
 // request with status 429. From then on requests are sent at a limited rate. Refusals cut the rate and answers raise
-// it, as in TCP; rate.go says which of them count. No request is sent during a wait that the service has asked for.
+// it, as in TCP. The file rate.go describes which of them count. No request is sent during a wait that the service has
+// asked for.
 //
-// This file takes in the outcome of each request. rate.go computes the new rate. queue.go has the requests that wait.
+// This file records the outcome of each request. rate.go computes the new rate. queue.go holds the requests that wait.
 type Pace struct {
-	limited atomic.Bool // whether requests have to wait
+	limited atomic.Bool // requests have to wait
 	answers answerCount // also counts while there is no limit
 
 	turn     chan struct{} // has one token; the request that holds it is the next to be sent
-	walkTurn chan struct{} // has one token; of the callers of WaitInWalk, only its holder may wait for turn
+	walkTurn chan struct{} // has one token; among the callers of WaitInWalk, only its holder may wait for turn
 
 	mu        sync.Mutex
 	until     time.Time     // no request is sent before this time
-	postponed chan struct{} // is closed when until moves to a later time
+	postponed chan struct{} // closed when until moves to a later time
 	// askedUntil is the end of the wait that the service has asked for with Retry-After. It is never later than until,
 	// which has a random addition.
 	askedUntil time.Time
-	jitter     float64 // how much of the random addition is used, from 0 to 1; drawn by cut
+	jitter     float64 // share of the random addition that is used, from 0 to 1; set by cut
 
-	// rate.go describes these.
+	// These fields are described in rate.go.
 	limiter         *rate.Limiter // decides when a request may be sent; nil before the first refusal
-	knownRate       rate.Limit    // rate that the service is taken to permit; rate.Inf if none is known
+	knownRate       rate.Limit    // rate that the service probably permits; rate.Inf if none is known
 	cutAt           time.Time     // time of the last cut
 	answersSinceCut int           // number of answers to requests that were sent after cutAt
 }
@@ -48,28 +49,30 @@ func NewPace() *Pace {
 // IsLimited reports whether requests have to wait, because the service has refused a request recently.
 func (p *Pace) IsLimited() bool { return p != nil && p.limited.Load() }
 
-// Place is the permission to send a request. Answered and Refused get it back with the outcome of the request.
+// Place is the permission to send a request. The caller returns it to Answered or Refused with the outcome of the
+// request.
 type Place struct {
 	Waited time.Duration
 
-	at time.Time // when the permission was given; zero if there was no limit
+	at time.Time // time of the permission; zero if there was no limit
 }
 
-// These figures come from simulations, as those of rate.go do. A turn is the time between two requests at the rate.
+// These figures come from simulations, like the figures in rate.go. A turn is the time between two requests at the
+// rate.
 const (
 	// A refusal makes all requests wait. Clients that were refused at the same time must not come back at the same time.
 	// So a part of the wait is random.
 	longestPause = 0.5 // longest wait after a refusal without a Retry-After, in turns; all of it is random
 	mostJitter   = 0.1 // longest random addition to the Retry-After, as a share of it
 
-	// The limit ends when there was no refusal for twice the quiet time. After the quiet time the known rate is
-	// forgotten, so that the rate grows fast again.
+	// The limit ends after twice the quiet time without a refusal. After the quiet time the known rate is dropped, so
+	// that the rate grows fast again.
 	quietTime           = time.Minute
 	leastQuietIntervals = 40 // the quiet time is at least this many intervals, which are long at a low rate
 )
 
 // Answered records an answer that is not a refusal. It raises the rate, or ends the limit if the last refusal was long
-// ago. place is that of the request.
+// ago. place is the permission of the request.
 func (p *Pace) Answered(place Place) {
 	if p == nil {
 		return
@@ -94,8 +97,8 @@ func (p *Pace) Answered(place Place) {
 	p.raise(place)
 }
 
-// Refused records a refusal with status 429. It cuts the rate, and makes all requests wait. place is that of the
-// request. after is the wait that the service asks for, or 0.
+// Refused records a refusal with status 429. It cuts the rate, and makes all requests wait. place is the permission of
+// the request. after is the wait that the service asks for, or 0.
 func (p *Pace) Refused(place Place, after time.Duration) {
 	if p == nil {
 		return
@@ -126,6 +129,6 @@ func (p *Pace) postpone(now time.Time, after time.Duration) {
 		return
 	}
 	p.until = until
-	close(p.postponed) // the requests that wait decide anew whether they may wait so long
+	close(p.postponed) // the waiting requests check anew whether they accept the wait
 	p.postponed = make(chan struct{})
 }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// play tells p the results of requests, one in each millisecond. Each letter of script is one event.
+// play reports the outcomes of requests to p, one in each millisecond. Each letter of script is one event.
 func play(p *Pace, script string) {
 	first := Place{at: time.Now()}
 	for _, event := range script {
@@ -37,13 +37,13 @@ func play(p *Pace, script string) {
 	}
 }
 
-// TestRateOfAPace checks the rate after each sequence of answers and refusals. The letters are those of play.
+// TestRateOfAPace checks the rate after each sequence of answers and refusals. The function play defines the letters.
 func TestRateOfAPace(t *testing.T) {
 	t.Parallel()
 	const ten = "aaaaaaaaaa"
 	const hundred = ten + ten + ten + ten + ten + ten + ten + ten + ten + ten
 	for script, want := range map[string]rate.Limit{
-		// The first refusal sets the limit to the answers of the last second.
+		// The first refusal sets the limit to 0.8 times the answers of the last second.
 		"r":                       0.8,
 		hundred + "r":             80,
 		hundred + "sr":            80,
@@ -114,7 +114,7 @@ func TestLiftedForThoseWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, gone := NewPace(), make(chan time.Time, 20)
 		play(p, "rrrr")
-		<-time.After(805 * time.Second) // at ten seconds per request, 80 requests without a refusal lift the limit
+		<-time.After(805 * time.Second) // at one request in ten seconds, 80 requests without a refusal lift the limit
 		for range cap(gone) {
 			go func() {
 				_, err := p.Wait(t.Context(), time.Hour)
@@ -132,7 +132,7 @@ func TestLiftedForThoseWhoWait(t *testing.T) {
 	})
 }
 
-// TestTurnOfThoseWhoGaveUp checks that requests that give up take no turn from the others.
+// TestTurnOfThoseWhoGaveUp checks that requests that give up do not delay the other requests.
 func TestTurnOfThoseWhoGaveUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -150,12 +150,12 @@ func TestTurnOfThoseWhoGaveUp(t *testing.T) {
 	})
 }
 
-// TestCallBesideWalks checks that a single call waits for one request of a walk at most, even if many of them wait.
+// TestCallBesideWalks checks that a single call waits for at most one request of a walk, even if many of them wait.
 func TestCallBesideWalks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPace()
-		play(p, "rarss") // the rate is one request in 0.84 seconds now
+		play(p, "rarss") // sets the rate to one request in 0.84 seconds
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		_, err := p.Wait(ctx, time.Hour)
@@ -171,12 +171,12 @@ func TestCallBesideWalks(t *testing.T) {
 	})
 }
 
-// TestWhileHeld checks that no request is sent during the wait that a refusal asks for. A request whose limit or
-// context ends before that fails at once.
+// TestWhileHeld checks that no request is sent during the wait that a refusal asks for. A request fails at once if its
+// limit or the deadline of its context ends before the wait.
 func TestWhileHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const hold = 300 * time.Second // the wait that the second refusal asks for, one second after the first
+		const hold = 300 * time.Second // the wait in the second refusal, which comes one second after the first
 		const untilEnd = time.Second + hold
 		p, first, start := NewPace(), Place{at: time.Now()}, time.Now()
 		p.Refused(first, 2*time.Second)
@@ -241,7 +241,7 @@ func TestCauseOfTheContext(t *testing.T) {
 	}
 }
 
-// TestJitter checks that requests that are refused at the same time do not return at the same time.
+// TestJitter checks that requests that are refused at the same time are not sent again at the same time.
 func TestJitter(t *testing.T) {
 	t.Parallel()
 	for after, want := range map[time.Duration][2]time.Duration{
@@ -297,7 +297,7 @@ func (s *permits) perform(ctx context.Context, p *Pace) error {
 func TestPaceOfManyClients(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const runs, clients, atATime, requests = 24, 10, 8, 200 // with 8 runs, one of 200 was below the bound by chance
+		const runs, clients, atATime, requests = 24, 10, 8, 200 // with 8 runs, 1 test in 200 failed by chance
 		var took time.Duration
 		refused := 0
 		for range runs {

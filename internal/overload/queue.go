@@ -10,10 +10,10 @@ import (
 // retries inside a call, wait for turn. Walks wait for walkTurn before they wait for turn. The request that holds turn
 // waits until the limiter has a token for it and no pause is left.
 
-// HeldError is returned for a request that is not sent because it would have to wait too long. After is how long. There
-// are two cases:
+// HeldError is the error of a request that is not sent because it would have to wait too long. After is the length of
+// the wait. There are two cases:
 //   - The service has asked for a longer wait than the caller accepts.
-//   - The context of the request ends before the wait does. The wait may be for the service or for the rate limit.
+//   - The context of the request ends before the wait does. The wait may come from the service or from the rate limit.
 type HeldError struct{ After time.Duration }
 
 func (e *HeldError) Error() string {
@@ -48,10 +48,10 @@ func (p *Pace) Wait(ctx context.Context, longest time.Duration) (Place, error) {
 	return Place{now.Sub(start), now}, nil
 }
 
-// take takes a token for a request that is sent now, and returns 0. If the request has to wait, take returns how long.
+// take takes a token for a request that is sent now, and returns 0. If the request has to wait, take returns the time.
 //
-// Cancel gives back a token that was not free yet. It does not give back a token that was free at once. So a take
-// during a pause may use up a token, and the first request after the pause may come up to one turn late.
+// Cancel returns a token to the limiter only if the token was not free at once. So a take during a pause may use up a
+// token, and the first request after the pause may come up to one turn late.
 func (p *Pace) take() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,8 +63,8 @@ func (p *Pace) take() time.Duration {
 	return delay
 }
 
-// WaitInWalk is Wait for a walk, before it makes a call. Many requests of walks may wait. Only one of them at a time
-// competes with single calls, so that single calls get their turns beside any walk.
+// WaitInWalk waits like Wait, for a walk that is about to make a call. Many requests of walks may wait. Only one of
+// them at a time competes with single calls, so that single calls get their turns beside any walk.
 func (p *Pace) WaitInWalk(ctx context.Context, longest time.Duration) (Place, error) {
 	if !p.IsLimited() {
 		return Place{}, nil
@@ -80,7 +80,7 @@ func (p *Pace) WaitInWalk(ctx context.Context, longest time.Duration) (Place, er
 }
 
 // receive waits for a value from a channel: a turn, or the end of a delay. It returns an error when ctx ends, or as
-// soon as mayWait returns one. It asks mayWait again each time that p.until moves.
+// soon as mayWait returns one. It calls mayWait again each time that p.until moves.
 func receive[T any](ctx context.Context, p *Pace, longest time.Duration, from <-chan T) error {
 	for {
 		postponed, err := p.mayWait(ctx, longest)
@@ -97,12 +97,12 @@ func receive[T any](ctx context.Context, p *Pace, longest time.Duration, from <-
 	}
 }
 
-// mayWait returns a HeldError if the request must not wait until p.until. It returns the error of ctx if ctx has ended,
-// but not the cause of ctx, which may be the error of another call. Otherwise it returns a channel that is closed when
-// p.until moves to a later time.
+// mayWait returns a HeldError if the request must not wait until p.until. If ctx has ended, it returns the error of
+// ctx. It does not return the cause of ctx, which may be the error of another call. Otherwise it returns a channel that
+// is closed when p.until moves to a later time.
 //
 // longest is compared with askedUntil: a caller that accepts a wait of 30 seconds also accepts the random addition. The
-// deadline is compared with until: before until no request is sent.
+// deadline is compared with until, because no request is sent before until.
 func (p *Pace) mayWait(ctx context.Context, longest time.Duration) (postponed <-chan struct{}, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -9,34 +9,35 @@ import (
 )
 
 // This file computes the rate, with four fields of Pace:
-//   - limiter has the rate.
-//   - knownRate is the rate that the service is taken to permit: the rate after the last cut that came after an answer.
-//     The rate grows fast up to knownRate, and then slowly. knownRate is rate.Inf at first, and after a quiet time.
-//   - cutAt is the time of the last cut. Only requests that were sent after it were sent at the present rate, so only
-//     their outcomes count. The exception are answers to requests that were sent before there was a limit: see raise.
-//   - answersSinceCut is the number of their answers.
+//   - limiter applies the rate.
+//   - knownRate is the rate that the service probably permits: the rate after the last cut that followed an answer. The
+//     rate grows fast up to knownRate, and then slowly. knownRate is rate.Inf at first, and after a quiet time.
+//   - cutAt is the time of the last cut. Only requests that were sent after cutAt were sent at the present rate, so
+//     only their outcomes count. The exception is the answer to a request that was sent before there was a limit: see
+//     raise.
+//   - answersSinceCut is the number of answers to requests that were sent after cutAt.
 //
 // Example: 100 answers a second come before the first refusal, so the rate becomes 80. Each answer adds 0.69, until the
 // next refusal comes at a rate of 125. It cuts the rate to 100, which is now the known rate. The next ten answers add
-// nothing, and each further answer adds 0.05. A refusal at 110 then cuts the rate to 99.
+// nothing, and each answer after them adds 0.05. A refusal at 110 then cuts the rate to 99.
 //
 // Callers of all functions hold mu.
 
-// These figures come from simulations: with one client and with several that share a limit, and with limits that permit
-// a burst and limits that do not. Rates are in requests per second.
+// These figures come from simulations with one client and with several clients that share a limit, and with limits that
+// permit a burst and limits that do not. Rates are in requests per second.
 const (
 	// A refusal multiplies the rate by one of three factors, see cut.
 	rateCut   = 0.8
-	steadyCut = 0.9 // if the rate was probably right, see cutFactor
-	blindCut  = 0.5 // if no answer came since the last cut
+	steadyCut = 0.9 // factor if the rate was probably right, see cutFactor
+	blindCut  = 0.5 // factor if no answer came since the last cut
 
-	firstRate  = 1   // least rate that is assumed before the first refusal
-	lowestRate = 0.1 // no further refusal cuts the rate below this
+	firstRate  = 1   // smallest rate that is assumed before the first refusal
+	lowestRate = 0.1 // a refusal does not cut the rate below this
 
 	// Each answer adds to the rate.
-	searchGrowth = math.Ln2 // added up to knownRate; r answers a second each add 0.69, so the rate doubles in a second
-	steadyFor    = 10       // so many answers after a cut do not raise the rate above knownRate
-	steadyGrowth = 0.05     // least that each further answer adds
+	searchGrowth = math.Ln2 // added up to knownRate; at r answers a second the rate doubles in a second
+	steadyFor    = 10       // number of answers after a cut that do not raise the rate above knownRate
+	steadyGrowth = 0.05     // minimum that an answer adds, once more than steadyFor answers have come
 )
 
 // interval returns the time between two requests at the present rate.
@@ -44,7 +45,7 @@ func (p *Pace) interval() time.Duration {
 	return time.Duration(float64(time.Second) / float64(p.limiter.Limit()))
 }
 
-// isSentAfterCut reports whether a request was sent at the present rate, not at the higher rate before the last cut.
+// isSentAfterCut reports whether a request was sent after the last cut, and so at the present rate.
 func (p *Pace) isSentAfterCut(place Place) bool { return place.at.After(p.cutAt) }
 
 // raise raises the rate after an answer: fast up to knownRate, then slowly.
@@ -53,14 +54,14 @@ func (p *Pace) raise(place Place) {
 	wasUnlimited := place.at.IsZero()
 	switch {
 	case wasUnlimited:
-		// It was in flight at the first refusal, and its answer too shows what the service permits. It may come after a
-		// second cut, and then raises the rate again.
+		// The request was in flight at the first refusal, so its answer counts for the rate that the service permits.
+		// The answer may come after a second cut, and then raises the rate again.
 		p.limiter.SetLimit(max(r, rateCut*p.answers.recent()))
 		return
 	case !p.isSentAfterCut(place):
 		return
 	}
-	// One answer at most doubles the rate. At the lowest rate searchGrowth would raise it eightfold.
+	// An answer at most doubles the rate. At the lowest rate, searchGrowth alone would raise it eightfold.
 	more := min(searchGrowth, r, max(0, p.knownRate-r))
 	p.answersSinceCut++
 	if p.answersSinceCut > steadyFor {
@@ -69,8 +70,8 @@ func (p *Pace) raise(place Place) {
 	p.limiter.SetLimit(r + more)
 }
 
-// cut lowers the rate after a refusal. If there is no limit, it sets the first rate, from the number of answers of
-// late. after is the Retry-After of the refusal, or 0.
+// cut lowers the rate after a refusal. If there is no limit yet, cut sets the first rate from the number of recent
+// answers. after is the Retry-After of the refusal, or 0.
 func (p *Pace) cut(now time.Time, after time.Duration) {
 	startsLimit := !p.limited.Load()
 	switch {
@@ -79,23 +80,24 @@ func (p *Pace) cut(now time.Time, after time.Duration) {
 		p.limiter = rate.NewLimiter(rateCut*max(p.answers.recent(), firstRate), 1)
 		p.limiter.Allow() // the refused request has used the first token
 		p.knownRate = rate.Inf
-	case p.answersSinceCut == 0: // knownRate stays: nothing was learned about it
+	case p.answersSinceCut == 0: // knownRate does not change: no answer has confirmed the rate
 		p.limiter.SetLimit(max(blindCut*p.limiter.Limit(), lowestRate))
 	default:
 		p.knownRate = max(p.cutFactor(after)*p.limiter.Limit(), lowestRate)
 		p.limiter.SetLimit(p.knownRate)
 	}
 	p.cutAt, p.answersSinceCut = now, 0
-	// Requests that were sent together are refused together. All their refusals use the jitter of the one cut. If each
-	// drew its own, the longest would count. Then each client with many requests would wait almost the longest time, and
-	// all clients would come back at once.
+	// Requests that were sent together are refused together. All their refusals use the jitter of one cut. If each
+	// refusal drew its own jitter, the longest would count. Then each client with many requests would wait almost the
+	// longest time, and all clients would send again at once.
 	p.jitter = rand.Float64() //nolint:gosec // jitter need not be unpredictable
 }
 
-// cutFactor returns the factor of a cut after at least one answer. It is steadyCut if the rate is probably right,
-// because many answers came at it. Then two requests only came too close to each other. It is rateCut in these cases:
-//   - No rate is known. Then each answer raises the rate until it is too high, so many answers do not prove it right.
-//   - The refusal has a Retry-After. It costs that wait, so it has to be rare.
+// cutFactor returns the factor of a cut after at least one answer. It is steadyCut if many answers came at the rate, so
+// that the rate is probably right. Then two requests only came too close to each other. It is rateCut in these cases:
+//   - No rate is known. Then each answer raises the rate until it is too high, so many answers do not prove that it is
+//     right.
+//   - The refusal has a Retry-After. Such a refusal costs that wait, so it has to be rare.
 func (p *Pace) cutFactor(after time.Duration) rate.Limit {
 	if p.answersSinceCut > steadyFor && p.knownRate != rate.Inf && after == 0 {
 		return steadyCut

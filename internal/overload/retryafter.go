@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// LongestWait is the most that [RetryAfter] returns, so that sums with it do not overflow. RetryAfter returns it for
+// LongestWait is the largest result of [RetryAfter], so that sums with it do not overflow. RetryAfter returns it for
 // every longer wait too. So the longest wait that a client accepts must be shorter, or the client would take a wait of
-// days for one of 24 hours. WithRetryPolicy checks this.
+// days for a wait of 24 hours. WithRetryPolicy checks this.
 const LongestWait = 24 * time.Hour
 
 // RetryAfter returns the wait that a Retry-After header asks for, in seconds or as a date. It returns 0 if there is no

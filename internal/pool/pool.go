@@ -1,4 +1,4 @@
-// Package pool makes the default transport of a client, which holds its pool of connections.
+// Package pool makes the default transport of a client. The transport holds the pool of connections.
 package pool
 
 import (
@@ -23,9 +23,9 @@ func New() *http.Transport {
 		Protocols:           protocols,
 		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout: 10 * time.Second,
-		// The default of net/http is 10 MB. So many bytes of small headers take 157 MB of memory.
+		// The default of net/http is 10 MB. This many bytes of small headers take 157 MB of memory.
 		MaxResponseHeaderBytes: 1 << 20,
-		// As many as there may be concurrent callers. Any further connection is closed after its call.
+		// This is enough for 128 concurrent callers. Any further connection is closed after its call.
 		MaxIdleConnsPerHost: 128,
 		// Load balancers drop idle connections after 60 s. The client closes them first, so it seldom writes to a dead one.
 		IdleConnTimeout: 45 * time.Second,

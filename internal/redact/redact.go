@@ -1,4 +1,4 @@
-// Package redact removes card numbers, and values that the SDK sent, from texts of the service.
+// Package redact removes card numbers, and secrets that the SDK sent, from texts of the service.
 package redact
 
 import (
@@ -9,17 +9,18 @@ import (
 )
 
 const (
-	// Mark stands in place of what was cleared.
+	// Mark replaces each removed text.
 	Mark = "[REDACTED]"
 	// CardDigits is the length of the shortest card number.
 	CardDigits = 12
 
-	shortest = 3 // bytes of a secret that is cleared; shorter ones occur by chance
-	rounds   = 4 // how deep escapes within escapes are read, such as &amp;nbsp;
+	shortest = 3 // shortest secret that is removed, in bytes; shorter ones occur by chance
+	rounds   = 4 // levels of escapes within escapes that are read, such as &amp;nbsp;
 )
 
-// separators are what may stand between the digits of a card number: blanks, dashes, dots, accents, characters that are
-// not seen, such as control characters, and U+FFFD, which replaces the blanks and dashes of Latin-1.
+// separators matches the characters that may stand between the digits of a card number: blanks, dashes, dots, accents,
+// and invisible characters such as control characters. It also matches U+FFFD, which replaces the blanks and dashes of
+// Latin-1.
 const separators = `[\p{Cc}\p{Z}\p{Pd}\x{2212}.\x{B7}\p{Cf}\p{M}\x{115F}\x{1160}\x{3164}\x{FFA0}\x{FFFD}]*`
 
 var (
@@ -32,12 +33,12 @@ var (
 	tag       = regexp.MustCompile(`<[^<>]*>`)
 )
 
-// Eraser clears texts of card numbers and of some secrets, as they were sent and without their escapes. It takes time
-// in proportion to the length of a text, and to the number of secrets. If two occurrences of the same secret overlap,
-// it clears the first one only.
+// Eraser removes card numbers and the given secrets from texts. It finds a secret as it was sent and without its
+// escapes. Its time is proportional to the length of a text, and to the number of secrets. If two occurrences of the
+// same secret overlap, it removes the first one only.
 type Eraser struct{ secrets []string }
 
-// New returns an Eraser for some secrets. It ignores secrets of less than three bytes.
+// New returns an Eraser for the given secrets. It ignores secrets of less than three bytes.
 func New(secrets []string) Eraser {
 	var e Eraser
 	for _, secret := range secrets {
@@ -56,8 +57,9 @@ func New(secrets []string) Eraser {
 // or tags hide a secret or a card number, even a part of one, or if escapes are nested too deep to tell.
 //
 // To find what escapes hide, Clean compares two orders: unescape, then erase; and erase, then unescape. If the texts
-// differ, an escape hides something. Clean does so in up to four rounds, because a reader may unescape more than once.
-// Tags are found in the same way, first in the text as it is: take them out, then erase; and erase, then take them out.
+// differ, an escape hides a secret or a card number. Clean does so in up to four rounds, because a reader may unescape
+// more than once. Tags are found in the same way, first in the text as it is: remove them, then erase; and erase, then
+// remove them.
 func (e Eraser) Clean(text string) string {
 	cleared := e.erase(text)
 	unescaped, clearedUnescaped := text, cleared
@@ -68,7 +70,7 @@ func (e Eraser) Clean(text string) string {
 			return Mark
 		}
 		next := unescape(unescaped)
-		if next == unescaped { // it has no escapes left
+		if next == unescaped { // there are no escapes left
 			return cleared
 		}
 		if round == rounds {
@@ -78,12 +80,12 @@ func (e Eraser) Clean(text string) string {
 	}
 }
 
-// CardNumbers clears a text of card numbers that are not escaped.
+// CardNumbers removes card numbers that are not escaped from a text.
 func CardNumbers(text string) string { return Eraser{}.erase(text) }
 
-// erase puts a mark in place of each stretch of a text that has to go.
+// erase replaces each secret and card number of a text by the mark.
 func (e Eraser) erase(text string) string {
-	ends := make(map[int]int) // where each stretch ends, by where it begins
+	ends := make(map[int]int) // the end of each text to be removed, by its beginning
 	mark := func(from, to int) { ends[from] = max(ends[from], to) }
 	for _, match := range numbers.FindAllStringSubmatchIndex(text, -1) {
 		if from, to := match[2], match[3]; from >= 0 && mayHoldCard(text[from:to]) {
@@ -119,7 +121,7 @@ func (e Eraser) erase(text string) string {
 	return left.String()
 }
 
-// mayHoldCard reports whether a run of digits is long enough. One that is longer than a card number may hold one.
+// mayHoldCard reports whether a run of digits is long enough for a card number. A longer run may contain one.
 func mayHoldCard(run string) bool {
 	digits := 0
 	for _, char := range run {
@@ -130,7 +132,7 @@ func mayHoldCard(run string) bool {
 	return digits >= CardDigits
 }
 
-// unescapeAll reads the escapes of a text, and the escapes within them, four levels deep.
+// unescapeAll replaces the escapes of a text, and the escapes within them, four levels deep.
 func unescapeAll(text string) string {
 	for range rounds {
 		text = unescape(text)
@@ -138,7 +140,7 @@ func unescapeAll(text string) string {
 	return text
 }
 
-// unescape reads percent-encoding, the escapes \u0020 and \" of strings, and entities.
+// unescape replaces percent-encoding, the escapes \u0020 and \" of strings, and entities.
 func unescape(text string) string {
 	if !strings.ContainsAny(text, `%\&`) {
 		return text

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const strangerCard = "5105105105105100"
 
-// cleaned returns the cleared text. The redactor knows these secrets.
+// cleaned returns the text after Clean, with an Eraser for the given secrets.
 func cleaned(text string, secrets ...string) string { return New(secrets).Clean(text) }
 
 // spread returns the number with a separator between groups of digits, between all digits, and before the last one.
@@ -73,7 +73,7 @@ func TestHidden(t *testing.T) {
 	assert.Equal(t, Mark, cleaned(`<a href="/cards/5105%31051%30510510%30">the card</a> is known`), "within a tag")
 }
 
-// TestWhatStays checks that numbers of up to eleven digits, dates and texts that only look like escapes are kept.
+// TestWhatStays checks that numbers of up to eleven digits, dates, and texts that only look like escapes are kept.
 // Letters, commas and colons end a number.
 func TestWhatStays(t *testing.T) {
 	t.Parallel()
@@ -92,7 +92,7 @@ func TestWhatStays(t *testing.T) {
 		"5105 1051 0510 5100, 10, 20":             "*, 10, 20",
 		"5105-1051-0510-5100 of 2026-01-01":       "* of 2026-01-01",
 		"12026-01-01 12345":                       "*",
-		"host 192.168.100.200 is down":            "host * is down", // no card number, but redacting too much does no harm
+		"host 192.168.100.200 is down":            "host * is down", // no card number, but redacting it does no harm
 		"a 5105105105105100, b 4000000000000002":  "a *, b *",
 		";5105105105105100=251210100000?":         ";*=*?",
 		"%B5105105105105100^DOE/J^251210100000?":  "*",
@@ -146,7 +146,7 @@ func FuzzClean(f *testing.F) {
 		}
 	}
 	f.Add(`0000000\u00000\00000`, "0")
-	f.Add(`\\u00000000000\u20000`, "0") // unescaping once leaves the digits of an escape, eight more, a blank and one more
+	f.Add(`\\u00000000000\u20000`, "0") // unescaping once leaves escaped digits, a blank and one digit
 	f.Add("from 2026-01-01 to 2026-12-31: 10, 20, 50, 100 or 5105 1051 0510 5100", "zzz")
 	f.Add("0000000\v00000", "zzz")
 	f.Add("No 4 of 5: &lt;größe&gt; 100%", "zzz")
@@ -168,7 +168,7 @@ func FuzzClean(f *testing.F) {
 	})
 }
 
-// readings returns the texts that a reader may get by unescaping text and removing its tags.
+// readings returns the texts that a reader may get from a text by unescaping it and removing its tags.
 func readings(text string) []string {
 	forms := []string{text}
 	for range 8 {

@@ -15,7 +15,7 @@ import (
 
 var errNoResponse = errors.New("the RoundTripper returned neither a response nor an error")
 
-// attemptError is the error of one attempt. Delivery says how far the request of that attempt came.
+// attemptError is the error of one attempt. Delivery is the fate of the request of that attempt.
 type attemptError struct {
 	Delivery Delivery
 	Err      error
@@ -26,7 +26,7 @@ func (e *attemptError) Error() string { return fmt.Sprintf("%v (%v)", e.Err, e.D
 func (e *attemptError) Unwrap() error { return e.Err }
 
 // RoundTrip waits for the rate limit and makes one attempt. It returns a response whose body is in memory. A failed
-// attempt returns an *attemptError. If the wait fails, no attempt is made, and the error is that of the wait.
+// attempt returns an *attemptError. If the wait fails, no attempt is made, and RoundTrip returns the error of the wait.
 //
 // The type call must not get a method CloseIdleConnections. The engine would call it after a failure, and it would
 // close the connections of all callers.
@@ -55,9 +55,10 @@ func (c *call) waitForTurn() error {
 	return cmp.Or(err, c.waitContext().Err())
 }
 
-// orContextError returns the error of a context if that has ended, and otherwise err. There are two reasons:
+// orContextError returns the error of ctx if ctx has ended, and otherwise err. There are two reasons:
 //   - net/http returns the cause of an ended context, which may be the error of another call.
-//   - A RoundTripper may return any error when the context ends. But isProvenUnsent and the caller must see its end.
+//   - A RoundTripper may return any error when the context ends. But isProvenUnsent and the caller must see that the
+//     context has ended.
 func orContextError(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return ended
@@ -79,14 +80,14 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 	sent.Header = maps.Clone(c.Header) // a copy, because the previous attempt may still be writing its header
 	sent.Header["Authorization"] = []string{key}
 	body := c.setBody(sent)
-	defer body.end() // only after the response is read, because net/http may send the body until then
+	defer body.end() // after the response is read, because net/http may send the body until then
 
 	resp, err := c.client.base.RoundTrip(sent)
 	if err == nil && resp == nil {
 		err = errNoResponse
 	}
 	if err != nil {
-		err = orContextError(ctx, c.client.config.Disown(err)) // ctx also ends with the time of the attempt
+		err = orContextError(ctx, c.client.config.Disown(err)) // ctx also ends when the time of the attempt is over
 		bodyMayBeRead := body.end()
 		c.result.Delivery = c.deliveryWithoutResponse(err, trace, bodyMayBeRead)
 		return nil, err
@@ -94,18 +95,19 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 	if err := c.takeResponse(resp, trace); err != nil {
 		return nil, err
 	}
-	return c.responseForEngine(req), nil // not sent, which has the key
+	return c.responseForEngine(req), nil // return req and not sent, which has the key
 }
 
-// beginAttempt resets the result. It keeps what counts for the whole call.
+// beginAttempt resets the result of the last attempt, and keeps the values for the whole call.
 func (c *call) beginAttempt() {
-	c.prepaid = 0 // the retry begins here, so its cost is not given back
+	c.prepaid = 0 // the retry begins here, so its cost is not refunded
 	unsure := c.mayBePerformed()
 	c.result = Result{Attempts: c.result.Attempts + 1, Delivery: NotSent, Unsure: unsure, Keys: c.result.Keys}
 }
 
-// mayBePerformed reports whether the attempts so far may have performed the operation. Unsure says it of all attempts
-// but the last one. The last one cannot have done so if it was not sent, or if the service refused it with status 429.
+// mayBePerformed reports whether the attempts so far may have performed the operation. Unsure is the answer for all
+// attempts but the last one. The last one cannot have performed it if it was not sent, or if the service refused it
+// with status 429.
 func (c *call) mayBePerformed() bool {
 	wasRefused := c.result.Status == http.StatusTooManyRequests
 	return c.result.Unsure || c.result.Delivery != NotSent && !wasRefused
@@ -129,10 +131,10 @@ func (c *call) authorize(ctx context.Context) (key string, err error) {
 // uploadRate is the slowest upload, in bytes per second, that an attempt has time for.
 const uploadRate = 256 << 10
 
-// timeout returns how long an attempt may take: AttemptTimeout plus the time that the body takes at uploadRate.
+// timeout returns the time limit of an attempt: AttemptTimeout plus the time of the body at uploadRate.
 func (c *call) timeout() time.Duration {
 	timeout := c.client.config.AttemptTimeout
 	seconds := c.Length / uploadRate
-	mostSeconds := int64((math.MaxInt64 - timeout) / time.Second) // more would overflow
+	mostSeconds := int64((math.MaxInt64 - timeout) / time.Second) // more seconds would overflow
 	return timeout + time.Duration(min(seconds, mostSeconds))*time.Second
 }

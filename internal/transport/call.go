@@ -22,12 +22,12 @@ type call struct {
 	*Request
 
 	client    *Client
-	ctx       context.Context //nolint:containedctx // the caller's, for the attempts
+	ctx       context.Context // the caller's context, for the attempts
 	max       int             // number of attempts allowed
-	result    Result          // of the attempts so far; the engine drops the last response when a context ends
+	result    Result          // results of the attempts so far; the engine drops the last response when a context ends
 	lastPlace overload.Place  // permission of the rate limit for the last attempt
 	took      time.Duration   // duration of the last attempt
-	cost      int64           // what the last retry that was not free took from the budget; given back after a success
+	cost      int64           // cost of the last retry that was not free; refunded after a success
 	prepaid   int64           // cost of a retry that was paid for and has not begun; otherwise 0
 }
 
@@ -38,7 +38,7 @@ func newCall(ctx context.Context, client *Client, r *Request) *call {
 	}
 }
 
-// run makes the attempts and returns the error of the call. The response is left in c.result.
+// run makes the attempts and returns the error of the call. The response is in c.result.
 func (c *call) run() error {
 	engine := retryablehttp.Client{
 		HTTPClient:   &http.Client{Transport: c},
@@ -80,15 +80,15 @@ func (c *call) newRequest() (*retryablehttp.Request, error) {
 	return r, err
 }
 
-// waitContext returns the context for all waits of the call: StopContext if there is one.
+// waitContext returns the context for all waits of the call: StopContext, or else the caller's context.
 func (c *call) waitContext() context.Context { return cmp.Or(c.StopContext, c.ctx) }
 
-// isStopped reports whether StopContext has ended, after which nothing more may be sent.
+// isStopped reports whether StopContext has ended. After its end nothing more may be sent.
 func (c *call) isStopped() bool { return c.StopContext != nil && c.StopContext.Err() != nil }
 
-// errorOf turns the error of the engine into that of the call. It is one of these:
+// errorOf turns the error of the engine into the error of the call. It returns one of these:
 //   - the error of an attempt or a HeldError, which the http.Client of the engine wraps in a *url.Error;
-//   - the error of waitContext, if it ended before an attempt or between two.
+//   - the error of waitContext, if it ended before an attempt or between two attempts.
 func (c *call) errorOf(err error) error {
 	if failed, ok := errors.AsType[*attemptError](err); ok {
 		return failed.Err
@@ -99,5 +99,5 @@ func (c *call) errorOf(err error) error {
 	if ended := c.ctx.Err(); ended != nil {
 		return ended
 	}
-	return ErrStopped // only StopContext has ended
+	return ErrStopped // only StopContext has ended, not ctx
 }

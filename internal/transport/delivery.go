@@ -9,17 +9,17 @@ import (
 	"sync/atomic"
 )
 
-// This file decides whether the service may have performed the request of an attempt. The hooks of httptrace tell what
-// net/http has done.
+// This file decides whether the service may have performed the request of an attempt. The hooks of httptrace report the
+// steps of net/http.
 
-// Delivery is how far a request came.
+// Delivery is the fate of a request.
 type Delivery uint8
 
-// Unknown is the zero value, so that a Delivery that nobody has set does not mean NotSent.
+// Unknown is the zero value, so that a Delivery that was not set does not mean NotSent.
 const (
-	Unknown  Delivery = iota // it may have been performed, and no response came that says so
-	NotSent                  // it cannot have been performed, because too little of it was written
-	Answered                 // a response came that belongs to the request, with its body if it is a success
+	Unknown  Delivery = iota // the request may have been performed, and no response proves anything
+	NotSent                  // the request cannot have been performed: too little of it was written
+	Answered                 // a response came that belongs to the request; a success has its whole body
 )
 
 // String returns the name of a delivery.
@@ -32,7 +32,7 @@ func (d Delivery) String() string {
 type attemptTrace struct {
 	asked        atomic.Bool  // net/http has begun to look for a connection
 	connections  atomic.Int32 // number of connections that the attempt got
-	reused       atomic.Bool  // the last of them had been used before
+	reused       atomic.Bool  // the last connection had been used before
 	wroteHeaders atomic.Bool
 }
 
@@ -64,8 +64,8 @@ func isNowhere(conn net.Conn) bool { return conn != nil && conn.RemoteAddr() == 
 func (t *attemptTrace) isNew() bool { return t.connections.Load() > 0 && !t.reused.Load() }
 
 // deliveryWithResponse returns Answered. The exception is status 408 on a connection that may have been used before.
-// Servers end idle connections with this status. They may have written it before the request came, and then it says
-// nothing about the request.
+// Servers end idle connections with this status. They may have written it before the request came. Then it is no answer
+// to the request.
 func deliveryWithResponse(status int, trace *attemptTrace) Delivery {
 	if status == http.StatusRequestTimeout && !trace.isNew() {
 		return Unknown
@@ -74,14 +74,14 @@ func deliveryWithResponse(status int, trace *attemptTrace) Delivery {
 }
 
 // mayHaveResent reports whether the RoundTripper may have sent the request on an earlier connection too. An
-// *http.Transport sends a request again that it has written only if Replay permits it; see resend.go. Any other
-// RoundTripper may do so always.
+// *http.Transport repeats a request that it has written only if Replay permits it; see resend.go. Any other
+// RoundTripper may always do so.
 func (c *call) mayHaveResent(trace *attemptTrace) bool {
 	return trace.connections.Load() > 1 && (c.Replay || !c.client.standard)
 }
 
 // deliveryWithoutResponse returns NotSent if the service cannot have performed the request, and otherwise Unknown.
-// bodyMayBeRead tells whether net/http may have read something of the body.
+// bodyMayBeRead is true if net/http may have read a part of the body.
 func (c *call) deliveryWithoutResponse(err error, trace *attemptTrace, bodyMayBeRead bool) Delivery {
 	if c.isProvenUnsent(err, trace, bodyMayBeRead) {
 		return NotSent
@@ -90,28 +90,29 @@ func (c *call) deliveryWithoutResponse(err error, trace *attemptTrace, bodyMayBe
 }
 
 // isProvenUnsent reports whether the service cannot have performed a request that failed with err. A service may
-// perform a request as soon as it has the headers. So the proof has to be that the end of the headers has not left, or
-// that nobody has tried to send the request.
+// perform a request as soon as it has the headers. So one of two facts has to be proven: that the end of the headers
+// was not sent, or that nobody has tried to send the request.
 func (c *call) isProvenUnsent(err error, trace *attemptTrace, bodyMayBeRead bool) bool {
 	bodyIsUnread := c.Length > 0 && !bodyMayBeRead
 	switch {
 	case trace.wroteHeaders.Load():
-		// On HTTP/1 net/http calls this hook before it flushes its buffer. It reads the body after the flush. If a write
-		// failed before net/http read the body, it was the flush, and the end of the headers is still in the buffer. HTTP/2
-		// calls the hook after the flush, and reads the body right after a flush that did not fail.
+		// On HTTP/1 net/http calls this hook before it flushes its buffer. It reads the body after the flush. If a
+		// write failed before net/http read the body, that write was the flush, and the end of the headers is still in
+		// the buffer. HTTP/2 calls the hook after the flush, and reads the body right after a flush that did not fail.
 		return bodyIsUnread && isWriteError(err)
 	case c.client.onlyHTTP1:
 		return true // the end of the headers was not even in the buffer
 
-	// From here on the RoundTripper may speak HTTP/2. There the headers may have left although the hook was not called.
+	// From here on the RoundTripper may use HTTP/2. On HTTP/2 the headers may have been sent although the hook was not
+	// called.
 	case !trace.asked.Load():
 		return false // a RoundTripper that calls no hooks may have sent the request
 	case c.client.standard && trace.connections.Load() == 0:
-		return true // an *http.Transport that got no connection; the only proof for a request without a body
+		return true // an *http.Transport got no connection; this is the only proof for a request without a body
 	default:
-		// A RoundTripper that does not call WroteHeaders is assumed to read the body before the headers can leave, and
-		// nobody has read it. One that calls WroteHeaders would have done so by now. But when a context ends, HTTP/2 returns
-		// although it may still be writing the headers.
+		// A RoundTripper that does not call WroteHeaders is assumed to read the body before it sends the headers, and
+		// nobody has read the body. A RoundTripper that calls WroteHeaders would have called it by now. But when a
+		// context ends, HTTP/2 returns although it may still be writing the headers.
 		return bodyIsUnread && !isContextError(err)
 	}
 }

@@ -10,18 +10,18 @@ import (
 // This file keeps net/http from repeating a request that may have been performed, unless repeating is harmless.
 //
 // net/http repeats requests by itself in these cases:
-//   - On HTTP/1, if it wrote nothing of the request.
-//   - On HTTP/1, even if it wrote the request: if the method is safe, or if the request has an Idempotency-Key, which
-//     the caller's RoundTripper may add.
-//   - On HTTP/2, if the server refuses or resets the stream in some ways, or closes the connection, although the server
-//     may have performed the request.
+//   - On HTTP/1, if it has written no byte of the request.
+//   - On HTTP/1, even if it has written the request: if the method is safe, or if the request has an Idempotency-Key,
+//     which the caller's RoundTripper may add.
+//   - On HTTP/2, if the server refuses or resets the stream with certain codes, or closes the connection. The server
+//     may have performed the request then.
 //
 // It cannot repeat a request whose body it has begun to read, unless the request has GetBody. So a request has GetBody
-// only if net/http gets it directly and speaks nothing but HTTP/1. Otherwise the body can be read only once. The call
-// itself then repeats a request that was provably not sent.
+// only if net/http gets the request directly and uses nothing but HTTP/1. Otherwise the body can be read only once. The
+// call itself then repeats a request that was provably not sent.
 
 // inspect reports two things about a RoundTripper. standard means that it is an *http.Transport that calls its hooks
-// for every connection. onlyHTTP1 means that it also speaks nothing but HTTP/1.
+// for every connection. onlyHTTP1 means that it also uses nothing but HTTP/1.
 //
 // TLSNextProto has the protocols besides HTTP/1. The caller can add some, which may call no hooks. net/http adds its
 // own HTTP/2 when it sets up the Transport. inspect cannot see what the caller has registered by RegisterProtocol; the
@@ -48,9 +48,9 @@ func isSafe(method string) bool {
 }
 
 // setBody sets the body of an attempt. If net/http must not repeat the request, the body has no GetBody. Otherwise an
-// upload gets a GetBody that reads it anew, and a body in memory keeps that of the engine. net/http may repeat a
-// request on HTTP/1 only. With a safe method it repeats a request that it has written, so then repeating the operation
-// must also be harmless. The caller ends the attemptBody that setBody returns.
+// upload gets a GetBody that reads it anew, and a body in memory keeps the GetBody of the engine. net/http may repeat a
+// request on HTTP/1 only. If the method is safe, net/http repeats even a request that it has written, so repeating the
+// operation must also be harmless. The caller ends the attemptBody that setBody returns.
 func (c *call) setBody(req *http.Request) *attemptBody {
 	body := &attemptBody{}
 	mayRepeat := c.client.onlyHTTP1 && (!isSafe(req.Method) || c.Replay)
@@ -67,8 +67,8 @@ func (c *call) setBody(req *http.Request) *attemptBody {
 		req.Body = attemptReader{req.Body, body}
 		req.GetBody = func() (io.ReadCloser, error) { return attemptReader{c.Open(), body}, nil }
 	default:
-		// A body in memory stays as it is, with the GetBody of the engine. net/http knows its type, and sends it together
-		// with the headers. No attemptReader sees whether net/http reads it.
+		// A body in memory does not change and has the GetBody of the engine. net/http knows its type, and sends it
+		// together with the headers. No attemptReader notices whether net/http reads it.
 		body.mayBeRead = true
 	}
 	return body
@@ -78,12 +78,12 @@ func (c *call) setBody(req *http.Request) *attemptBody {
 // attempt. But by then the caller may change the content, so reads fail after the end of the attempt.
 type attemptBody struct {
 	mu        sync.Mutex
-	mayBeRead bool // net/http may have read something
+	mayBeRead bool // net/http may have read a part of the body
 	ended     bool
 }
 
-// end waits for a read that is under way, and makes later reads fail. It reports whether net/http may have read
-// something.
+// end waits for a read that is under way, and makes later reads fail. It reports whether net/http may have read a part
+// of the body.
 func (b *attemptBody) end() (mayBeRead bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -29,9 +29,10 @@ func (c *call) takeResponse(resp *http.Response, trace *attemptTrace) (err error
 	return c.client.config.Disown(err)
 }
 
-// maxBytes returns how many bytes of a response body are read. A response after which the call may make another attempt
-// is read up to mostAtOnce only, because it is probably dropped. If no attempt follows after all, because the budget is
-// spent for example, the caller gets what readBody has read. isRetryableStatus needs the Delivery of the response.
+// maxBytes returns the largest number of bytes of a response body that are read. If the call may make another attempt
+// after the response, only mostAtOnce bytes are read, because the response is probably dropped. If no attempt follows
+// after all, for example because the budget is spent, the caller gets those bytes. isRetryableStatus needs the Delivery
+// of the response.
 func (c *call) maxBytes(resp *http.Response) int64 {
 	limit := c.client.config.MaxResponseBytes
 	if c.hasAttemptLeft() && c.isRetryableStatus(resp.StatusCode) {
@@ -40,8 +41,8 @@ func (c *call) maxBytes(resp *http.Response) int64 {
 	return limit
 }
 
-// responseForEngine returns what the engine needs of the last response. The body is left out, because c.result has it.
-// The Location header is left out so that http.Client follows no redirect.
+// responseForEngine returns a copy of the last response for the engine. It has no body, because c.result has the body.
+// It has no Location header, so that http.Client follows no redirect.
 func (c *call) responseForEngine(req *http.Request) *http.Response {
 	header := c.result.Header
 	if header.Get("Location") != "" {
@@ -59,7 +60,7 @@ const mostAtOnce = 1 << 20
 // or with none if Content-Length announces more. It reads any other body to its end, so that net/http can use the
 // connection again.
 func readBody(resp *http.Response, limit int64) (body []byte, err error) {
-	if resp.Body == nil { // a hand-made RoundTripper may leave it out
+	if resp.Body == nil { // a hand-made RoundTripper may return a nil body
 		return nil, nil
 	}
 	defer resp.Body.Close()

@@ -21,11 +21,11 @@ import (
 // while it worked on the request. It would probably fail again, and the caller gets the error at once.
 
 // checkRetry reports whether the engine makes another attempt. The engine calls it after each RoundTrip, with the
-// response or the error of that. checkRetry also takes the cost of a retry from the budget, and reports the attempt to
-// the rate limit and to Observe.
+// response or the error of RoundTrip. checkRetry also takes the cost of a retry from the budget, and reports the
+// attempt to the rate limit and to Observe.
 //
-// If checkRetry returns false and no error, the engine returns what RoundTrip has returned. checkRetry returns an error
-// in two cases only:
+// If checkRetry returns false and no error, the engine returns the result of RoundTrip. checkRetry returns an error in
+// two cases only:
 //   - The wait before the attempt failed, so there was no attempt.
 //   - A retry would follow, but the context has ended. The caller gets the end of its context, not the 503 before it.
 func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (again bool, _ error) {
@@ -48,7 +48,7 @@ func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (
 	return paid, nil
 }
 
-// wantsRetry reports whether another attempt is allowed, harmless, and may help. after is the Retry-After of the
+// wantsRetry reports whether another attempt is allowed, harmless and likely to help. after is the Retry-After of the
 // response, or 0. Either resp or failed is nil.
 func (c *call) wantsRetry(
 	ctx context.Context, resp *http.Response, failed *attemptError, after time.Duration,
@@ -60,8 +60,8 @@ func (c *call) wantsRetry(
 		return false
 	case c.isWaitedOutByCaller(resp):
 		return false
-	// A retry that waits for the rate limit may have to wait longer than after. So Pace.Wait compares that wait with the
-	// deadline. If it is too long, the call ends with a HeldError, which says how long.
+	// A retry that waits for the rate limit may have to wait longer than after. So Pace.Wait compares that wait with
+	// the deadline. If it is too long, the call ends with a HeldError, which has the length of the wait.
 	case after > 0 && !c.isPaced(resp) && endsWithin(ctx, after):
 		return false
 	}
@@ -80,7 +80,8 @@ func (c *call) longestRetryAfter() time.Duration {
 }
 
 // isWaitedOutByCaller reports whether the call leaves a retry after 429 to its caller, a walk, which then makes a new
-// call. That is possible only if no earlier attempt may have performed the operation: the new call would not know.
+// call. The call must not do so if an earlier attempt may have performed the operation, because the new call would not
+// know this.
 func (c *call) isWaitedOutByCaller(resp *http.Response) bool {
 	return c.Place != nil && isRefused(resp) && !c.result.Unsure
 }
@@ -111,11 +112,11 @@ func (c *call) isRetryable(resp *http.Response, failed *attemptError) bool {
 func (c *call) isRetryableStatus(status int) bool {
 	switch status {
 	case http.StatusTooManyRequests:
-		return c.Replay || !c.result.Unsure // an earlier attempt may have performed what this one was refused
+		return c.Replay || !c.result.Unsure // an earlier attempt may have performed the refused operation
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return c.Replay
 	case http.StatusRequestTimeout:
-		return c.Replay && c.result.Delivery == Unknown // it may belong to an idle connection
+		return c.Replay && c.result.Delivery == Unknown // the 408 may belong to an idle connection
 	}
 	return false
 }
@@ -128,8 +129,8 @@ func isPermanent(err error) bool {
 }
 
 // payForRetry takes the cost of another attempt from the budget, and reports whether there was enough. A retry that
-// waits for the rate limit costs nothing, because the rate limit already spares the service. prepaid is what run gives
-// back if the retry never begins.
+// waits for the rate limit costs nothing, because the rate limit already spares the service. It sets prepaid to the
+// cost, which run refunds if the retry never begins.
 func (c *call) payForRetry(resp *http.Response, failed *attemptError) bool {
 	if c.isPaced(resp) {
 		return true
@@ -168,8 +169,9 @@ func retryAfter(resp *http.Response) time.Duration {
 	return overload.RetryAfter(resp.Header)
 }
 
-// tellPace reports a response to the rate limit. It leaves out a 429 with a Retry-After that is too long: that fails
-// this call and must not delay other calls. It also leaves out server errors, which say nothing about the rate.
+// tellPace reports a response to the rate limit. It does not report a 429 whose Retry-After is too long: that 429 fails
+// this call and must not delay other calls. It does not report server errors either, because they have nothing to do
+// with the rate.
 func (c *call) tellPace(resp *http.Response, after time.Duration) {
 	switch {
 	case resp == nil:
@@ -180,7 +182,7 @@ func (c *call) tellPace(resp *http.Response, after time.Duration) {
 	}
 }
 
-// report tells Observe about the last attempt. spent means that the budget did not pay for a retry.
+// report reports the last attempt to Observe. spent means that the budget did not pay for a retry.
 func (c *call) report(failed *attemptError, spent bool) {
 	if c.Observe == nil {
 		return

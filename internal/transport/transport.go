@@ -1,13 +1,13 @@
-// Package transport performs one operation: it makes attempts and retries, keeps deadlines and size limits, and says
-// whether a failed request may have been performed. It does not parse response bodies.
+// Package transport performs one operation. It makes attempts and retries, keeps deadlines and size limits, and
+// determines whether a failed request may have been performed. It does not parse response bodies.
 //
 // go-retryablehttp, called the engine here, drives the attempts of a call. It has an http.Client whose RoundTripper is
 // the call, so each attempt is one call of RoundTrip.
 //
 // A reader may take the files in this order:
-//   - transport.go: what callers give and get
+//   - transport.go: arguments and results
 //   - call.go: one call, which starts the engine
-//   - attempt.go: one attempt, which the engine asks for; response.go reads its response
+//   - attempt.go: one attempt, which the engine requests; response.go reads its response
 //   - retry.go: whether another attempt follows, which the engine asks too
 //   - resend.go: how net/http is kept from repeating a request that may have been performed
 //   - delivery.go: whether an attempt may have been performed
@@ -48,10 +48,10 @@ type Policy struct {
 	MaxRetryAfter time.Duration
 }
 
-// Config holds what all requests of a client share.
+// Config holds the settings that all requests of a client share.
 type Config struct {
 	HTTP             *http.Client                          // its Transport and Timeout are used; nil for the defaults
-	Authorization    func(context.Context) (string, error) // asked on each attempt
+	Authorization    func(context.Context) (string, error) // called on each attempt
 	AttemptTimeout   time.Duration
 	MaxResponseBytes int64
 	Policy           Policy
@@ -59,7 +59,7 @@ type Config struct {
 	// Disown is called with each error of the RoundTripper, of a response body and of Authorization. Such an error may
 	// wrap the error of another call: errgroup makes the first error the cause of the context of all other calls, and a
 	// RoundTripper may return the cause. Disown returns an error that has the same text but does not match errors of
-	// calls. Nil leaves errors as they are.
+	// calls. If Disown is nil, errors are not changed.
 	Disown func(error) error
 }
 
@@ -68,40 +68,40 @@ type Request struct {
 	Method        string
 	URL           *url.URL
 	Header        http.Header
-	Body          []byte           // nil for none, or for one that Open gives
+	Body          []byte           // nil for none, or if Open is set
 	Open          func() io.Reader // returns an upload from its start, more than once
-	Length        int64            // of Body, or of the upload
+	Length        int64            // length of Body or of the upload
 	Replay        bool             // repeating the request is harmless, even if it was performed
-	MaxAttempts   int              // 0 for that of the policy
-	MaxRetryAfter time.Duration    // 0 for that of the policy
+	MaxAttempts   int              // 0 means the value of the policy
+	MaxRetryAfter time.Duration    // 0 means the value of the policy
 	Pace          *overload.Pace   // rate limit of the operation; nil for none
 	// Place is set by walks, which are loops of many calls. A walk waits for the rate limit before it makes a call, and
 	// Place is the permission that it got from Pace. So the first attempt does not wait. It is nil for a single call,
 	// which waits by itself, and for a walk without Pace.
 	//
-	// After a 429 the walk waits again and makes a new call, so a call with Place does not retry a 429. The exception is a
-	// call with Replay of which an earlier attempt may have performed the operation: a new call would not know that.
+	// After a 429 the walk waits again and makes a new call, so a call with Place does not retry a 429. The exception
+	// is a call with Replay whose earlier attempt may have performed the operation: a new call would not know this.
 	Place *overload.Place
 	// StopContext is set by the walk that submits batches, and ends when that walk stops. Then the call begins no further
 	// wait or attempt, and a wait under way ends. But an attempt in flight goes on until its response comes, its time is
 	// over or the context of the call ends, so that its outcome is not lost. StopContext must not outlive the context of
 	// the call. If it is nil, that context is used.
 	StopContext context.Context //nolint:containedctx // the call has two contexts
-	Observe     func(Attempt)   // is called after each attempt; may be nil
+	Observe     func(Attempt)   // called after each attempt; may be nil
 }
 
-// Attempt is what Observe is told about one attempt.
+// Attempt is the report about one attempt, for Observe.
 type Attempt struct {
 	Number   int
 	Status   int // 0 if no response came
 	Delivery Delivery
 	Duration time.Duration
-	Waited   time.Duration // for the rate limit, before the attempt
+	Waited   time.Duration // wait for the rate limit before the attempt
 	Spent    bool          // no retry follows because the retry budget is spent
 	Err      error
 }
 
-// Result is what came of a request. Status, Header, Body and Delivery are those of the last attempt.
+// Result is the result of a request. Status, Header, Body and Delivery belong to the last attempt.
 type Result struct {
 	Status   int
 	Header   http.Header
@@ -111,8 +111,8 @@ type Result struct {
 	// Unsure means that the operation may have been performed before the last request was sent: by an earlier attempt, or
 	// by a RoundTripper that sent the last attempt twice. Then a refusal does not prove that nothing was performed.
 	Unsure bool
-	// BodyIncomplete means that a response with status 400 or above broke off in its body, or that its body is longer
-	// than maxBytes allows. That is no error, because the status says enough. With a lower status it is an error.
+	// BodyIncomplete means that the body of a response with status 400 or above broke off, or is longer than maxBytes
+	// allows. This is no error, because the status is reason enough. With a lower status it is an error.
 	BodyIncomplete bool
 	Keys           []string // values of the Authorization header that the attempts used, each once
 }
@@ -149,7 +149,8 @@ func (c *Client) CloseIdleConnections() {
 	(&http.Client{Transport: c.base}).CloseIdleConnections()
 }
 
-// Do makes attempts until one succeeds or none may follow. With an error it returns the result of the attempts too.
+// Do makes attempts until one succeeds or none may follow. If it returns an error, it returns the result of the
+// attempts too.
 func (c *Client) Do(ctx context.Context, r *Request) (Result, error) {
 	call := newCall(ctx, c, r)
 	err := call.run() //nolint:contextcheck // the call has two contexts

@@ -1,4 +1,4 @@
-// Package trust knows the errors of certificates that are not trusted.
+// Package trust finds the errors of certificates that are not trusted.
 package trust
 
 import (
@@ -8,8 +8,8 @@ import (
 	"errors"
 )
 
-// Failure returns what of err says why a certificate is not trusted: that of crypto/tls, or one that the caller's own
-// check has from [x509.Certificate.Verify]. It returns nil if there is none.
+// Failure returns the error in err that says why a certificate is not trusted, or nil. This is an error of crypto/tls,
+// or an error of [x509.Certificate.Verify] that the caller's own check has returned.
 func Failure(err error) error {
 	return cmp.Or(
 		find[*tls.CertificateVerificationError](err),

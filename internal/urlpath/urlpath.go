@@ -1,4 +1,4 @@
-// Package urlpath puts the path of a request together. It is the only place that does.
+// Package urlpath builds the paths of requests. No other package does so.
 package urlpath
 
 import (
@@ -36,11 +36,11 @@ func param(segment string) (string, bool) {
 	return strings.TrimSuffix(name, "}"), ok
 }
 
-// Fill returns a copy of base whose path has the segments of the template appended, with the values in place of its
-// parameters. Each value is escaped, so that whatever its text is, it stays one segment.
+// Fill returns a copy of base. It appends the segments of the template to the path, with the values in place of the
+// parameters. Each value is escaped, so that it stays one segment, whatever its text is.
 func Fill(base *url.URL, template string, values ...string) (*url.URL, error) {
 	path := append(make([]byte, 0, 128), base.EscapedPath()...)
-	path = bytes.TrimSuffix(path, []byte("/")) // and not %2F, which belongs to the last segment
+	path = bytes.TrimSuffix(path, []byte("/")) // not %2F, which belongs to the last segment
 	for segment := range strings.SplitSeq(strings.TrimPrefix(template, "/"), "/") {
 		if name, ok := param(segment); ok {
 			if len(values) == 0 {
@@ -54,7 +54,7 @@ func Fill(base *url.URL, template string, values ...string) (*url.URL, error) {
 		path = append(append(path, '/'), url.PathEscape(segment)...)
 	}
 	u, err := *base, error(nil)
-	u.RawPath = string(path) // said even where it says nothing new: without it net/url would escape "!" in the base's path
+	u.RawPath = string(path) // set it always: without it net/url would escape "!" in the path of base
 	u.Path, err = url.PathUnescape(u.RawPath)
 	return &u, err
 }

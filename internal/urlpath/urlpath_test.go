@@ -16,7 +16,7 @@ func parse(t *testing.T, text string) *url.URL {
 	return u
 }
 
-// fill puts each segment into its own parameter.
+// fill appends segments to base by Fill, with a parameter for each segment.
 func fill(base *url.URL, segments ...string) (*url.URL, error) {
 	return Fill(base, strings.Repeat("/{name}", len(segments)), segments...)
 }

@@ -4,24 +4,25 @@ package window
 import "sync"
 
 // Window runs jobs, each in a goroutine of its own, and returns their results in the order in which they were started.
-// Start, HasRoom and End are for one goroutine, and Pop, Stop and Wait for one. That may be the same.
+// Only one goroutine may call Start, HasRoom and End, and only one may call Pop, Stop and Wait. It may be the same
+// goroutine.
 type Window[R any] struct {
 	room    chan struct{}        // holds one token for each job that was started and not popped
-	queue   chan chan outcome[R] // has one channel for each of these jobs, the oldest first
+	queue   chan chan outcome[R] // has one channel for each job that was started and not popped, the oldest first
 	stopped chan struct{}        // closed by Stop
 	running sync.WaitGroup
 }
 
-// outcome is what a job returned, or the value that it panicked with.
+// outcome is the result of a job, or the value with which the job panicked.
 type outcome[R any] struct {
 	result   R
 	panicked any
 }
 
-// mostJobs bounds the memory of the channels when a caller asks for a huge window.
+// mostJobs limits the memory of the channels if a caller asks for a huge window.
 const mostJobs = 20_000
 
-// New returns a window that holds up to size jobs, which were started and not popped. It never holds more than 20,000.
+// New returns a window that holds up to size jobs that were started and not popped. It never holds more than 20,000.
 func New[R any](size int) *Window[R] {
 	size = min(max(size, 0), mostJobs)
 	return &Window[R]{
@@ -55,11 +56,11 @@ func (w *Window[R]) Start(job func() R) bool {
 	return true
 }
 
-// End says that no job follows.
+// End declares that no job follows.
 func (w *Window[R]) End() { close(w.queue) }
 
-// Pop waits for the oldest job and returns its result. It returns false if there is none and End was called. If the job
-// has panicked, Pop panics with the same value.
+// Pop waits for the oldest job and returns its result. It returns false if there is no job and End was called. If the
+// job has panicked, Pop panics with the same value.
 func (w *Window[R]) Pop() (result R, ok bool) {
 	oldest, ok := <-w.queue
 	if !ok {
@@ -73,7 +74,7 @@ func (w *Window[R]) Pop() (result R, ok bool) {
 	return o.result, true
 }
 
-// Stop ends the window before its jobs are popped: nothing more is started. Call it once.
+// Stop ends the window: no more jobs are started. Call it once.
 func (w *Window[R]) Stop() { close(w.stopped) }
 
 // IsStopped reports whether Stop was called.
@@ -86,9 +87,9 @@ func (w *Window[R]) IsStopped() bool {
 	}
 }
 
-// Wait waits until no job runs. Call it when the other results are not needed and nothing more is started. First make
-// the jobs end, for example by canceling their context. If one of the jobs that were not popped has panicked, Wait
-// panics with the same value.
+// Wait waits until no job runs. Call it after Stop or End, when the remaining results are not needed. First make the
+// jobs end, for example by canceling their context. If one of the jobs that were not popped has panicked, Wait panics
+// with the same value.
 func (w *Window[R]) Wait() {
 	w.running.Wait()
 	for len(w.queue) > 0 {

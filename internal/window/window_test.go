@@ -99,8 +99,8 @@ func TestPopWaitsForAJob(t *testing.T) {
 	})
 }
 
-// TestPanics checks that Pop panics with the value of the job whose turn it is, and Wait with that of a job that nobody
-// has popped.
+// TestPanics checks that Pop panics if the oldest job has panicked, and Wait panics if a job that was not popped has
+// panicked.
 func TestPanics(t *testing.T) {
 	t.Parallel()
 	start := func(size int) *Window[int] {

@@ -139,14 +139,14 @@ func releasedFiles(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// commitCopy copies the files of this repository, committed or not, and commits a release there.
+// commitCopy copies the files of this repository, committed or not, and commits a release in the copy.
 func commitCopy(t *testing.T, dir string) {
 	t.Helper()
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	for name := range strings.SplitSeq(shell(t, root, "git ls-files -z --cached --others --exclude-standard"), "\x00") {
 		info, err := os.Stat(filepath.Join(root, name))
-		if os.IsNotExist(err) || name == "" { // removed, but still in the index
+		if os.IsNotExist(err) || name == "" { // the file was removed but is still in the index
 			continue
 		}
 		require.NoError(t, err)

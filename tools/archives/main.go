@@ -1,6 +1,6 @@
-// Command archives writes the files that a release publishes: an archive of the emulator for each target, a list of
-// the modules that are linked into it (an SBOM in the form of CycloneDX), and checksums. The same commit, tag and
-// release of Go give the same bytes. .ci/release runs it:
+// Command archives writes the files that a release publishes: an archive of the emulator for each target, a list of the
+// modules in it (an SBOM in the form of CycloneDX), and checksums. The same commit, tag and release of Go give the same
+// bytes. .ci/release runs it:
 //
 //	go -C tools run ./archives -source DIR -tag v0.1.0 -out DIR linux/amd64 windows/arm64
 package main
@@ -27,12 +27,12 @@ import (
 
 const program = "payvault-emulator"
 
-// release is what is built: the commit of a tag in a clone, and the directory for the results.
+// release describes a release: the commit of a tag in a clone, and the directory for the results.
 type release struct {
 	source, tag, out string
 }
 
-// file is a file of an archive, or one to publish.
+// file is a file in an archive, or a file to publish.
 type file struct {
 	name    string
 	mode    fs.FileMode
@@ -91,8 +91,8 @@ func (r release) write(ctx context.Context, targets []string) error {
 // name returns the start of the name of every published file.
 func (r release) name() string { return program + "_" + r.tag }
 
-// build returns the program for a target such as linux/amd64, and what the go command recorded in it. -trimpath keeps
-// directories of this machine out of it.
+// build returns the program for a target such as linux/amd64, and the build information of the go command. -trimpath
+// keeps directories of this machine out of the program.
 func (r release) build(ctx context.Context, target string) (binary []byte, info *debug.BuildInfo, err error) {
 	system, architecture, _ := strings.Cut(target, "/")
 	dir, err := os.MkdirTemp("", program)
@@ -119,7 +119,7 @@ func (r release) build(ctx context.Context, target string) (binary []byte, info 
 	return binary, info, nil
 }
 
-// archive packs the program with the licenses of what is linked into it. All files bear the time of the commit.
+// archive packs the program with the licenses of the linked modules. All files have the time of the commit.
 func (r release) archive(ctx context.Context, target string, binary []byte, info *debug.BuildInfo) (file, error) {
 	own, err := os.ReadFile(filepath.Join(r.source, "LICENSE"))
 	if err != nil {
@@ -166,7 +166,7 @@ func commitTime(info *debug.BuildInfo) (time.Time, error) {
 	return time.Time{}, errors.New("the time of the commit is not known")
 }
 
-// licenses returns the licenses of Go and of modules, each behind its name.
+// licenses returns the licenses of Go and of modules. The name of each module stands before its license.
 func (r release) licenses(ctx context.Context, modules []*debug.Module) ([]byte, error) {
 	names, list := []string{"Go"}, []string{"list", "-m", "-f", "{{.Dir}}"}
 	for _, module := range modules {
@@ -201,10 +201,10 @@ func (r release) licenses(ctx context.Context, modules []*debug.Module) ([]byte,
 	return all.Bytes(), nil
 }
 
-// goCommand runs the go command in the source, without flags of whoever runs this, and returns its output.
+// goCommand runs the go command in the source and returns its output. It does not use the GOFLAGS of the user.
 func (r release) goCommand(ctx context.Context, environment []string, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
-	command := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the arguments are those of this program
+	command := exec.CommandContext(ctx, "go", args...) // the arguments are constants of this program
 	command.Dir = r.source
 	command.Env = append(append(command.Environ(), "GOFLAGS=", "GOWORK=off"), environment...)
 	command.Stdout = &stdout
@@ -254,7 +254,7 @@ func zipped(files []file, modified time.Time) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-// checksums returns the sums of files in the form that sha256sum -c reads.
+// checksums returns the checksums of files in the form that sha256sum -c reads.
 func checksums(files []file) []byte {
 	var sums bytes.Buffer
 	for _, f := range files {

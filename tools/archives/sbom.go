@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// bom is a CycloneDX document, as far as it is needed here.
+// bom is a CycloneDX document with the parts that are needed here.
 type bom struct {
 	Format     string      `json:"bomFormat"`
 	Spec       string      `json:"specVersion"`
@@ -32,7 +32,7 @@ type component struct {
 	PURL    string `json:"purl"`
 }
 
-// sbom lists the program, the standard library and every module that is linked into one of the builds, by their paths.
+// sbom lists the program, the standard library and every module that is linked into one of the builds, sorted by path.
 func sbom(builds []*debug.BuildInfo) ([]byte, error) {
 	info := builds[0]
 	built, err := commitTime(info)

@@ -43,7 +43,7 @@ func (w *world) execute(ctx context.Context, id string, workflow, input, result 
 	defer cancel()
 	go func() {
 		for wait(ctx, 300*time.Millisecond) {
-			if w.update(ctx, id, temporalpayvault.UpdateResume) == nil { // the update is refused while the workflow is not paused
+			if w.update(ctx, id, temporalpayvault.UpdateResume) == nil { // refused unless the workflow is paused
 				w.pauses.Add(1)
 			}
 		}

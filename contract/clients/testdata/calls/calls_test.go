@@ -30,7 +30,7 @@ import (
 
 const pdf = "%PDF-1.7"
 
-// newServer starts the emulator with the seed of its program, whose IDs the document uses.
+// newServer starts the emulator with the seed of its program. The examples of the document use the IDs of this seed.
 func newServer(t *testing.T) *payvaulttest.Server {
 	t.Helper()
 	text, err := os.ReadFile("../../../../cmd/payvault-emulator/seed.json")
@@ -52,7 +52,7 @@ func performed(t *testing.T, srv *payvaulttest.Server) {
 	assert.Equal(t, once, srv.AllCommits())
 }
 
-// answerCreated lets the next request succeed under another status than 200.
+// answerCreated makes the next request succeed with another status than 200.
 func answerCreated(t *testing.T, srv *payvaulttest.Server) {
 	t.Helper()
 	_, err := srv.Inject(payvaulttest.Fault{
@@ -63,11 +63,11 @@ func answerCreated(t *testing.T, srv *payvaulttest.Server) {
 	require.NoError(t, err)
 }
 
-// allData is a request with which an application passes.
+// allData returns a request with data that makes an application pass.
 func allData() string { return calls.Fixture("applications/save_data.request.json") }
 
-// rest makes the operations that were not made yet and need no more than IDs with the methods of a generated client,
-// which are named like the operations.
+// rest makes each operation that was not made yet. It finds the method of the generated client by the name of the
+// operation. These operations need no arguments but IDs.
 func rest(t *testing.T, srv *payvaulttest.Server, clientFor func(payvault.Operation) any, suffix string) {
 	t.Helper()
 	ids := calls.Seeded(srv)
@@ -104,7 +104,7 @@ func rest(t *testing.T, srv *payvaulttest.Server, clientFor func(payvault.Operat
 	}
 }
 
-// fill puts the IDs of a path into a parameter, or the fields of one, and returns those that are left.
+// fill puts the IDs of a path into a parameter, or into the fields of a parameter. It returns the IDs that are left.
 func fill(t *testing.T, param reflect.Value, ids []string) []string {
 	t.Helper()
 	switch {
@@ -124,7 +124,7 @@ func fill(t *testing.T, param reflect.Value, ids []string) []string {
 	return ids
 }
 
-// TestOapiCodegen checks that a client that oapi-codegen makes of the document can call the emulator.
+// TestOapiCodegen checks that a client that oapi-codegen generates from the document can call the emulator.
 func TestOapiCodegen(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
@@ -255,14 +255,14 @@ func TestOapiCodegen(t *testing.T) {
 	assert.Equal(t, "added", added.JSON2XX.Data.Message)
 }
 
-// A key is a security source of ogen.
+// A key is a security source for a client of ogen.
 type key string
 
 func (k key) BasicAuth(_ context.Context, _ ogen.OperationName) (ogen.BasicAuth, error) {
 	return ogen.BasicAuth{Password: string(k)}, nil
 }
 
-// TestOgen checks that a client that ogen makes of the document can call the emulator.
+// TestOgen checks that a client that ogen generates from the document can call the emulator.
 func TestOgen(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
@@ -352,7 +352,7 @@ func TestOgen(t *testing.T) {
 	assert.Equal(t, "added", added.Response.Data.Message)
 }
 
-// as checks that a call got an answer of a type.
+// as checks that the answer of a call has the type T.
 func as[T any](t *testing.T) func(answer any, err error) T {
 	t.Helper()
 	return func(answer any, err error) T {
