@@ -14,7 +14,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestCanary checks that the page and everything that it fetches have no text and no number of the requests and
+// TestCanary checks that neither the page nor the data that it fetches has a text or a number of the requests and
 // records.
 func TestCanary(t *testing.T) {
 	t.Parallel()
@@ -69,7 +69,7 @@ func TestCanary(t *testing.T) {
 	}
 }
 
-// sendTo sends a request with this key and body.
+// sendTo sends a request with the given key and body.
 func (p *tab) sendTo(method, path, key, body string) {
 	p.Helper()
 	r, err := http.NewRequestWithContext(p.Context(), method, p.srv.URL+path, strings.NewReader(body))

@@ -52,7 +52,7 @@ func run(m *testing.M) int {
 type tab struct {
 	*testing.T
 
-	ctx context.Context //nolint:containedctx // of the tab
+	ctx context.Context // context of the tab
 	srv *payvaulttest.Server
 	url string
 }
@@ -69,7 +69,7 @@ func openPage(t *testing.T, srv *payvaulttest.Server, inspect http.Handler) *tab
 	page := httptest.NewServer(inspect)
 	ctx, end := chromedp.NewContext(chromium)
 	p := &tab{T: t, ctx: ctx, srv: srv, url: page.URL}
-	require.NoError(t, chromedp.Do(ctx)) // creates the tab, which lives as long as this context
+	require.NoError(t, chromedp.Do(ctx)) // creates the tab, which exists until this context ends
 	messages := chromedp.Console(ctx)
 	var console sync.WaitGroup
 	console.Go(func() {
@@ -85,7 +85,7 @@ func openPage(t *testing.T, srv *payvaulttest.Server, inspect http.Handler) *tab
 		srv.Close()
 		page.Close()
 	})
-	focus := emulation.SetFocusEmulationEnabledParams{Enabled: true} // the page can copy only with the focus
+	focus := emulation.SetFocusEmulationEnabledParams{Enabled: true} // the page can copy only while it has the focus
 	_, err := chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, focus)
 	require.NoError(t, err)
 	p.do(chromedp.Navigate(page.URL))
@@ -122,7 +122,7 @@ func (p *tab) waitFor(expression string) {
 		expression)
 }
 
-// text returns the visible text of the first element that matches.
+// text returns the visible text of the first element that matches the selector.
 func (p *tab) text(selector string) string {
 	p.Helper()
 	return eval[string](p, fmt.Sprintf(`document.querySelector(%q).innerText`, selector))

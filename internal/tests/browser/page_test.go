@@ -65,8 +65,8 @@ func TestRequestAppears(t *testing.T) {
 	assert.Regexp(t, `outcome\s+not performed: the invoice is outstanding already`, p.text("#detail"))
 }
 
-// TestArmedIsSeen checks that armed faults are shown at the top and in the list of faults. The notice of an action
-// disappears again.
+// TestArmedIsSeen checks that armed faults are shown at the top and in the list of faults. The message about an action
+// disappears after a while.
 func TestArmedIsSeen(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -121,7 +121,7 @@ func TestPageIsClosedFirst(t *testing.T) {
 
 func (p *tab) send() error {
 	request := &payvault.InvoiceSendRequest{EmailAddress: []string{"jane@example.com"}}
-	return p.srv.Client().Invoices.Send(p.ctx, "INV-1", request) //nolint:wrapcheck // as it is
+	return p.srv.Client().Invoices.Send(p.ctx, "INV-1", request) // unchanged
 }
 
 // TestFaultAtAClick checks that a fault that is armed by a click strikes, and that its remaining count goes down.
@@ -138,7 +138,7 @@ func TestFaultAtAClick(t *testing.T) {
 	p.waitFor(`document.querySelector('#armed')?.textContent.includes('invoices.send: struck 0, 2 left')`)
 	require.ErrorIs(t, p.send(), payvault.ErrOutcomeUnknown)
 	p.waitFor(`document.querySelector('#armed').textContent.includes('struck 1, 1 left')`)
-	p.waitFor(`document.querySelector('#live tbody tr.bad')`) // the list arrives in another stream than the faults
+	p.waitFor(`document.querySelector('#live tbody tr.bad')`) // the list and the faults arrive in different streams
 	assert.Contains(t, p.text("#live tbody tr.bad"), "✗ invoices.send", "it is said without color, too")
 	assert.Contains(t, p.text("#live tbody tr.bad"), "drop after commit")
 	require.ErrorIs(t, p.send(), payvault.ErrOutcomeUnknown)
@@ -158,8 +158,8 @@ func TestFaultAtAClick(t *testing.T) {
 	p.waitFor(`document.activeElement.tagName === 'HEADER'`)
 }
 
-// TestRowsStayUnderThePointer checks that new rows wait while a pointer is down. Otherwise the row would move away from
-// under it.
+// TestRowsStayUnderThePointer checks that new rows wait while a pointer is down. Otherwise the row under the pointer
+// would move.
 func TestRowsStayUnderThePointer(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -190,7 +190,7 @@ func TestRowsStayUnderThePointer(t *testing.T) {
 	assert.Zero(t, eval[int](p, `document.querySelectorAll('#live tbody tr').length`), "those before the filter are gone")
 
 	eval[any](p, `document.querySelector('#live').dispatchEvent(new PointerEvent('pointerdown'))`)
-	p.waitFor(`held === undefined`) // only the end of the timer ends it
+	p.waitFor(`held === undefined`) // only the timer sets held to undefined
 	p.click("#pause")
 	p.press(0)
 	assert.True(t, eval[bool](p, `held === undefined`), "there is nothing to hold")
@@ -224,7 +224,7 @@ func TestFilters(t *testing.T) {
 	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 20`)
 }
 
-// TestPause checks that Pause stops the list of requests, but not the faults and the records.
+// TestPause checks that Pause stops updates of the list of requests, but not of the faults and the records.
 func TestPause(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -304,7 +304,7 @@ func (p *tab) another() *tab {
 	ctx, end := chromedp.NewContext(chromium)
 	p.Cleanup(end)
 	next := &tab{T: p.T, ctx: ctx, srv: p.srv, url: p.url}
-	require.NoError(p, chromedp.Do(ctx)) // creates the tab, which lives as long as this context
+	require.NoError(p, chromedp.Do(ctx)) // creates the tab, which exists until this context ends
 	next.do(chromedp.Navigate(p.url))
 	return next
 }
@@ -348,7 +348,8 @@ func TestRestart(t *testing.T) {
 	assert.True(t, eval[bool](p, `document.querySelector('#detail').hidden`))
 }
 
-// TestRestartWhilePaused checks that a paused page keeps the old requests after a restart, and says so.
+// TestRestartWhilePaused checks that a paused page keeps the old requests after a restart, and shows a note about the
+// restart.
 func TestRestartWhilePaused(t *testing.T) {
 	t.Parallel()
 	p, before, after, page := openTwo(t)
@@ -415,7 +416,7 @@ func TestOvertaken(t *testing.T) {
 		switch {
 		case r.URL.Path == "/late":
 			close(late)
-			return // the browser reports every answer that is no success
+			return // the browser reports every answer that is not a success
 		case r.URL.Path == "/presets" && r.FormValue("times") == "7":
 			<-late
 		}
@@ -461,7 +462,7 @@ func TestCopiedLineCompiles(t *testing.T) {
 	p.waitFor(`document.querySelector('#said').innerText.endsWith('write what is meant in place of fillIn')`)
 	name := filepath.Join(t.TempDir(), "main.go")
 	require.NoError(t, os.WriteFile(name, []byte(source), 0o600))
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, name) //nolint:gosec // a file of its own
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, name) // the file is made by this test
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s\n%s", out, source)
 }
@@ -607,15 +608,15 @@ func (p *tab) wrapped(selector string) []string {
 	}).filter(Boolean)`, selector))
 }
 
-// cut returns the Go code that does not fit without scrolling.
+// cut returns the Go code that is wider than its element.
 func (p *tab) cut(selector string) []string {
 	p.Helper()
 	return eval[[]string](p, fmt.Sprintf(`[...document.querySelectorAll(%q)]
 		.filter((code) => code.scrollWidth > code.clientWidth).map((code) => code.textContent)`, selector))
 }
 
-// TestTaughtOperation checks that an operation of Server.Handle is listed and can be broken like any other. Its long Go
-// code scrolls instead of wrapping.
+// TestTaughtOperation checks that an operation of Server.Handle is listed, and that faults can be armed for it. Its
+// long Go code scrolls instead of wrapping.
 func TestTaughtOperation(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -675,7 +676,7 @@ func (p *tab) fill() {
 	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 8`)
 }
 
-// TestFirstRequest checks that an empty page shows a request to copy, and that it says "No request yet." only after it
+// TestFirstRequest checks that an empty page shows a request to copy, and that it shows "No request yet." only after it
 // has connected.
 func TestFirstRequest(t *testing.T) {
 	t.Parallel()
@@ -764,8 +765,8 @@ func TestClearSearchReset(t *testing.T) {
 	assert.Empty(t, p.srv.Faults())
 }
 
-// TestBodies checks that bodies are shown only while this is switched on, and that a request can be copied as curl in
-// both cases.
+// TestBodies checks that bodies are shown only while the page is set to show them. A request can be copied as curl with
+// and without this setting.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	p := open(t)

@@ -14,7 +14,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// invalid is a card that cannot be sent, and the problem that Check finds.
+// invalid is a card that cannot be sent, with the problem that Check finds.
 type invalid struct {
 	card
 
@@ -43,7 +43,7 @@ func invalidCards() []invalid {
 	return cards
 }
 
-// TestCheck: Check finds what Submit refuses before anything is sent, and nothing else.
+// TestCheck checks that Check finds the same problems as Submit does before it sends anything.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	const op = payvault.OpAccountUpdaterSubmit
@@ -65,8 +65,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestSubmitAllOfInvalidCards: a card that cannot be sent is named, and the rest of its batch is sent. Batches are cut
-// by position, whether their cards are valid or not. A batch without a valid card is not begun.
+// TestSubmitAllOfInvalidCards checks that a card that cannot be sent is named, and the rest of its batch is sent.
+// Batches are cut by position, whether their cards are valid or not. A batch without a valid card is not begun.
 func TestSubmitAllOfInvalidCards(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -111,8 +111,8 @@ func TestSubmitAllOfInvalidCards(t *testing.T) {
 	})
 }
 
-// TestPosition: Position returns the place in the stream of a card that an error of the service names by its place in
-// the request.
+// TestPosition checks that Position returns the position in the stream of a card. An error of the service names the
+// card by its position in the request.
 func TestPosition(t *testing.T) {
 	t.Parallel()
 	cards := slices.Collect(stream(200, nil))
@@ -132,7 +132,7 @@ func TestPosition(t *testing.T) {
 	}
 }
 
-// TestJobName: files with the same content have the same name, and other files have other names.
+// TestJobName checks that files with the same content have the same name, and other files have other names.
 func TestJobName(t *testing.T) {
 	t.Parallel()
 	name := func(content string) string {
@@ -147,7 +147,7 @@ func TestJobName(t *testing.T) {
 	assert.ErrorIs(t, err, errDisk)
 }
 
-// broken is a file that breaks off.
+// broken is a file whose reads fail after some bytes.
 type broken struct{}
 
 func (broken) Read(p []byte) (int, error) { return copy(p, "4111"), errDisk }

@@ -17,12 +17,12 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// live is a service whose list of customers grows while a walk goes over it.
+// live is a service whose list of customers grows during a walk over it.
 type live struct {
 	fake
 
 	perPage int
-	totals  func(records, perPage int) (totalPages, totalRecords int) // what the service claims
+	totals  func(records, perPage int) (totalPages, totalRecords int) // returns the totals that the service claims
 	before  func(r asked)                                             // called before each answer; may be nil
 
 	mu  sync.Mutex
@@ -61,7 +61,7 @@ func (l *live) add() {
 
 func roundedUp(records, perPage int) (int, int) { return (records + perPage - 1) / perPage, records }
 
-// totals are what services claim of their lists.
+// totals returns kinds of totals that a service may claim for its lists.
 func totals() map[string]func(records, perPage int) (totalPages, totalRecords int) {
 	return map[string]func(int, int) (int, int){
 		"rounded up":   roundedUp,
@@ -72,8 +72,8 @@ func totals() map[string]func(records, perPage int) (totalPages, totalRecords in
 	}
 }
 
-// TestWalkOverAnyTotals: a walk gets all records, whatever totals the service claims, and asks for at most one page too
-// many.
+// TestWalkOverAnyTotals checks that a walk gets all records, whatever totals the service claims. It asks for at most
+// one page too many.
 func TestWalkOverAnyTotals(t *testing.T) {
 	t.Parallel()
 	all := totals()
@@ -100,7 +100,8 @@ func TestWalkOverAnyTotals(t *testing.T) {
 	}
 }
 
-// TestWalkWhileRecordsAreAdded: a walk misses no record that was there when it began. Some records may come twice.
+// TestWalkWhileRecordsAreAdded checks that a walk misses no record that was there when it began. Some records may come
+// twice.
 func TestWalkWhileRecordsAreAdded(t *testing.T) {
 	t.Parallel()
 	for name, totals := range totals() {
@@ -108,7 +109,7 @@ func TestWalkWhileRecordsAreAdded(t *testing.T) {
 			t.Parallel()
 			forEach(t, []int{0, 1, 2, 8, 32}, func(t *testing.T, prefetch int) {
 				for seed := range uint64(20) {
-					random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test that can be repeated
+					random := rand.New(rand.NewPCG(seed, 0)) // the test has to be repeatable
 					l := newLive(60, 3)
 					l.totals = totals
 					there := slices.Clone(l.ids)
@@ -133,14 +134,14 @@ func TestWalkWhileRecordsAreAdded(t *testing.T) {
 	}
 }
 
-// TestWalkOfAChangingListGoesOnPageByPage: when the totals of a page that was fetched ahead differ, the walk asks for
-// that page again, and then for one page at a time.
+// TestWalkOfAChangingListGoesOnPageByPage checks a walk whose page was fetched ahead and has other totals than the page
+// before. The walk asks for that page again, and then for one page at a time.
 func TestWalkOfAChangingListGoesOnPageByPage(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{2, 8}, func(t *testing.T, prefetch int) {
 		l := newLive(60, 3)
 		l.before = func(r asked) {
-			if r.n == 1 && r.nth <= 1+prefetch { // for the first time: then the pages ahead are answered before it
+			if r.n == 1 && r.nth <= 1+prefetch { // the first request for page 1: the pages ahead are answered before it
 				_ = r.sleep(time.Second)
 				l.add()
 			}

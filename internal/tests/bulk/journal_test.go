@@ -23,14 +23,14 @@ const job = "cards of November"
 
 var errDisk = errors.New("disk full")
 
-// state is what a journal knows.
+// state has the records of a journal, by batch.
 type state = map[int]payvault.BatchState
 
-// journal is a Journal in memory, whose steps may fail.
+// journal is a Journal in memory. Its methods may fail.
 type journal struct {
 	t    *testing.T
 	fail func(step string, i int) error
-	hang bool // Begin hangs with all batches but the first
+	hang bool // Begin hangs for all batches but the first
 
 	mu    sync.Mutex
 	known state
@@ -78,7 +78,7 @@ func (j *journal) options(concurrency int) *payvault.SubmitAllOptions {
 	return &payvault.SubmitAllOptions{Concurrency: concurrency, Journal: j, Job: job}
 }
 
-// outcome returns what the journal knows of a batch that has ended.
+// outcome returns the recorded outcome of a batch.
 func (j *journal) outcome(i int) payvault.BatchOutcome {
 	j.t.Helper()
 	j.mu.Lock()
@@ -92,7 +92,7 @@ func (j *journal) run(s *fake, n int) []batch {
 	return collect(s.submitAll(j.t, stream(n, nil), j.options(3)))
 }
 
-// earlier returns the batches of n cards as a later run yields them.
+// earlier returns the batches of n cards in the form in which a later run yields them.
 func earlier(n int) []batch {
 	batches := batchesOf(n)
 	for i := range batches {
@@ -101,8 +101,8 @@ func earlier(n int) []batch {
 	return batches
 }
 
-// TestJournal: each batch is recorded as begun before it is sent, and its outcome before it is yielded. A second run
-// yields the same batches and sends nothing.
+// TestJournal checks that each batch is recorded as begun before it is sent, and that its outcome is recorded before it
+// is yielded. A second run yields the same batches and sends nothing.
 func TestJournal(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 100, 1950}, func(t *testing.T, n int) {
@@ -129,14 +129,14 @@ func TestJournal(t *testing.T) {
 	})
 }
 
-// TestJournalOfFailures: a second run sends a batch again only if the first one did not send it or was turned away. It
-// yields the other batches with the same text, status, code and delivery.
+// TestJournalOfFailures checks that a second run sends a batch again only if the first run did not send it, or if the
+// service refused it without performing it. It yields the other batches with the same text, status, code and delivery.
 func TestJournalOfFailures(t *testing.T) {
 	t.Parallel()
 	for status, test := range map[int]struct {
 		body          string
 		want          payvault.BatchStatus
-		code, message string // that the journal keeps
+		code, message string // the code and the message in the journal
 	}{
 		200: {`{"code":5,"message":"Example\nrefusal"}`, payvault.BatchRefused, "5", "Example refusal"},
 		201: {`[]`, payvault.BatchUnknown, "", "malformed response: no result code"},
@@ -172,8 +172,8 @@ func TestJournalOfFailures(t *testing.T) {
 	}
 }
 
-// TestJournalOfANumber: an ID of the service that may be a card number is yielded as it came and not recorded. A UUID
-// is recorded.
+// TestJournalOfANumber checks that an ID of the service that may be a card number is yielded unchanged and not
+// recorded. A UUID is recorded.
 func TestJournalOfANumber(t *testing.T) {
 	t.Parallel()
 	const uuid = "550e8400-e29b-41d4-a716-446655440a00"
@@ -188,17 +188,17 @@ func TestJournalOfANumber(t *testing.T) {
 	}
 }
 
-// TestJournalThatFails: an error of the journal stops the walk, which yields it once. Requests in flight go on to their
-// end.
+// TestJournalThatFails checks that an error of the journal stops the walk. The walk yields the error once. Requests in
+// flight go on to their end.
 func TestJournalThatFails(t *testing.T) {
 	t.Parallel()
 	type test struct {
 		step string
-		at   int // there are 12 batches
+		at   int // number of the batch, of 12
 	}
 	forEach(t, []test{{"begin", 0}, {"begin", 4}, {"end", 4}, {"end", 11}}, func(t *testing.T, test test) {
 		j, s := newJournal(t, nil), &fake{answer: func(asked) (*http.Response, error) {
-			<-time.After(time.Millisecond) // the journal may fail meanwhile
+			<-time.After(time.Millisecond) // so that the journal may fail in the meantime
 			return nil, nil
 		}}
 		j.fail = func(step string, i int) error {
@@ -230,7 +230,8 @@ func TestJournalThatFails(t *testing.T) {
 	})
 }
 
-// TestJournalOfOtherCards: a batch with another number of cards than in an earlier run is not sent, and stops the walk.
+// TestJournalOfOtherCards checks that a batch with another number of cards than in an earlier run is not sent, and
+// stops the walk.
 func TestJournalOfOtherCards(t *testing.T) {
 	t.Parallel()
 	type test struct{ was, is int }
@@ -252,8 +253,8 @@ func TestJournalOfOtherCards(t *testing.T) {
 	})
 }
 
-// TestJournalOutlivesTheContext: when the context ends, or the loop is left, requests in flight go on to their end and
-// are recorded. Nothing more is sent, not even a batch that was turned away.
+// TestJournalOutlivesTheContext checks the end of the context, and a loop that is left. Requests in flight go on to
+// their end and are recorded. Nothing more is sent, not even a batch that got a 429.
 func TestJournalOutlivesTheContext(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"end", "leave", "end while refused"}, func(t *testing.T, how string) {
@@ -287,8 +288,8 @@ func TestJournalOutlivesTheContext(t *testing.T) {
 	})
 }
 
-// TestJournalOfABatchThatWaits: a batch that waits after a 429 is not recorded as begun. The journal is asked again
-// before it is sent, because another run may have sent it meanwhile.
+// TestJournalOfABatchThatWaits checks that a batch that waits after a 429 is not recorded as begun. The journal is
+// asked again before the batch is sent, because another run may have sent it in the meantime.
 func TestJournalOfABatchThatWaits(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"sent by another run", "the journal fails"}, func(t *testing.T, meanwhile string) {
@@ -316,8 +317,8 @@ func TestJournalOfABatchThatWaits(t *testing.T) {
 	})
 }
 
-// TestStoppedWalkDoesNotWait: when a walk stops, a batch does not wait for its next attempt. Its error says why, and
-// observers keep the error that they were given.
+// TestStoppedWalkDoesNotWait checks that a batch does not wait for its next attempt when the walk stops. The error of
+// the batch says why. The error that observers got does not change.
 func TestStoppedWalkDoesNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -343,7 +344,8 @@ func TestStoppedWalkDoesNotWait(t *testing.T) {
 	})
 }
 
-// TestJournalOfAContextThatEndsLate: if the context ends when the last batches are in flight, the job is done.
+// TestJournalOfAContextThatEndsLate checks that the job is done if the context ends when only the last batches are in
+// flight.
 func TestJournalOfAContextThatEndsLate(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{300, 400}, func(t *testing.T, n int) {
@@ -364,7 +366,8 @@ func TestJournalOfAContextThatEndsLate(t *testing.T) {
 	})
 }
 
-// TestJournalThatHangs: the context of Begin ends with the walk, and a batch that is not begun is not sent.
+// TestJournalThatHangs checks that the context of Begin ends with the walk, and that a batch that is not begun is not
+// sent.
 func TestJournalThatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

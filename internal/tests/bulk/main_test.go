@@ -1,5 +1,5 @@
-// Package bulk tests walks over lists, SubmitAll with its journal, and what the rate limit and the budget of retries do
-// to both.
+// Package bulk tests walks over lists, and SubmitAll with its journal. It also tests both with the rate limit and the
+// budget of retries.
 package bulk
 
 import (
@@ -25,14 +25,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// asked is a request that the fake got.
+// asked is a request that the fake service got.
 type asked struct {
-	*http.Request // nil in the list of the fake, because it holds the answer
+	*http.Request // nil in the list of the fake service, because a request holds its answer
 
-	nth   int // of all requests; 1 for the first
-	n     int // the page, or the batch
+	nth   int // number of the request, 1 for the first one
+	n     int // number of the page or the batch
 	query string
-	at    time.Duration // since the first one
+	at    time.Duration // time since the first request
 }
 
 // sleep waits for a time, or until the request ends.
@@ -48,17 +48,17 @@ func (r asked) sleep(d time.Duration) error {
 // answer returns an answer or an error. It returns neither for a success.
 type answer func(r asked) (*http.Response, error)
 
-// fake is a RoundTripper that stands for the service. It keeps the requests that it got.
+// fake is a RoundTripper in place of the service. It records the requests.
 type fake struct {
 	answer answer
-	pages  int             // how many it claims
+	pages  int             // the number of pages that it claims
 	gates  []chan struct{} // if set, a request waits until the gate of its page or batch is closed
 
 	flying atomic.Int64 // requests in flight
 	mu     sync.Mutex
 	start  time.Time
 	seen   []asked
-	cards  []int // positions in the stream of the cards that came
+	cards  []int // positions in the stream of the cards that arrived
 }
 
 func (s *fake) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -87,7 +87,7 @@ func (s *fake) RoundTrip(req *http.Request) (*http.Response, error) {
 	return service.Reply(http.StatusOK, body), nil
 }
 
-// take reads a request and keeps it.
+// take reads and records a request.
 func (s *fake) take(req *http.Request) (asked, error) {
 	var body struct {
 		Data []struct {
@@ -120,7 +120,7 @@ func (s *fake) asked() []asked {
 	return slices.Clone(s.seen)
 }
 
-// numbers returns the numbers of the pages or batches that were asked for. They are sorted, because requests in flight
+// numbers returns the numbers of the pages or batches that were requested. They are sorted, because requests in flight
 // overtake each other.
 func (s *fake) numbers() []int {
 	var numbers []int
@@ -130,7 +130,7 @@ func (s *fake) numbers() []int {
 	return slices.Sorted(slices.Values(numbers))
 }
 
-// client returns a client that waits for the rate limit only.
+// client returns a client that waits for the rate limit but has no other waits.
 func (s *fake) client(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	t.Helper()
 	quick := payvault.WithRetryPolicy(payvault.RetryPolicy{MinBackoff: 1, MaxBackoff: 1})
@@ -140,7 +140,7 @@ func (s *fake) client(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	return c
 }
 
-// gives returns an answer to requests for these pages or batches. All others succeed.
+// gives returns the given answer to requests for the pages or batches in at. All other requests succeed.
 func gives(status int, body string, at ...int) answer {
 	return func(r asked) (*http.Response, error) {
 		if !slices.Contains(at, r.n) {
@@ -157,7 +157,7 @@ func refusal(retryAfter string) (*http.Response, error) {
 	return resp, nil
 }
 
-// newGates returns the gates of a hundred pages. The first ones, as many as open says, are open.
+// newGates returns the gates of a hundred pages. The first ones are open; open is their number.
 func newGates(open int) []chan struct{} {
 	gates := make([]chan struct{}, 100)
 	for i := range gates {

@@ -19,7 +19,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// perPage is how many records a page has. The last page has one less.
+// perPage is the number of records on a page. The last page has one less.
 const perPage = 3
 
 // pageBody returns a page with the given totals and records, as the service writes it.
@@ -90,8 +90,8 @@ func eachPrefetch(t *testing.T, test func(t *testing.T, ahead *payvault.ListOpti
 	})
 }
 
-// TestWalkInOrderAndOnce: a walk yields all records in their order and asks for each page once. Each walk begins anew,
-// and what the caller does to the options after the call changes nothing.
+// TestWalkInOrderAndOnce checks that a walk yields all records in their order and asks for each page once. Each walk
+// begins anew. Changes of the options after the call have no effect.
 func TestWalkInOrderAndOnce(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
@@ -114,7 +114,7 @@ func TestWalkInOrderAndOnce(t *testing.T) {
 			want := []string{"filter=a%2CIN%2CP%2CQ&page=" + strconv.Itoa(first)}
 			last := n
 			if first == n-1 {
-				last++ // the last page alone does not tell how many records there are before it
+				last++ // the last page alone does not show how many records there are before it
 			}
 			for page := first + 1; page < last; page++ {
 				want = append(want, "filter=a%2CIN%2CP%2CQ&page="+strconv.Itoa(page))
@@ -125,8 +125,8 @@ func TestWalkInOrderAndOnce(t *testing.T) {
 	})
 }
 
-// TestWalkFromALaterPage: a walk that does not begin with page 0 gets all records from there on, and asks for no page
-// beyond the last one, for which some services answer with status 404.
+// TestWalkFromALaterPage checks a walk that does not begin with page 0. It gets all records from there on. It asks for
+// no page beyond the last one, because some services answer that with status 404.
 func TestWalkFromALaterPage(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ claimed, pages, first, count int }{
@@ -182,7 +182,7 @@ func TestWalkOverPages(t *testing.T) {
 	})
 }
 
-// TestWalkThatIsLeft: leaving the loop ends the requests in flight.
+// TestWalkThatIsLeft checks that leaving the loop ends the requests in flight.
 func TestWalkThatIsLeft(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
@@ -197,7 +197,7 @@ func TestWalkThatIsLeft(t *testing.T) {
 	})
 }
 
-// TestWalkThatPanics: a panic of a transport comes out of the loop, after the pages before it.
+// TestWalkThatPanics checks that a panic of a transport comes out of the loop, after the pages before it.
 func TestWalkThatPanics(t *testing.T) {
 	t.Parallel()
 	for _, page := range []int{0, 2} {
@@ -221,7 +221,7 @@ func TestWalkThatPanics(t *testing.T) {
 	}
 }
 
-// TestWalkKeepsPrefetchPagesInFlight: after the first page, a walk keeps Prefetch requests in flight.
+// TestWalkKeepsPrefetchPagesInFlight checks that a walk keeps Prefetch requests in flight after the first page.
 func TestWalkKeepsPrefetchPagesInFlight(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
@@ -236,7 +236,7 @@ func TestWalkKeepsPrefetchPagesInFlight(t *testing.T) {
 			synctest.Wait()
 			want := min(max(ahead.Prefetch, 1), 50-page)
 			if page == 0 {
-				want = 1 // it tells how many there are
+				want = 1 // the first page has the number of pages
 			}
 			assert.EqualValues(t, want, s.flying.Load())
 			close(s.gates[page])
@@ -245,8 +245,8 @@ func TestWalkKeepsPrefetchPagesInFlight(t *testing.T) {
 	})
 }
 
-// TestWalkWithAnError: a walk ends with its first error. WithResponse has the answer of the page that the loop has, not
-// of a page that was fetched ahead.
+// TestWalkWithAnError checks that a walk ends with its first error. WithResponse has the answer of the page that the
+// loop has got, not of a page that was fetched ahead.
 func TestWalkWithAnError(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
@@ -256,7 +256,7 @@ func TestWalkWithAnError(t *testing.T) {
 		var last error
 		for customer, err := range s.all(t, ahead, payvault.WithResponse(&raw)) {
 			require.NoError(t, last, "it goes on after the error")
-			synctest.Wait() // later pages, and the error, are there long before they are due
+			synctest.Wait() // later pages, and the error, have arrived before the loop needs them
 			if last = err; err == nil {
 				assert.Equal(t, allIDs(0, 7)[n], customer.ID)
 				assert.Equal(t, correct(n/perPage, 7), string(raw.Body))
@@ -277,16 +277,17 @@ func TestWalkWithAnError(t *testing.T) {
 	})
 }
 
-// TestWalkOverServicesThatLie: a walk over a service with wrong totals ends, with all records or with an error.
+// TestWalkOverServicesThatLie checks that a walk over a service with wrong totals ends, with all records or with an
+// error.
 func TestWalkOverServicesThatLie(t *testing.T) {
 	t.Parallel()
-	type pages []string // the last one is the answer for all pages beyond
+	type pages []string // the last one is the answer for all later pages
 	malformed := payvault.ErrMalformedResponse
 	for name, test := range map[string]struct {
 		pages pages
-		want  string // the records
+		want  string // the records of the walk
 		err   error
-		most  int // requests, besides those that are prefetched
+		most  int // most requests, without prefetched ones
 	}{
 		"claims 2^31-1 pages, has two": {
 			pages{pageBody(math.MaxInt32, 0, "A", "B"), pageBody(math.MaxInt32, 0, "C"), pageBody(math.MaxInt32, 0)},
@@ -333,7 +334,7 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 	}
 }
 
-// TestWalkFarFromTheFirstPage checks that a walk ends with an error after 1,048,576 pages, since a service may always
+// TestWalkFarFromTheFirstPage checks that a walk ends with an error after 1,048,576 pages, because a service may always
 // report another page.
 func TestWalkFarFromTheFirstPage(t *testing.T) {
 	t.Parallel()
@@ -348,7 +349,8 @@ func TestWalkFarFromTheFirstPage(t *testing.T) {
 	})
 }
 
-// TestWalkWhoseRecordsAreChanged: the records belong to the loop. Changing them does not hide that a page repeats.
+// TestWalkWhoseRecordsAreChanged checks that the loop may change its records. The walk still notices a page that
+// repeats.
 func TestWalkWhoseRecordsAreChanged(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {

@@ -20,7 +20,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// reply429 is an answer with status 429 that takes some time. With succeeds in place of Retry-After it is a success.
+// reply429 is an answer with status 429 that takes some time. If its Retry-After is the constant succeeds, it is a
+// success.
 type reply429 struct {
 	took       time.Duration
 	retryAfter string
@@ -28,7 +29,7 @@ type reply429 struct {
 
 const succeeds = "success"
 
-// times returns n equal answers that come at once.
+// times returns n equal answers without delay.
 func times(n int, retryAfter string) []reply429 { return slices.Repeat([]reply429{{0, retryAfter}}, n) }
 
 // refusing returns a service that gives the first answers in their order, and then accepts every request.
@@ -45,7 +46,8 @@ func refusing(first ...reply429) *fake {
 	}}
 }
 
-// limited returns a service that accepts rate requests a second, after a burst, and takes 50 ms for an answer.
+// limited returns a service that accepts a burst of requests at first, then as many a second as rate says. It answers
+// after 50 ms. refused counts the requests that it refused.
 func limited(rate, burst float64, retryAfter string) (s *fake, refused *int) {
 	var mu sync.Mutex
 	tokens, at, refused := burst, time.Duration(0), new(int)
@@ -66,14 +68,14 @@ func limited(rate, burst float64, retryAfter string) (s *fake, refused *int) {
 	}}, refused
 }
 
-// addEvent makes a call that is not repeated when it may have been performed.
+// addEvent makes a call that is not repeated if it may have been performed.
 func addEvent(ctx context.Context, c *payvault.Client) error {
 	_, err := c.Webhooks.AddEvent(ctx, "W1", "E1")
 	return err
 }
 
-// TestWalksWaitOutRefusals: a walk asks for a page or a batch again after each 429, more often than a call has
-// attempts. It comes close to a rate that it does not know, with few refusals.
+// TestWalksWaitOutRefusals checks that a walk asks for a page or a batch again after each 429, more often than a call
+// has attempts. It reaches nearly the rate of the service, which it does not know, with few refusals.
 func TestWalksWaitOutRefusals(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -86,7 +88,7 @@ func TestWalksWaitOutRefusals(t *testing.T) {
 		_, err = walk(refusing(times(10, "")...).all(t, nil))
 		require.NoError(t, err)
 
-		s = &fake{answer: func(r asked) (*http.Response, error) { // a walk waits for longer than a call
+		s = &fake{answer: func(r asked) (*http.Response, error) { // a walk accepts longer waits than a call
 			if r.nth > 1 {
 				return nil, nil
 			}
@@ -110,8 +112,9 @@ func TestWalksWaitOutRefusals(t *testing.T) {
 	})
 }
 
-// TestRateLimitHoldsTheOperation: after a 429 all calls of the operation wait, and calls of other operations do not. A
-// later answer that asks for a shorter wait does not shorten it. A call that cannot wait so long is not sent.
+// TestRateLimitHoldsTheOperation checks that after a 429 all calls of the operation wait, and calls of other operations
+// do not. A later answer that asks for a shorter wait does not shorten it. A call that cannot wait for that time is not
+// sent.
 func TestRateLimitHoldsTheOperation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -142,8 +145,9 @@ func TestRateLimitHoldsTheOperation(t *testing.T) {
 	})
 }
 
-// TestSubmitAllBeyondTheCap: a walk stops when the service asks for a longer wait than MaxBulkRetryAfter. Each batch
-// that is not sent says how long. Other calls of the operation do not wait for that long.
+// TestSubmitAllBeyondTheCap checks that a walk stops when the service asks for a longer wait than MaxBulkRetryAfter.
+// The error of each batch that is not sent has the length of the wait. Other calls of the operation do not wait for
+// that long.
 func TestSubmitAllBeyondTheCap(t *testing.T) {
 	t.Parallel()
 	forEach(t, []payvault.RetryPolicy{{}, {IgnoreOverload: true}}, func(t *testing.T, policy payvault.RetryPolicy) {
@@ -164,7 +168,7 @@ func TestSubmitAllBeyondTheCap(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfOneAttempt: with one attempt, by policy or by option, a 429 ends the walk.
+// TestSubmitAllOfOneAttempt checks that a 429 ends the walk if the policy or an option permits only one attempt.
 func TestSubmitAllOfOneAttempt(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 1}, func(t *testing.T, attemptsOfPolicy int) {
@@ -179,8 +183,8 @@ func TestSubmitAllOfOneAttempt(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOf429AfterALostAttempt: an attempt that was lost may have been performed. If the next one is turned
-// away, the batch is of unknown outcome and is not sent again, and the walk goes on.
+// TestSubmitAllOf429AfterALostAttempt checks a batch whose first attempt was lost, and so may have been performed, and
+// whose next attempt gets a 429. The batch is of unknown outcome and is not sent again, and the walk goes on.
 func TestSubmitAllOf429AfterALostAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -201,8 +205,9 @@ func TestSubmitAllOf429AfterALostAttempt(t *testing.T) {
 	})
 }
 
-// TestSubmitAllBeyondTheDeadline: a walk stops at once if the wait after a 429 is longer than its context lasts. That
-// also holds with a journal, although requests then outlive the context. A batch that waits is no call.
+// TestSubmitAllBeyondTheDeadline checks that a walk stops at once if the wait after a 429 is longer than the rest of
+// its context. That also holds with a journal, although requests then outlive the context. A batch that waits is not a
+// call.
 func TestSubmitAllBeyondTheDeadline(t *testing.T) {
 	t.Parallel()
 	forEach(t, []bool{false, true}, func(t *testing.T, hasJournal bool) {
@@ -225,7 +230,7 @@ func TestSubmitAllBeyondTheDeadline(t *testing.T) {
 		require.Len(t, got, 10)
 		accepted := 0
 		for _, b := range got {
-			if b.Err == nil { // one of the first two, which were sent at the same time
+			if b.Err == nil { // the batch is one of the first two, which were sent at the same time
 				accepted++
 				continue
 			}
@@ -239,7 +244,7 @@ func TestSubmitAllBeyondTheDeadline(t *testing.T) {
 	})
 }
 
-// slowJournal takes a second longer for Begin with each batch, whatever its context.
+// slowJournal is a journal whose Begin takes one second longer for each further batch. It ignores its context.
 type slowJournal struct{ *journal }
 
 func (j slowJournal) Begin(ctx context.Context, job string, i int) (payvault.BatchState, error) {
@@ -247,12 +252,12 @@ func (j slowJournal) Begin(ctx context.Context, job string, i int) (payvault.Bat
 	return j.journal.Begin(context.WithoutCancel(ctx), job, i)
 }
 
-// TestStoppedWalkSendsNothing: the first batch is sent, and the journal fails to record its end. Then no batch is sent
-// that waits for its key or for the journal.
+// TestStoppedWalkSendsNothing checks the batches after the journal has failed to record the end of the first batch. No
+// batch is sent that waits for its key or for the journal.
 func TestStoppedWalkSendsNothing(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"key", "journal"}, func(t *testing.T, slow string) {
-		s := &fake{answer: func(r asked) (*http.Response, error) { // meanwhile the other batches begin
+		s := &fake{answer: func(r asked) (*http.Response, error) { // the other batches begin in the meantime
 			return nil, r.sleep(time.Second / 2)
 		}}
 		keys, j, accepted := atomic.Int32{}, newJournal(t, nil), 0
@@ -271,7 +276,7 @@ func TestStoppedWalkSendsNothing(t *testing.T) {
 			switch {
 			case b.Err == nil:
 				accepted++
-			case b.Start == b.End: // says why the walk has stopped if the last batch was accepted
+			case b.Start == b.End: // this batch has no cards: its error says why the walk has stopped
 				assert.ErrorIs(t, b.Err, errDisk)
 			default:
 				assert.ErrorContains(t, b.Err, text)
@@ -283,8 +288,8 @@ func TestStoppedWalkSendsNothing(t *testing.T) {
 	})
 }
 
-// TestBudget: all calls share a budget of retries. When it is spent, a call fails after its first attempt, and the
-// record of that attempt says why.
+// TestBudget checks that all calls share a budget of retries. When it is spent, a call fails after its first attempt,
+// and the record of that attempt says why.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -312,7 +317,7 @@ func debug(log *strings.Builder) payvault.Option {
 	return payvault.WithLogger(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 }
 
-// TestWaitInTheRecord: observers and the log are told how long an attempt waited for the rate limit.
+// TestWaitInTheRecord checks that observers and the log get the time that an attempt waited for the rate limit.
 func TestWaitInTheRecord(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -330,7 +335,7 @@ func TestWaitInTheRecord(t *testing.T) {
 	})
 }
 
-// TestIgnoreOverload: each call makes its own attempts, and a walk goes on after a batch that was refused.
+// TestIgnoreOverload checks that each call makes its own attempts, and that a walk goes on after a refused batch.
 func TestIgnoreOverload(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -29,8 +29,8 @@ type (
 	batch = payvault.AccountUpdaterBatch
 )
 
-// stream returns a stream of n cards. It calls before, which may be nil, with the position of each card, and with n
-// before it ends.
+// stream returns a stream of n cards. It calls before with the position of each card, and with n before the stream
+// ends. before may be nil.
 func stream(n int, before func(i int)) iter.Seq[card] {
 	return func(yield func(card) bool) {
 		for i := range n + 1 {
@@ -56,7 +56,7 @@ func (s *fake) submitAll(t *testing.T, cards iter.Seq[card], o *payvault.SubmitA
 	return s.client(t).AccountUpdater.SubmitAll(t.Context(), cards, o, opts...)
 }
 
-// assertSent checks that exactly the cards of the given ranges came, each once. A range is two positions.
+// assertSent checks that exactly the cards of the given ranges arrived, each once. A range is two positions.
 func (s *fake) assertSent(t *testing.T, bounds ...int) {
 	t.Helper()
 	var want []int
@@ -86,13 +86,13 @@ func collect(seq iter.Seq[*batch]) []batch {
 	batches := []batch{}
 	for b := range seq {
 		batches = append(batches, *b)
-		*b = batch{} // it belongs to the caller, and the walk does not read it again
+		*b = batch{} // the caller may change it: the walk does not read it again
 	}
 	return batches
 }
 
-// TestSubmitAll: a walk yields all batches in their order and sends each once. Each walk begins anew, and what the
-// caller does to the options after the call changes nothing.
+// TestSubmitAll checks that a walk yields all batches in their order and sends each once. Each walk begins anew.
+// Changes of the options after the call have no effect.
 func TestSubmitAll(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{-1, 0, 1, 3, math.MaxInt}, func(t *testing.T, concurrency int) {
@@ -115,8 +115,8 @@ func TestSubmitAll(t *testing.T) {
 	})
 }
 
-// TestSubmitAllWithASlowBatch: one slow batch does not hold up the others, until 2 × Concurrency - 1 batches are read
-// and not yielded. Never more than Concurrency of them are in flight.
+// TestSubmitAllWithASlowBatch checks that one slow batch does not delay the others, until 2 × Concurrency - 1 batches
+// have been read and not yielded. Never more than Concurrency of them are in flight.
 func TestSubmitAllWithASlowBatch(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 1, 2, 4, 8}, func(t *testing.T, concurrency int) {
@@ -144,13 +144,13 @@ func TestSubmitAllWithASlowBatch(t *testing.T) {
 	})
 }
 
-// TestSubmitAllThatIsLeft: leaving the loop cuts off the requests in flight.
+// TestSubmitAllThatIsLeft checks that leaving the loop cuts off the requests in flight.
 func TestSubmitAllThatIsLeft(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{3, 8}, func(t *testing.T, concurrency int) {
 		s, taken := fake{gates: newGates(1)}, 0
 		for range s.submitAll(t, stream(2000, func(i int) { taken = i }), atATime(concurrency)) {
-			synctest.Wait() // those behind it are in flight
+			synctest.Wait() // the batches after the first are in flight
 			break
 		}
 		assert.Zero(t, s.flying.Load())
@@ -160,8 +160,8 @@ func TestSubmitAllThatIsLeft(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfASlowStream: a stream that waits does not hold up the batches that were read. The walk ends when the
-// stream ends with its context, and says that its last cards were not sent.
+// TestSubmitAllOfASlowStream checks that a stream that waits does not delay the batches that were read. The walk ends
+// when the stream ends with its context. It reports that its last cards were not sent.
 func TestSubmitAllOfASlowStream(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"goes on to the end", "is left"}, func(t *testing.T, how string) {
@@ -170,7 +170,7 @@ func TestSubmitAllOfASlowStream(t *testing.T) {
 		time.AfterFunc(time.Hour, cancel)
 		cards := func(yield func(card) bool) {
 			stream(250, nil)(yield)
-			<-ctx.Done() // as a queue without further cards
+			<-ctx.Done() // like a queue that has no cards at present
 		}
 		s, start, got := &fake{}, time.Now(), []batch{}
 		for b := range s.client(t).AccountUpdater.SubmitAll(ctx, cards, atATime(1)) {
@@ -195,8 +195,8 @@ func TestSubmitAllOfASlowStream(t *testing.T) {
 	})
 }
 
-// TestSubmitAllWhoseStreamFails: a stream that fails ends the context and returns. Its last batch, which may lack
-// cards, is neither sent nor recorded, and the walk says why.
+// TestSubmitAllWhoseStreamFails checks a stream that fails, ends the context and returns. Its last batch, which may
+// lack cards, is neither sent nor recorded, and the walk reports the reason.
 func TestSubmitAllWhoseStreamFails(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 200, 250}, func(t *testing.T, n int) {
@@ -219,8 +219,8 @@ func TestSubmitAllWhoseStreamFails(t *testing.T) {
 	})
 }
 
-// TestSubmitAllWithBatchesThatFail: a walk goes on after a batch that is refused and one without a valid card.
-// WithResponse has the answer of the batch that the loop has.
+// TestSubmitAllWithBatchesThatFail checks that a walk goes on after a refused batch and after a batch without a valid
+// card. WithResponse has the answer of the batch that the loop has got.
 func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -258,8 +258,8 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 	})
 }
 
-// TestSubmitAllWhoseContextEnds: a walk still yields every batch when its context ends. Batches in flight are of
-// unknown outcome, and the others are not sent.
+// TestSubmitAllWhoseContextEnds checks that a walk still yields every batch when its context ends. Batches in flight
+// are of unknown outcome, and the others are not sent.
 func TestSubmitAllWhoseContextEnds(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{1, 5}, func(t *testing.T, after int) {
@@ -268,7 +268,7 @@ func TestSubmitAllWhoseContextEnds(t *testing.T) {
 		s, sent, want := fake{gates: newGates(after)}, 0, batchesOf(1950)
 		for b := range s.client(t).AccountUpdater.SubmitAll(ctx, stream(1950, nil), nil) {
 			if b.Index+1 == after {
-				synctest.Wait() // the next ones are in flight
+				synctest.Wait() // the next batches are in flight
 				sent = len(s.asked())
 				cancel()
 			}
@@ -288,13 +288,14 @@ func TestSubmitAllWhoseContextEnds(t *testing.T) {
 	})
 }
 
-// TestSubmitAllMemory: a walk keeps no batch that it has yielded, and no answer that the caller does not ask for.
+// TestSubmitAllMemory checks that a walk keeps no batch that it has yielded, and no answer that the caller does not ask
+// for.
 //
 //nolint:paralleltest // it measures the memory of the process
 func TestSubmitAllMemory(t *testing.T) {
 	heap := func() uint64 {
 		var m runtime.MemStats
-		for range 3 { // pools keep theirs for two
+		for range 3 { // a sync.Pool keeps its objects for two collections
 			runtime.GC()
 		}
 		runtime.ReadMemStats(&m)
@@ -309,7 +310,7 @@ func TestSubmitAllMemory(t *testing.T) {
 			return service.Reply(http.StatusOK, `{"code":0,"data":{"request_id":"REQ"}}`+padding), nil
 		}}
 		before, seq := heap(), s.submitAll(t, stream(100_000, nil), atATime(16))
-		time.AfterFunc(time.Hour, func() { // until then timers that were stopped may keep their calls
+		time.AfterFunc(time.Hour, func() { // until then, timers that were stopped may keep their calls in memory
 			assert.Len(t, s.asked(), 31)
 			assert.Less(t, heap(), before+8<<20, "31 MB of answers have come")
 		})
@@ -321,8 +322,8 @@ func TestSubmitAllMemory(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfALostService: after 10 batches of unknown outcome in a row, or 2 × Concurrency, the walk stops. A
-// success in between starts the count again.
+// TestSubmitAllOfALostService checks that the walk stops after 10 batches of unknown outcome in a row, or 2 ×
+// Concurrency. A success in between starts the count again.
 func TestSubmitAllOfALostService(t *testing.T) {
 	t.Parallel()
 	type test struct{ concurrency, most int }
@@ -351,19 +352,20 @@ func TestSubmitAllOfALostService(t *testing.T) {
 		}
 		back, s.cards = true, nil
 		collect(seq)
-		s.assertSent(t, 0, 4000) // an answer now and then is enough
+		s.assertSent(t, 0, 4000) // an answer now and then keeps the walk going
 	})
 }
 
-// TestSubmitAllOfInvalidArguments: a walk with an invalid argument reads no card and yields one batch with the error.
+// TestSubmitAllOfInvalidArguments checks that a walk with an invalid argument reads no card and yields one batch with
+// the error.
 func TestSubmitAllOfInvalidArguments(t *testing.T) {
 	t.Parallel()
 	known := newJournal(t, nil)
 	j := known.options(1)
 	for name, test := range map[string]struct {
-		ctx  context.Context //nolint:containedctx // an argument
+		ctx  context.Context // an argument of the walk
 		o    payvault.SubmitAllOptions
-		n    int // attempts
+		n    int // number of attempts
 		want string
 	}{
 		"context":         {nil, payvault.SubmitAllOptions{}, 1, "is nil"},
@@ -389,24 +391,24 @@ func TestSubmitAllOfInvalidArguments(t *testing.T) {
 	service.AssertMatches(t, got[0].Err, payvault.ErrMerchantNotSupported)
 }
 
-// TestSubmitAllOfAnswersToAllBatches: a refusal of the key, or one without a code as from a proxy, stops the walk,
-// because every batch would get it. A refusal with a code concerns its batch only.
+// TestSubmitAllOfAnswersToAllBatches checks that the walk stops if the key is refused, or after a refusal without a
+// code, such as from a proxy: every batch would get it. A refusal with a code concerns its batch only.
 func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 	t.Parallel()
 	type test struct {
 		status int
 		body   string
-		match  error  // of the batches that were not sent; nil for none
-		text   string // of these; "" if all batches are sent
+		match  error  // match of the errors of batches that were not sent; nil if all were sent
+		text   string // text of these errors; "" if all batches were sent
 	}
 	const none = "a request was refused with status 400 and no code of the service"
 	forEach(t, []test{
 		{401, `{"code":1}`, payvault.ErrUnauthorized, "unauthorized: a request was refused"},
 		{403, ``, payvault.ErrForbidden, "forbidden: a request was refused"},
 		{404, `<h1>Not Found</h1>`, nil, "a request was refused with status 404 and no code of the service"},
-		{400, `{"error":"Invalid","error":"host"}`, nil, none}, // whole, though the name comes twice
-		{400, "{\"error\":\"ung\xfcltig\"}", nil, none},        // whole, in Latin-1
-		{400, ``, nil, none}, // which may have been lost, with its code
+		{400, `{"error":"Invalid","error":"host"}`, nil, none}, // complete, though the name occurs twice
+		{400, "{\"error\":\"ung\xfcltig\"}", nil, none},        // complete, in Latin-1
+		{400, ``, nil, none}, // the body may have been lost, with its code
 		{400, `{"code":2,"message":"Invalid"}`, nil, ""},
 	}, func(t *testing.T, test test) {
 		s := fake{answer: func(asked) (*http.Response, error) { return service.Reply(test.status, test.body), nil }}
@@ -436,14 +438,14 @@ func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfAnswersThatProveNothing: a status 4xx without a code does not prove that the batch was not performed
-// if the body was cut off, or if the service itself gave up with status 408. So the batch is not sent again.
+// TestSubmitAllOfAnswersThatProveNothing checks a status 4xx without a code. It does not prove that the batch was not
+// performed if the body was cut off, or if the service itself gave up with status 408. So the batch is not sent again.
 func TestSubmitAllOfAnswersThatProveNothing(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		status int
 		body   func(w http.ResponseWriter)
-		sent   int // of three batches
+		sent   int // number of batches that are sent, of three
 	}{
 		"a body that is cut off": {451, func(w http.ResponseWriter) {
 			w.Header().Set("Content-Length", "9")
@@ -457,7 +459,7 @@ func TestSubmitAllOfAnswersThatProveNothing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				pool := service.Pipe(t, func(w http.ResponseWriter, r *http.Request) {
 					_, _ = io.Copy(io.Discard, r.Body)
-					w.Header().Set("Connection", "close") // a 408 on a used connection may be older than the request
+					w.Header().Set("Connection", "close") // a 408 on a used connection may have been sent before the request
 					test.body(w)
 				})
 				client, err := payvault.NewClient("http://127.0.0.1:1", service.APIKey, payvault.WithHTTPClient(pool))
@@ -477,8 +479,8 @@ func TestSubmitAllOfAnswersThatProveNothing(t *testing.T) {
 	}
 }
 
-// TestSubmitAllThatPanics: a panic of the stream, the transport or the journal comes out of the loop, after the batches
-// before it. A later run yields an error for a batch that was begun then, and for no other.
+// TestSubmitAllThatPanics checks that a panic of the stream, the transport or the journal comes out of the loop, after
+// the batches before it. A later run yields an error for a batch that was begun at that time, and for no other.
 func TestSubmitAllThatPanics(t *testing.T) {
 	t.Parallel()
 	const yielded, concurrency = 2, 3

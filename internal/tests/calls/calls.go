@@ -23,17 +23,17 @@ type Operation struct {
 
 	// GoName is the name of the method, such as "Customers.Create".
 	GoName string
-	// Stated describes the operation as the interface and the design define it: method, path, whether the client repeats
-	// it after a lost answer, and where it has a merchant_id. It is written by hand and not read from the SDK.
+	// Stated describes the operation by the interface and the design: method, path, whether the client repeats it after
+	// a lost answer, and where it has a merchant_id. It is written by hand and not read from the SDK.
 	Stated string
-	// These are the requests; they are nil if the method has no request parameter. The wire forms of Full and Minimal are
-	// testdata/<Op>.request.json and .request.min.json; those of list options are in testdata/list.query. Refused is sent
-	// without IDs.
+	// These are the requests. They are nil if the method has no request parameter. The wire forms of Full and Minimal
+	// are testdata/<Op>.request.json and .request.min.json; those of list options are in testdata/list.query. Refused
+	// is sent without IDs.
 	Full, Minimal, Refused any
 	// Problems are the problems of Refused, keyed by wire path.
 	Problems map[string][]string
-	// Want returns the result of testdata/<Op>.response.json. The Number of a page is zero, since the answer does not have
-	// it.
+	// Want returns the result of testdata/<Op>.response.json. The Number of a page is zero, because the answer does not
+	// have it.
 	Want func() any
 	// Once reports whether the service refuses to perform the operation a second time on the same record.
 	Once bool
@@ -42,8 +42,8 @@ type Operation struct {
 	change func(ids IDs, request any) any // adapts a request to this way
 }
 
-// A Call is one way to make an operation. An operation has several if a field of the request, or an iterator, makes a
-// difference.
+// A Call is one way to make an operation. An operation has several ways if a field of the request, or an iterator,
+// makes a difference.
 type Call struct {
 	Operation
 
@@ -51,7 +51,7 @@ type Call struct {
 	Repeats bool   // the client repeats the call by itself after an attempt that may have performed the operation
 }
 
-// IDs are the records that calls use. The tag path is the beginning of the path parameter.
+// IDs has the IDs of the records that calls use. The tag path is the prefix of a path parameter's name.
 type IDs struct {
 	Card         string
 	Payee        payvault.PayeeID        `path:"payee"`
@@ -98,7 +98,7 @@ func (ids IDs) In(template string) string {
 	})
 }
 
-// all yields the IDs with the beginnings of their path parameters.
+// all yields the tag path and the value of each ID that has this tag. The tag is the prefix of a path parameter's name.
 func (ids IDs) all() iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		for field, id := range reflect.ValueOf(ids).Fields() {
@@ -226,7 +226,7 @@ func file(name string) string { return filepath.Join(Root(), "testdata", filepat
 // Root returns the path from the package under test to the root of the repository.
 func Root() string {
 	dir := "."
-	for range 5 { // no package lies deeper
+	for range 5 { // no package is deeper
 		if _, err := os.Stat(filepath.Join(dir, "testdata", "README.md")); err == nil {
 			return dir
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // The requests and results are read from testdata, which is written by hand. The tests of package operations check that
-// no field is lost and that the names of fields fit. Each function returns new values.
+// every field is read and has the right name. Each function returns new values.
 
 // request returns the full request of an operation.
 func request[T any](name string) T { return read[T](name + ".request.json") }
@@ -62,7 +62,7 @@ func fullListOptions() *payvault.ListOptions {
 	}
 }
 
-// badListOptions returns options with every problem that list options can have, and these problems.
+// badListOptions returns options with every problem that list options can have, and the list of these problems.
 func badListOptions() (*payvault.ListOptions, fields) {
 	where, dates := payvault.Where, payvault.ConditionBetweenDates
 	options := &payvault.ListOptions{

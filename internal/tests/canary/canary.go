@@ -1,4 +1,4 @@
-// Package canary fills values of all exported types with secret texts and searches other texts for them.
+// Package canary fills values of all exported types with secret texts, and searches other texts for them.
 package canary
 
 import (
@@ -54,7 +54,7 @@ func Holds(t, what reflect.Type) bool {
 }
 
 // reach adds t and the types of its elements and exported fields to found. If calls is true, it also adds the types in
-// its methods and functions.
+// the signatures of its methods and functions.
 func reach(t reflect.Type, found map[reflect.Type]bool, calls bool) {
 	if found[t] {
 		return
@@ -115,7 +115,7 @@ func EachFilled(t *testing.T, check func(t *testing.T, typ string, pointer any))
 	}
 }
 
-// Filled returns a pointer to a deeply filled value of type t. Fields of type any get the value open.
+// Filled returns a pointer to a deeply filled value of type t. Fields of type any get the value of open.
 func Filled(t reflect.Type, open any) any {
 	client, err := payvault.NewClient("https://sandbox.example.com", Secret)
 	if err != nil {
@@ -200,8 +200,8 @@ func fillInterface(v reflect.Value, open any) {
 	}
 }
 
-// Shapes returns values that contain the given one: in open through exported fields, and in hidden through unexported
-// fields, whose methods fmt does not call.
+// Shapes returns values that contain the given one. The values in open contain it in exported fields. The values in
+// hidden contain it in unexported fields, whose methods fmt does not call.
 func Shapes(pointer any) (open, hidden map[string]any) {
 	open, hidden = map[string]any{}, map[string]any{}
 	p := reflect.ValueOf(pointer)
@@ -223,7 +223,7 @@ func Shapes(pointer any) (open, hidden map[string]any) {
 	return open, hidden
 }
 
-// Find returns the first of the forms that text contains, or "".
+// Find returns the first of the forms that is in text, or "".
 func Find(text string, forms []string) string {
 	for _, form := range forms {
 		if strings.Contains(text, form) {
@@ -233,13 +233,13 @@ func Find(text string, forms []string) string {
 	return ""
 }
 
-// Forms returns the forms in which texts can appear: unchanged, in base64, as in the Authorization header, and as bytes
-// in the verbs of fmt.
+// Forms returns the forms in which texts can appear: unchanged, in base64, in base64 after a colon as the Authorization
+// header has it, and as fmt prints their bytes.
 func Forms(texts ...string) []string {
 	var forms []string
 	for _, text := range texts {
 		forms = append(forms, text)
-		for _, encoded := range []string{text, ":" + text} { // the second text is that of the Authorization header
+		for _, encoded := range []string{text, ":" + text} { // the Authorization header encodes the second text
 			forms = append(forms, base64.StdEncoding.EncodeToString([]byte(encoded)))
 		}
 		for _, format := range []string{"%x", "%X", "% x", "% X", "%d", "%o", "%b", "%U"} {

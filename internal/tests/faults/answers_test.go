@@ -51,8 +51,8 @@ func connectionFaults() []*fault {
 		{name: "certificate of no CA", is: distrusted, network: dialing(x509.UnknownAuthorityError{})},
 		{name: "certificate that has expired", is: distrusted, network: dialing(x509.CertificateInvalidError{})},
 		{name: "certificate of the proxy", is: distrusted, cause: errOwn, network: dialing(proxy)},
-		// From here on there is a connection. net/http does not tell how much it wrote, so the outcome is unknown. But it
-		// writes the headers before it reads an upload.
+		// From here on there is a connection. net/http does not report how many bytes it wrote, so the outcome is
+		// unknown. But it writes the headers before it reads an upload.
 		{name: "reset before the request is written", is: lost, toUpload: unsent, network: writing(0)},
 		{name: "reset half way through the headers", is: lost, toUpload: unsent, network: writing(2)},
 		{name: "idle connection closed, nothing written", is: healed, warm: true, network: writing(0)},
@@ -123,7 +123,7 @@ func wire(name, text string, status int, is effect) *fault {
 	return f
 }
 
-// lostFaults returns the faults that leave a request without an answer, or with the beginning of one.
+// lostFaults returns the faults that leave a request without an answer, or with only the beginning of an answer.
 func lostFaults() []*fault {
 	const cutOff = " Status\r\nContent-Length: 99\r\n\r\n{"
 	cut := wire("connection lost in the body", "HTTP/1.1 200"+cutOff, 200, lost)
@@ -207,7 +207,7 @@ func notSuccess() []*fault {
 	for _, text := range []string{
 		`{"code":7,"rcode":"7","data":{"customer_id":"C1","app":{"app_id":1},"request_id":"R1"},"card_id":"C1"}`,
 		`{"code":7,"code":0,"rcode":"7","rcode":"000"}`, `{"code":7,"CODE":0,"rcode":"7","RCODE":"000"}`,
-		`{"code":7,"message":"No"}`, `{"rcode":"7","rmsg":"No"}`, // another operation sends codes in this form
+		`{"code":7,"message":"No"}`, `{"rcode":"7","rmsg":"No"}`, // other operations send codes in this form
 	} {
 		all = append(all, answer("200 with another code "+text, 200, "7", text, rejected))
 	}

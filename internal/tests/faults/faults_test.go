@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The service answers with these if it must perform an operation a second time that is possible only once per record.
+// The service answers with these values if an operation that is possible only once per record is requested again.
 const (
 	statusAgain = http.StatusConflict
 	codeAgain   = "409"
@@ -34,7 +34,7 @@ const (
 // zero is the code of a success: 0 or 000.
 const zero = "zero"
 
-// fault is a failure on the way of a request: on the network, or in the answer of the service.
+// fault is a failure of a request, on the network or in the answer of the service.
 type fault struct {
 	name     string
 	is       effect
@@ -50,8 +50,8 @@ type fault struct {
 	cause  error            // an error that the call's error matches
 	wait   [2]time.Duration // the range of Error.RetryAfter
 
-	performs bool // whether the operation may have been performed, so that the fault is tested before and after that
-	warm     bool // whether the fault strikes an idle connection, so that it cannot strike every time
+	performs bool // the operation may have been performed, so the fault is tested before and after that
+	warm     bool // the fault strikes an idle connection, so it cannot strike every time
 }
 
 // TestFaults checks every call under every fault.
@@ -92,9 +92,9 @@ type cell struct {
 
 	last, end payvault.CallResult // results of the last attempt and of the call, as observers receive them
 
-	left   atomic.Int64 // how often the fault will strike
+	left   atomic.Int64 // number of times that the fault will still strike
 	struck atomic.Int64
-	done   atomic.Int64 // how often the operation was performed
+	done   atomic.Int64 // number of times that the operation was performed
 }
 
 // String names the cell in messages.
@@ -121,7 +121,7 @@ func (c *cell) run(t *testing.T) {
 	result, err := c.call.Do(t.Context(), client, calls.Documented(), c.call.Full, opts...)
 	got, want := c.outcome(err), c.expected()
 	got.attempts = response.Attempts
-	if err != nil && strings.Contains(err.Error(), "cannot be read") { // a repetition would be unreadable too
+	if err != nil && strings.Contains(err.Error(), "cannot be read") { // the same answer would be unreadable again
 		want.safe = false
 	}
 	assert.Equal(t, want, got, "%s: %v", c, err)
@@ -204,11 +204,11 @@ func (c *cell) checkError(t *testing.T, e *payvault.Error, attempts int) {
 	t.Helper()
 	assert.Equal(t, []any{c.call.Op, attempts}, []any{e.Op, e.Attempts}, "%s", c)
 	assert.Equal(t, []any{e.StatusCode, e.Code, e.Delivery}, []any{c.end.StatusCode, c.end.Code, c.end.Delivery}, "%s", c)
-	if c.stays && e.StatusCode/100 != 2 { // the body decides about a success, and it is not read when Attempt is called
+	if c.stays && e.StatusCode/100 != 2 { // the body decides about a success, and it is not read before Attempt is called
 		assert.Equal(t, e.Delivery, c.last.Delivery, "%s: of the attempt", c)
 	}
 	if e.StatusCode != c.fault.status || c.struck.Load() < int64(e.Attempts) {
-		return // the error is that of another attempt
+		return // the error belongs to another attempt
 	}
 	if c.fault.cause != nil {
 		assert.ErrorIs(t, e, c.fault.cause, "%s", c)

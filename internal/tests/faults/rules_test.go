@@ -16,7 +16,7 @@ import (
 // attemptsAtMost is the MaxAttempts of all clients.
 const attemptsAtMost = 3
 
-// effect is what a fault does to the request that it strikes.
+// effect is the effect of a fault on the request that it strikes.
 type effect string
 
 const (
@@ -26,12 +26,12 @@ const (
 	noKey      effect = "no key"   // nothing was sent, and the key source is not asked again
 	lost       effect = "no answer"
 	turnedAway effect = "429" // the operation was not performed
-	// The operation was not performed, and Retry-After is longer than the client waits.
+	// The operation was not performed, and the Retry-After is longer than the client accepts.
 	heldOff     effect = "429 for long"
 	gatewayDown effect = "502, 503 or 504"          // the service behind the gateway may have performed the operation
 	failed      effect = "another 5xx"              // also a 503 whose Retry-After is longer than the client waits
-	refused     effect = "4xx"                      // the service has refused it
-	rejected    effect = "2xx with another code"    // the service has refused it
+	refused     effect = "4xx"                      // the service has refused the operation
+	rejected    effect = "2xx with another code"    // the service has refused the operation
 	malformed   effect = "2xx that is none"         // the operation may have been performed
 	tooLarge    effect = "2xx above the size limit" // the operation may have been performed
 	redirected  effect = "3xx"                      // the client does not follow the redirect
@@ -39,7 +39,7 @@ const (
 	cutRedirect effect = "3xx that is cut off"
 )
 
-// when says for which calls a rule holds.
+// when selects the calls for which a rule holds.
 type when int
 
 const (
@@ -53,7 +53,7 @@ func (w when) holds(repeats bool) bool { return w == always || w == ifRepeated &
 // rule describes what the client must do after an effect.
 type rule struct {
 	repeats  when              // whether the client retries
-	delivery payvault.Delivery // the Delivery of the error
+	delivery payvault.Delivery // Delivery of the error
 	safe     when              // whether SafeToRetry returns true for the error
 	is       error             // a sentinel that the error matches, in addition to those of its status, code and delivery
 }
@@ -77,7 +77,7 @@ func ruleFor(e effect) rule {
 	}[e]
 }
 
-// outcome is the actual or the expected result of a call. The details are those of its error.
+// outcome is the actual or the expected result of a call. It has details of the error.
 type outcome struct {
 	performed int
 	attempts  int
@@ -132,7 +132,7 @@ func (c *cell) succeeds(o outcome) outcome {
 	if o.performed, again = c.performing(o.performed); !again {
 		return o
 	}
-	// An earlier attempt performed the operation, and the refusal of this attempt must not hide that.
+	// An earlier attempt performed the operation. The refusal of this attempt must not hide that.
 	o.status, o.code, o.delivery = statusAgain, codeAgain, payvault.DeliveryUnknown.String()
 	o.is = c.sentinels(statusAgain, true, rule{delivery: payvault.DeliveryUnknown})
 	return o
@@ -151,7 +151,7 @@ func (c *cell) sentinels(status int, rejection bool, r rule) []string {
 	case rejection:
 		want = append(want, payvault.ErrRejected)
 	}
-	if r.delivery == payvault.DeliveryUnknown && c.call.Replay != payvault.ReplayRead { // a read has no unknown outcome
+	if r.delivery == payvault.DeliveryUnknown && c.call.Replay != payvault.ReplayRead { // not for reads
 		want = append(want, payvault.ErrOutcomeUnknown)
 	}
 	return names(func(sentinel error) bool { return slices.Contains(want, sentinel) })
@@ -206,7 +206,8 @@ func TestDocs(t *testing.T) {
 	service.CompareDoc(t, "docs/failures.md", "matrix", table.String(), *update)
 }
 
-// word says in one or two words what the client does after an effect. repeats says whether it may repeat the call.
+// word describes the reaction of the client to an effect in one or two words. repeats is true if the client may repeat
+// the call.
 func (e effect) word(repeats bool) string {
 	if rule := ruleFor(e); e != healed && !rule.repeats.holds(repeats) {
 		return "error: " + rule.delivery.String()

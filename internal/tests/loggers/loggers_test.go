@@ -80,7 +80,7 @@ func shown(write func(w io.Writer, v any), v any) (text string) {
 	return ""
 }
 
-// TestRedaction checks that no logger, encoder or dumper shows a secret of any exported type, by itself or within other
+// TestRedaction checks that no logger, encoder or dumper shows a secret of any exported type, alone or within other
 // values. Only dumpers that use reflection may show bodies and queries.
 func TestRedaction(t *testing.T) {
 	t.Parallel()
@@ -90,7 +90,7 @@ func TestRedaction(t *testing.T) {
 		isClient := typ == "Client" || strings.HasSuffix(typ, "Service")
 		open, hidden := canary.Shapes(pointer)
 		for how, write := range writers() {
-			// Dumps of net/http are left out, and so is a case in which logrus prints an error to standard error.
+			// The test skips dumps of net/http, and a case in which logrus prints an error to standard error.
 			if strings.HasPrefix(how, "spew") && isClient || how == "logrus JSON" && typ == "Observer" {
 				continue
 			}

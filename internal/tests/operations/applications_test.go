@@ -37,7 +37,7 @@ func TestApplicationsValidate(t *testing.T) {
 		{200, `{"code":0,"data":{"Message":"Success","app_id":1}}`, nil, nil},
 		{200, `{"code":0,"data":{"tax_id":["is required"],"legal_name":[]}}`, required, nil},
 		{200, `{"code":0,"data":{"tax_id":["5105105105105100"]}}`, service.Fields{"tax_id": {"[REDACTED]"}}, nil},
-		// An application with messages has not passed, whatever their form is.
+		// An application with messages has not passed, whatever form the messages have.
 		{200, `{"code":0,"data":{"tax_id":"is required"}}`, required, nil},
 		{200, `{"code":0,"data":{"tax_id":["is required"],"count":1,"passed":true}}`, required, nil},
 		{200, `{"code":0,"data":["is required",""]}`, service.Fields{"": {"is required"}}, nil},
@@ -54,7 +54,7 @@ func TestApplicationsValidate(t *testing.T) {
 			[]error{payvault.ErrMalformedResponse},
 		},
 		{200, `{"code":2,"data":{"tax_id":["is required"]}}`, required, nil},
-		{ // 4004 is the ID of the application, but a plain number in a message stays
+		{ // 4004 is also the ID of the application, but a plain number in a message is not redacted
 			200, `{"code":2,"data":{"a":["at least 4004, of 5105105105105100 and ` + service.APIKey + `"]}}`, limit, nil,
 		},
 		{400, `{"code":2,"data":{"tax_id":["is required"]}}`, required, nil},
@@ -94,7 +94,7 @@ func TestApplicationsValidate(t *testing.T) {
 	}
 }
 
-// TestApplicationData_unmarshal checks how saved data is read, and that the error of an unreadable value names its key.
+// TestApplicationData_unmarshal checks how saved data is read. The error of an unreadable value names its key.
 func TestApplicationData_unmarshal(t *testing.T) {
 	t.Parallel()
 	type data = payvault.ApplicationData

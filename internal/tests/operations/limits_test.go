@@ -1,7 +1,8 @@
 //go:build !race
 
-// These tests check the limits of memory and time for all answers. They run one at a time and before all others, since
-// they measure the heap of their process. They are left out with the race detector, which needs memory of its own.
+// These tests check the limits of memory and time for all answers. They run one at a time and before all others,
+// because they measure the heap of their process. They do not run with the race detector, which needs memory of its
+// own.
 
 package operations
 
@@ -107,16 +108,16 @@ func readings() map[string]reading {
 	}
 }
 
-// attack is a body that needs much more memory to read than it has bytes. readings names the readings that it is tried
-// with.
+// attack is a body that needs much more memory to read than it has bytes. readings has the names of the readings to try
+// it with.
 type attack struct {
 	readings, head, unit, tail string
 
-	most int // how often the unit occurs; 0 for as often as bodyCap permits
+	most int // largest number of units; 0 means as many as bodyCap permits
 }
 
-// body returns the body: head, repeated units and tail. PAD becomes a text that fills the body up to bodyCap. It is not
-// UTF-8, so its decoded form is larger than the text itself.
+// body returns the body: head, repeated units and tail. PAD becomes a text that fills the body up to bodyCap. The text
+// is not UTF-8, so its decoded form is larger than the text itself.
 func (a attack) body() string {
 	n := (bodyCap - len(a.head) - len(a.tail)) / len(a.unit)
 	if a.most > 0 {
@@ -178,7 +179,7 @@ func attacks() []attack {
 	)
 }
 
-// upTo returns the attacks with at most this many units.
+// upTo returns the attacks with at most this number of units.
 func upTo(most int, all []attack) []attack {
 	for i := range all {
 		all[i].most = most
@@ -203,8 +204,8 @@ func members(value string) string {
 	return text.String()
 }
 
-// assertSmall checks that the heap grows by less than mostHeap during f. The garbage collector is off, as it may be
-// with a large heap.
+// assertSmall checks that the heap grows by less than mostHeap during f. The garbage collector is off, because it may
+// not run in a program with a large heap.
 func assertSmall(t *testing.T, f func(), what string) {
 	t.Helper()
 	runtime.GC()
@@ -218,7 +219,7 @@ func assertSmall(t *testing.T, f func(), what string) {
 		for !ended.Load() {
 			metrics.Read(heap)
 			highest = max(highest, heap[0].Value.Uint64())
-			time.Sleep(200 * time.Microsecond) //nolint:forbidigo // samples; nothing waits for it
+			time.Sleep(200 * time.Microsecond) // samples the heap; nothing waits for it
 		}
 	})
 	f()
@@ -246,7 +247,7 @@ func zipped(body string) payvault.Option {
 //
 //nolint:paralleltest // it measures the heap of the process
 func TestHostileBodies(t *testing.T) {
-	var indexed strings.Builder // one answer with messages whose numbers could be parts of a card number
+	var indexed strings.Builder // an answer with messages whose numbers may be parts of a card number
 	indexed.WriteString(`{"code":2,"data":{"0":[` + strings.Repeat(`"",`, 10_000) + `""]`)
 	for i := 100; indexed.Len() < 64_000; i++ {
 		indexed.WriteString(`,"` + strconv.Itoa(i) + `":[""]`)

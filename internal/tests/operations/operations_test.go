@@ -60,8 +60,8 @@ func fillers() []payvault.Option {
 	return []payvault.Option{payvault.WithMerchantID(1), payvault.WithVendorID(2), payvault.WithDeveloperID("3")}
 }
 
-// TestEveryOperation checks that the SDK, the table of calls, the statements written by hand and the services have the
-// same operations.
+// TestEveryOperation checks that the SDK, the table of calls, the statements in Operation.Stated and the services have
+// the same operations.
 func TestEveryOperation(t *testing.T) {
 	t.Parallel()
 	var all []payvault.OperationInfo
@@ -96,13 +96,13 @@ func TestFull(t *testing.T) {
 }
 
 // TestMinimal checks that the smallest request has only its required fields, and that answers in other JSON forms are
-// read. TestReading of the root package checks the values of those.
+// read. TestReading of the root package checks the values.
 func TestMinimal(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
 		opts := fillers()
 		if o.Op == payvault.OpTokensTokenize || o.Op == payvault.OpCustomersCreate {
-			opts = nil // they would fill fields here: see TestFilled
+			opts = nil // the options would fill fields here: see TestFilled
 		}
 		got, result, err := exchange(t, o, o.Minimal, o.TolerantAnswer(), opts...)
 		require.NoError(t, err)
@@ -152,7 +152,7 @@ func TestWireForms(t *testing.T) {
 			text := fixtureOf(o, request, kind)
 			switch r := request.(type) {
 			case *payvault.DisputeRespondRequest:
-				r.Evidence = nil // it is a form part, not JSON
+				r.Evidence = nil // the file is a part of the form, not of the JSON
 			case payvault.ApplicationData:
 				text = at(t, text, "data")
 				assert.Empty(t, r.Extra)
@@ -177,8 +177,8 @@ func TestWireForms(t *testing.T) {
 }
 
 // TestEveryField checks that testdata has each field of the types of requests and results. Package contract compares
-// testdata with the document, so no field is in the SDK alone. It also checks that each field has the name of the end
-// of its wire name, so that no two fields are swapped.
+// testdata with the document, so the SDK has no field that the document does not have. The test also checks that each
+// field in Go has the name of the end of its wire name, so that no two fields are swapped.
 func TestEveryField(t *testing.T) {
 	t.Parallel()
 	all := map[string]wireField{}
@@ -188,7 +188,7 @@ func TestEveryField(t *testing.T) {
 	}
 	delete(all, "Application.MerchantID") // it is 0 in the answer to create
 	delete(all, "Validation.Problems")    // a success has none: TestRejected reads them
-	otherwise := map[string]string{       // by decision
+	otherwise := map[string]string{       // names that were chosen otherwise
 		"EvidenceType": "cbr_ce_type", "AllocationType": "cbr_id_type", "Reason": "reason_desc", "Items": "data",
 	}
 	for name, field := range all {
@@ -251,7 +251,7 @@ func TestRejected(t *testing.T) {
 		refusal, sentinels := "errors/platform_detail.json", []error{payvault.ErrRejected, payvault.ErrValidation}
 		if o.Op == payvault.OpTokensTokenize {
 			want.Code, want.Message, want.Detail = "902", "Example tokenize refusal", ""
-			refusal, sentinels = "errors/rcode.json", sentinels[:1] // an rcode does not tell that a validation failed
+			refusal, sentinels = "errors/rcode.json", sentinels[:1] // an rcode does not say that a validation failed
 		}
 		_, result, err := exchange(t, o, o.Full, calls.Fixture(refusal))
 		service.AssertError(t, err, want, payvault.ErrRejected)
@@ -394,7 +394,7 @@ func TestRefused(t *testing.T) {
 		service.AssertInvalid(t, err, c.Op, c.Problems)
 		assert.Nil(t, result)
 		client = service.Client(t, service.Nowhere, unobserved)
-		_, err = c.Do(nil, client, calls.Documented(), c.Full) //nolint:staticcheck // the point
+		_, err = c.Do(nil, client, calls.Documented(), c.Full) // the test needs a nil context
 		service.AssertInvalid(t, err, c.Op, service.Fields{"context": {"is nil"}})
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// formEnd ends a form. A service may perform a form that has it, even if bytes are missing.
+// formEnd ends a form. A service may perform a form that has this end, even if bytes are missing.
 const formEnd = "--\r\n"
 
 // careless is a service that performs a form when its end arrives. It records the requests.
@@ -132,7 +132,7 @@ func newShrinking(t *testing.T, size, at, to int64) *payvault.File {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = f.Close() })
-	checked := false // the check ends with reading the last byte
+	checked := false // set after the last byte was read, which ends the check
 	when := func(off int64) bool {
 		now := checked && off >= at
 		checked = checked || off == size-1
@@ -176,11 +176,11 @@ func TestUploadOfAFileThatBecomesShorter(t *testing.T) {
 	})
 }
 
-// content is a PDF. After the local check, its second half is read by a function of the caller.
+// content is a PDF. After the local check, a function of the test reads its second half.
 type content struct {
 	size int64
 	read func(p []byte, off int64) (int, error)
-	done *atomic.Bool // whether the local check is over; it ends with reading the last byte
+	done *atomic.Bool // the local check is over; it ends with reading the last byte
 }
 
 func (c content) ReadAt(p []byte, off int64) (int, error) {

@@ -27,10 +27,10 @@ func TestNotificationHandler(t *testing.T) {
 	failed := errors.New("secret detail")
 	for _, test := range []struct {
 		method, body string
-		ends         error // the error of reading after the last byte of the body
-		fails        error // the error that the function returns
+		ends         error // error of reading after the last byte of the body
+		fails        error // error that the function returns
 		want         int
-		handed       bool // whether the function is called
+		handed       bool // the function is called
 	}{
 		{"POST", raw, io.EOF, nil, http.StatusNoContent, true},
 		{"POST", "", io.EOF, nil, http.StatusNoContent, true},

@@ -103,7 +103,7 @@ func markdownFiles(t *testing.T) (names []string) {
 	return names
 }
 
-// sections returns the anchors that GitHub makes of the headings of a text.
+// sections returns the anchors that GitHub makes from the headings of a text.
 func sections(text string) (names []string) {
 	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
 		name := regexp.MustCompile(`[^\w\- ]`).ReplaceAllString(strings.ToLower(heading[1]), "")

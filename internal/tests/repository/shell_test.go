@@ -110,7 +110,7 @@ func checkCommand(t *testing.T, dir string, words []string) {
 	t.Helper()
 	known := []string{"go", "make", ".ci/run", "curl", "git", "mkdir", "cd", "cp"} // TestEmulatorCurl checks curl
 	assert.Contains(t, known, words[0])
-	root, program := ".", dir // the command's directory, and the package that it names
+	root, program := ".", dir // the directory of the command, and the package that the command names
 	for i, word := range words[1:] {
 		switch {
 		case words[0] == "make":

@@ -30,8 +30,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestRedaction checks that a secret is never shown, wherever it stands. Printing by methods of fmt, JSON, XML and HTML
-// also shows no bodies and queries.
+// TestRedaction checks that a secret is never shown, at any position in a value. Printing by methods of fmt, JSON, XML
+// and HTML does not show bodies and queries either.
 func TestRedaction(t *testing.T) {
 	t.Parallel()
 	all, secret, both := encoders(), canary.Forms(canary.Secret), canary.Forms(canary.Secret, canary.Raw)

@@ -22,7 +22,7 @@ import (
 	"example.com/payvault/internal/tests/calls"
 )
 
-// Fields are the problems of a request, keyed by wire path.
+// Fields has the problems of a request, keyed by wire path.
 type Fields = map[string][]string
 
 // Sentinels returns all sentinels that an error can match.
@@ -45,7 +45,7 @@ func AsError(tb testing.TB, err error) *payvault.Error {
 	return e
 }
 
-// AssertError checks all exported fields of an error, and that it matches these sentinels and no other.
+// AssertError checks all exported fields of an error, and that it matches the given sentinels and no other.
 func AssertError(tb testing.TB, err error, want payvault.Error, sentinels ...error) {
 	tb.Helper()
 	got := AsError(tb, err)
@@ -56,7 +56,7 @@ func AssertError(tb testing.TB, err error, want payvault.Error, sentinels ...err
 	AssertMatches(tb, err, sentinels...)
 }
 
-// AssertMatches checks that an error matches these sentinels and no other.
+// AssertMatches checks that an error matches the given sentinels and no other.
 func AssertMatches(tb testing.TB, err error, sentinels ...error) {
 	tb.Helper()
 	for name, sentinel := range Sentinels() {
@@ -83,8 +83,8 @@ func Verbs() []string {
 	return append(all, "% x", "%# X", "%-40v", "%40s", "%.90s", "%0x", "%-q", "% d", "%[1]v")
 }
 
-// Logged returns what the handlers of log/slog write for a value: at the top level, in a group, and by With. Times and
-// durations are left out.
+// Logged returns the output of the handlers of log/slog for a value: at the top level, in a group, and by With. Times
+// and durations are removed.
 func Logged(value any) string {
 	var buf bytes.Buffer
 	options := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -113,7 +113,7 @@ func Renderings(err error) []string {
 	if e, ok := errors.AsType[*payvault.Error](err); ok {
 		texts = append(texts, fmt.Sprintf("%+v %#v", *e, *e), Logged(*e), e.Code, e.Message, e.Detail, fmt.Sprint(e.Fields))
 	}
-	switch wrapper := err.(type) { //nolint:errorlint // walks the chain link by link
+	switch wrapper := err.(type) { // the loop unwraps errors itself
 	case interface{ Unwrap() error }:
 		texts = append(texts, Renderings(wrapper.Unwrap())...)
 	case interface{ Unwrap() []error }:
@@ -124,7 +124,7 @@ func Renderings(err error) []string {
 	return texts
 }
 
-// AssertHidden checks that no rendering of an error contains one of these texts.
+// AssertHidden checks that no rendering of an error contains one of the given texts.
 func AssertHidden(tb testing.TB, err error, hidden ...string) {
 	tb.Helper()
 	require.Error(tb, err)
@@ -135,7 +135,7 @@ func AssertHidden(tb testing.TB, err error, hidden ...string) {
 }
 
 // CompareDoc compares want with the text in a document between "<!-- name: … -->" and "<!-- end of name -->". If update
-// is true, it writes want there.
+// is true, it writes want into the document.
 func CompareDoc(t *testing.T, document, name, want string, update bool) {
 	t.Helper()
 	document = filepath.Join(calls.Root(), document)
@@ -161,8 +161,8 @@ func Readers() map[string]func(text []byte, into any) error {
 	}
 }
 
-// AssertWire checks that a value has this wire form and is read back from it unchanged. Members that are false may be
-// missing.
+// AssertWire checks that a value has the given wire form and is read back from it unchanged. Members that are false may
+// be missing.
 func AssertWire(t *testing.T, value any, wire string) {
 	t.Helper()
 	text, err := payvault.MarshalWire(value)

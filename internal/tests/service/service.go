@@ -1,5 +1,5 @@
-// Package service provides servers that take the place of the payment service in tests, clients of them, and assertions
-// about errors. Servers record the requests, over sockets or in a bubble of testing/synctest.
+// Package service provides servers in place of the payment service, clients of these servers, and assertions about
+// errors. The servers record the requests. They work over sockets or in a bubble of testing/synctest.
 package service
 
 import (
@@ -80,7 +80,7 @@ func listen(tb testing.TB) net.Listener {
 	return listener
 }
 
-// add reads the whole request and returns how many have arrived so far.
+// add reads the whole request and returns the number of requests so far.
 func (s *Server) add(r *http.Request) int {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
@@ -115,7 +115,8 @@ func Client(tb testing.TB, baseURL string, opts ...payvault.Option) *payvault.Cl
 	return c
 }
 
-// Impatient returns a retry policy without waits. If attempts is 0, it keeps the default number.
+// Impatient returns an option that sets a retry policy without waits and without overload control. If attempts is 0, it
+// keeps the default number.
 func Impatient(attempts int) payvault.Option {
 	return payvault.WithRetryPolicy(payvault.RetryPolicy{
 		MaxAttempts: attempts, MinBackoff: 1, MaxBackoff: 1, MaxRetryAfter: 1, IgnoreOverload: true,

@@ -63,7 +63,7 @@ func (x *exchange) answer() answer {
 	return a
 }
 
-// decidesNothing reports whether the SDK may treat the answer as one that says nothing about the batch: the key is
+// decidesNothing reports whether the SDK may treat the answer as one without a decision about the batch: the key is
 // refused, or the body is complete and has no result code.
 func (x *exchange) decidesNothing() bool {
 	switch status := x.step.Status; {
@@ -91,7 +91,8 @@ func (x *exchange) saysSuccess() bool {
 	return status/100 == 2 && x.step.Perform
 }
 
-// holdBack records how long the client must wait, if it is certain that the client receives the answer that says so.
+// holdBack records how long the client must wait. It does so only if it is certain that the client receives the answer
+// that asks for the wait.
 func (x *exchange) holdBack() {
 	seconds, err := strconv.Atoi(x.step.RetryAfter)
 	s, plan := &x.step, &x.run.Calls[x.call]
@@ -168,8 +169,8 @@ func (x *exchange) success() []byte {
 // codePattern matches the result code of a document, in any case of its name.
 var codePattern = regexp.MustCompile(`(?i)"r?code":\s*("[^"]*"|[^,}\s]+)`)
 
-// oddCode replaces the result code of the document. An operation that was performed never gets a refusal, and one that
-// was not performed never gets a success.
+// oddCode replaces the result code of the document. The answer to an operation that was performed never becomes a
+// refusal. The answer to an operation that was not performed never becomes a success.
 func (x *exchange) oddCode(d die) []byte {
 	code := pick(d, []string{
 		`7`, `"7"`, `-1`, `1e3`, `null`, `true`, `[]`, `"OK"`, `""`, `{"a":0}`, `"000x"`, `00`, ``,
@@ -191,7 +192,8 @@ func (x *exchange) oddCode(d die) []byte {
 	})
 }
 
-// bothCodes returns an answer to an operation that was not performed. Its codes say both success and failure.
+// bothCodes returns an answer to an operation that was not performed. One of its codes means success and the other one
+// failure.
 func (x *exchange) bothCodes(d die) []byte {
 	return codePattern.ReplaceAllFunc(x.success(), func(found []byte) []byte {
 		other := `,"code":7`
@@ -251,7 +253,7 @@ func (d die) mutateBytes(doc []byte) []byte {
 func (d die) garbage() []byte {
 	b := make([]byte, 1+d.IntN(60))
 	for i := range b {
-		b[i] = byte(d.IntN(256)) //nolint:gosec // any
+		b[i] = byte(d.IntN(256)) // any byte will do
 	}
 	return b
 }
@@ -310,7 +312,7 @@ func (d die) mutateValue(v any, depth int) any {
 	return d.anything()
 }
 
-// anything returns a value that does not belong in its place.
+// anything returns a value of a kind that does not belong in its place.
 func (d die) anything() any {
 	switch d.IntN(10) {
 	case 0:
@@ -339,7 +341,7 @@ func (d die) anything() any {
 	return d.echo()
 }
 
-// echo returns a text that repeats a value that the caller has sent, in one of its possible forms.
+// echo returns a text that repeats a value of the caller, in one of its possible forms.
 func (d die) echo() string {
 	canary := pick(d, d.echoes)
 	switch d.IntN(8) { // in the other cases the value is unchanged
@@ -407,7 +409,7 @@ func printable(text string) string {
 	}, text)
 }
 
-// zippers are reused, since each takes a megabyte.
+// zippers are reused, because each takes a megabyte.
 //
 //nolint:gochecknoglobals // nothing lasts in them
 var zippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
@@ -418,7 +420,7 @@ func (x *exchange) zip(body []byte) []byte {
 		return x.run.world.bomb
 	}
 	var b bytes.Buffer
-	w := zippers.Get().(*gzip.Writer) //nolint:errcheck,forcetypeassert // it holds nothing else
+	w := zippers.Get().(*gzip.Writer) // the pool holds nothing else
 	defer zippers.Put(w)
 	w.Reset(&b)
 	_, _ = w.Write(body)

@@ -78,7 +78,7 @@ func (c *caller) auditUnit(u unit) {
 	}
 }
 
-// auditOutcome checks that the result that the caller got is true.
+// auditOutcome checks that the result of the caller is true.
 func (c *caller) auditOutcome(o *outcome) {
 	n := c.run.note(o.unit, nil)
 	if o.seen != nil {

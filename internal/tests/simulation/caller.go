@@ -38,9 +38,9 @@ type outcome struct {
 	unit  unit
 	err   error
 	id    string
-	label string  // of the answer
-	seen  *record // what the service knew when the caller got the result; nil if no later life can change that
-	life  int     // the number of the life in which the caller got it
+	label string  // label of the answer
+	seen  *record // record of the service when the caller got the result; nil if no later life can change it
+	life  int     // number of the life in which the caller got the result
 }
 
 func (r *run) newCaller(n int) *caller {
@@ -99,7 +99,7 @@ func (c *caller) key(ctx context.Context) (string, error) {
 	return canaryKey, nil
 }
 
-// context returns the context of the call, which ends when the plan says.
+// context returns the context of the call. Its end is in the plan.
 func (c *caller) context(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx = context.WithValue(ctx, callerKey{}, c)
 	switch {
@@ -135,8 +135,7 @@ func (c *caller) width() int {
 	return max(1, c.plan.Width)
 }
 
-// event counts the events that the service reports. It ends the current life of the job at the event that the plan
-// names.
+// event counts the events that the service reports. It ends the current life of the job at the event in the plan.
 func (c *caller) event() {
 	c.mu.Lock()
 	l := c.life

@@ -64,10 +64,10 @@ func (c *caller) patience() time.Duration {
 	return most
 }
 
-// mostPages is more than any walk reads, even if an answer has misled it.
+// mostPages is larger than the number of pages that any walk reads, even if an answer has misled the walk.
 const mostPages = 100
 
-// mostPace is more than any request waits for the rate limit, in addition to the wait that the service asks for.
+// mostPace is longer than any wait for the rate limit, without the wait that the service asks for.
 const mostPace = 10 * time.Second
 
 // longest returns how long a call may take.
@@ -87,7 +87,7 @@ func (c *caller) longest() time.Duration {
 	return one
 }
 
-// guarded runs f and reports every panic that is not part of the plan.
+// guarded runs f and reports every panic that is not in the plan.
 func (c *caller) guarded(f func()) {
 	returned := false
 	defer func() {
@@ -97,7 +97,7 @@ func (c *caller) guarded(f func()) {
 			if c.panicked {
 				c.fail("the panic of the caller's own code was lost")
 			}
-		case p == errInjected: //nolint:errorlint // it has to be the value itself
+		case p == errInjected: // it has to be the value itself
 		default:
 			c.fail("panic: %v\n%s", p, debug.Stack())
 		}

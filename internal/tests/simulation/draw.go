@@ -73,7 +73,7 @@ func (d die) down(s *Scenario) {
 	}
 }
 
-// wire draws the protocol. It seldom draws TLS, since a handshake takes most of the time of a scenario.
+// wire draws the protocol. It seldom draws TLS, because a handshake takes most of the time of a scenario.
 func (d die) wire() string {
 	switch n := d.IntN(100); {
 	case n < 50:
@@ -131,7 +131,7 @@ func (d die) call() Call {
 	}
 	if d.chance(5) {
 		c.Panic = pick(d, panics())
-		// In a goroutine of the SDK, the panic would end the process, as it should.
+		// In a goroutine of the SDK, the panic would end the process. This is intended.
 		if c.Form == formWalk && c.Width > 0 {
 			c.Panic = "loop"
 		}
@@ -165,8 +165,8 @@ func (d die) job(c *Call) {
 	}
 }
 
-// step draws what the service does with a request. Its answers may be wrong, but not in a way that no client could
-// notice: it never reports a refusal of an operation that it performed, or a success of one that it did not perform.
+// step draws the reaction of the service to a request. Its answers may be wrong, but a client can always notice. It
+// never reports a refusal of an operation that it performed, or a success of an operation that it did not perform.
 func (d die) step(k kind) Step {
 	s := Step{Status: 200, Pick: d.Uint64N(1 << 20)}
 	switch n := d.IntN(100); {
@@ -237,7 +237,7 @@ func (d die) wrap(s *Step) {
 		s.Framing = pick(d, framings())
 	}
 	if d.chance(25) {
-		s.Cut, s.CutAt, s.Code = pick(d, cuts()), max(0, d.IntN(1400)-400), uint32(d.IntN(16)) //nolint:gosec // few
+		s.Cut, s.CutAt, s.Code = pick(d, cuts()), max(0, d.IntN(1400)-400), uint32(d.IntN(16)) // the numbers are small
 		if d.chance(40) {
 			s.Perform = s.Perform || s.Status >= 500
 		}

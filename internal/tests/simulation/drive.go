@@ -39,7 +39,7 @@ type Failure struct {
 	Scenario Scenario // after shrinking
 	Broken   []string
 	Trace    Trace
-	Note     string // how it was shrunk
+	Note     string // describes how the scenario was shrunk
 }
 
 // String returns the whole report of a failure.
@@ -63,7 +63,7 @@ func (s Summary) String() string {
 	return b.String()
 }
 
-// stuckAfter is how long a scenario may take in real time, on a busy machine.
+// stuckAfter is the largest real time that a scenario may take, on a busy machine.
 const stuckAfter = 5 * time.Minute
 
 // driver plays a job.
@@ -148,7 +148,7 @@ func (d *driver) add(r Result) {
 	}
 }
 
-// watched plays a scenario. It ends the process if the scenario loops for ever or waits for a mutex, since then the
+// watched plays a scenario. It ends the process if the scenario loops for ever or waits for a mutex, because then the
 // clock of the bubble stops.
 func (d *driver) watched(t *testing.T, s Scenario) Result {
 	t.Helper()
@@ -161,7 +161,7 @@ func (d *driver) watched(t *testing.T, s Scenario) Result {
 	return d.Run(t, s)
 }
 
-// shrink looks for a simpler scenario that fails in the same way. It tries each one several times, since the order of
+// shrink looks for a simpler scenario that fails in the same way. It tries each one several times, because the order of
 // goroutines is not part of a scenario.
 func (d *driver) shrink(t *testing.T, f Failure) Failure {
 	t.Helper()

@@ -10,8 +10,8 @@ import (
 	"example.com/payvault"
 )
 
-// Headers of the simulator: the call of a request, the life of its job, the attempt if the RoundTripper sends copies,
-// and in answers the request that is answered.
+// These are headers of the simulator: the call of a request, the life of its job, and the attempt if the RoundTripper
+// sends copies. In answers, the last one has the request that is answered.
 const (
 	headerCall    = "X-Sim-Call"
 	headerLife    = "X-Sim-Life"
@@ -19,7 +19,7 @@ const (
 	headerAnswer  = "X-Sim-Answer"
 )
 
-const elsewhere = "/elsewhere" // the target of redirects
+const elsewhere = "/elsewhere" // target of redirects
 
 const batchSize = payvault.MaxAccountUpdaterCards
 
@@ -120,7 +120,7 @@ func (x *exchange) head() {
 // early reports whether the service answers before it has read the body.
 func (x *exchange) early() bool { return x.unit.batch >= 0 && x.step.Early }
 
-// paced reports whether the request shares its rate limit with others.
+// paced reports whether the request shares its rate limit with other requests.
 func (x *exchange) paced() bool {
 	plan := &x.run.Calls[x.call]
 	return !plan.Job && plan.Op != payvault.OpCall && plan.Keys == nil
@@ -165,10 +165,10 @@ func (x *exchange) performNow() {
 	x.run.event(x.call)
 }
 
-// label names the request that is answered.
+// label identifies the request of an answer.
 func (x *exchange) label() string { return strconv.Itoa(x.call) + "/" + strconv.Itoa(x.unit.batch) }
 
-// batchOf returns the number of the batch, which follows from the ID of its first card.
+// batchOf returns the number of the batch. It follows from the ID of the first card.
 func batchOf(body []byte) int {
 	_, rest, _ := bytes.Cut(body, []byte(`"card_id":"`))
 	id, _, _ := bytes.Cut(rest, []byte(`"`))

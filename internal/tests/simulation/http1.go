@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// http1 is a connection on which the service speaks HTTP/1.1.
+// http1 is a connection on which the service uses HTTP/1.1.
 type http1 struct {
 	*line
 

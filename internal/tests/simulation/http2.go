@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// peer is a connection on which the service speaks HTTP/2.
+// peer is a connection on which the service uses HTTP/2.
 type peer struct {
 	*line
 
@@ -20,7 +20,7 @@ type peer struct {
 	framer  *http2.Framer
 	streams map[uint32]*inbound // used by the reading goroutine only
 
-	mu     sync.Mutex // guards everything that is written
+	mu     sync.Mutex // guards the fields below and all writes of frames
 	header bytes.Buffer
 	coder  *hpack.Encoder
 	last   uint32

@@ -20,7 +20,7 @@ type journal struct {
 	calls int
 }
 
-// entry is the journal as one process of the job uses it. The mutex of journal guards begun and failed.
+// entry gives one process of the job access to the journal. The mutex of journal guards begun and failed.
 type entry struct {
 	*journal
 
@@ -107,7 +107,7 @@ func (e *entry) End(ctx context.Context, job string, batch int, outcome payvault
 		e.known[batch] = payvault.BatchState{Begun: true, Outcome: &outcome}
 	})
 	shown := outcome
-	shown.RequestID = "" // the service chose it, so only card numbers are redacted in it
+	shown.RequestID = "" // only card numbers are redacted in it, because the service chose it
 	if secret := leaked(fmt.Sprintf("%+v", shown), e.caller.kind.secrets()); secret != "" {
 		e.caller.fail("%q stands in the journal: %+v", secret, shown)
 	}
@@ -182,8 +182,8 @@ func (c *caller) sent() map[int]bool {
 	return sent
 }
 
-// auditLife checks that a life has sent no batch again and has ended every batch that it began. If nothing stopped it,
-// every batch must be begun.
+// auditLife checks that a life has sent no batch again and has ended every batch that it began. If nothing stopped the
+// life, every batch must have begun.
 func (c *caller) auditLife(e *entry, before map[int]bool) {
 	l := e.life
 	for batch := range before {
@@ -308,8 +308,8 @@ func (c *caller) cards(
 	}
 }
 
-// recordResultIn records the result of a batch that the caller got in life l. If l can die, it also keeps a copy of
-// what the service knows then, since later lives change that.
+// recordResultIn records the result of a batch that the caller got in life l. If l can die, it also keeps a copy of the
+// service's present record, because later lives change it.
 func (c *caller) recordResultIn(l *life, batch int, id string, err error, raw *payvault.Response) {
 	c.recordResult(batch, id, err, raw)
 	o := &c.outcomes[len(c.outcomes)-1]

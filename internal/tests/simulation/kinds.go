@@ -48,20 +48,20 @@ type kind struct {
 	form    string
 	method  string
 	path    string   // with IDs, below the base path; "" if it is not checked
-	list    bool     // whether its answer is a page
-	reads   bool     // it changes nothing; written here by hand, not taken from the table of the SDK
-	same    bool     // performing it twice does no harm; written here by hand too
+	list    bool     // the answer is a page
+	reads   bool     // the operation changes nothing; written by hand, not taken from the table of the SDK
+	same    bool     // performing it twice does no harm; written by hand too
 	rcode   bool     // its result code is an rcode
 	carries string   // a text that every complete body has
 	private []string // canaries in its request, which must be redacted in its errors
 	issues  string   // the field of the answer that has the new ID
 
-	sent func(q *requests) any // the part of the requests that the call sends and must not change; nil for none
+	sent func(q *requests) any // returns the part of the requests that the call sends and must not change; nil for none
 	// do makes the call and returns the ID that the service has issued.
 	do func(ctx context.Context, c *payvault.Client, q *requests, opts []payvault.CallOption) (id string, err error)
 }
 
-// requests are the arguments of calls. Several calls may share one value.
+// requests has the arguments of calls. Several calls may share one value.
 type requests struct {
 	tokenize    payvault.TokenizeRequest
 	tokenizeOld payvault.TokenizeRequest
@@ -168,7 +168,7 @@ func makeKinds() []kind {
 	return all
 }
 
-// tabled returns an operation that package calls makes with its smallest request.
+// tabled returns an operation that package calls performs with its smallest request.
 func tabled(op payvault.Operation) kind {
 	o := calls.Of(op)
 	replayed := strings.HasPrefix(o.Stated, o.Method+" "+o.Path+" yes ")

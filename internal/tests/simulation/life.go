@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// life is one run of a job in a process that may die. After its death, nothing of the run reaches the network or the
+// life is one run of a job in a process that may die. After its death, the run changes neither the network nor the
 // journal.
 type life struct {
 	run    *run
 	call   int
 	number int
-	diesAt int // the number of the event at which it dies; 0 for never
+	diesAt int // number of the event at which it dies; 0 for never
 	cancel context.CancelFunc
 
 	mu     sync.Mutex
@@ -37,7 +37,7 @@ func (l *life) event() {
 	l.dead = true
 	l.cancel()
 	for _, c := range l.conns {
-		_ = c.Close() // written bytes still arrive
+		_ = c.Close() // bytes that were written still arrive
 	}
 }
 

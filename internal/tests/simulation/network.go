@@ -18,11 +18,11 @@ type stream struct {
 	content  []byte
 	limit    int
 	ended    bool  // no more bytes will come
-	broken   error // the bytes in the buffer are lost
-	passed   int   // the number of bytes that were written
+	broken   error // set if the bytes in the buffer are lost
+	passed   int   // number of bytes that were written
 	cutAt    int   // bytes after which the rest is lost; negative for never
 	onCut    func()
-	deadline [2]time.Time // the deadlines of reading and of writing
+	deadline [2]time.Time // deadlines of reading and of writing
 	timers   [2]*time.Timer
 }
 
@@ -163,7 +163,7 @@ func (c *conn) Write(p []byte) (int, error) {
 }
 
 func opError(op string, err error) error {
-	if err == nil || err == io.EOF { //nolint:errorlint // as package net
+	if err == nil || err == io.EOF { // as package net does
 		return err
 	}
 	return &net.OpError{Op: op, Net: "tcp", Err: err}
@@ -237,7 +237,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// awaitEnd waits until the other side has closed the connection, and discards the bytes that it writes.
+// awaitEnd waits until the other side has closed the connection, and discards its bytes.
 func (c *conn) awaitEnd() {
 	_, _ = io.Copy(io.Discard, c)
 }
@@ -252,7 +252,7 @@ func (c *conn) awaitEndUnread() {
 	}
 }
 
-// line is a connection from the side of the service.
+// line is the connection as the service uses it.
 type line struct {
 	net.Conn
 

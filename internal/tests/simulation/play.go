@@ -18,7 +18,8 @@ type Result struct {
 	Calls    int            // pages and batches count as calls
 }
 
-// settle is how long connections may take to close. All dials, handshakes and deadlines of RoundTrippers end within it.
+// settle is the largest time that connections may take to close. All dials, handshakes and deadlines of RoundTrippers
+// end within it.
 const settle = 90 * time.Second
 
 // longestScenario is far longer than any scenario takes.
@@ -86,7 +87,7 @@ func (r *run) play(ctx context.Context, callers []*caller) {
 	left := r.open.Load()
 	r.closeFar()
 	r.serving.Wait()
-	if http2 { // after a GOAWAY net/http may keep a connection that it will not use again until the service closes it
+	if http2 { // after a GOAWAY net/http may keep an unusable connection until the service closes it
 		synctest.Wait()
 		left = r.open.Load()
 	}

@@ -24,7 +24,7 @@ func copies(caller string) int {
 }
 
 // copiesUnseen reports whether a RoundTripper may send a copy that the SDK cannot notice: after it has returned an
-// answer, or without the hooks of net/http. The SDK does not protect from this.
+// answer, or without the hooks of net/http. The SDK does not protect against this.
 func copiesUnseen(caller string) bool {
 	return caller == callerHedges || caller == callerHedgesOne || caller == callerRedirects
 }
@@ -97,7 +97,7 @@ func (r *run) caller(base *http.Transport) http.RoundTripper {
 			case callerBoth:
 				return resp, errOwn
 			case callerNeither:
-				return nil, nil //nolint:nilnil // that is what it is for
+				return nil, nil // this RoundTripper returns neither
 			}
 			return nil, errOwn
 		})
@@ -114,11 +114,11 @@ func (r *run) caller(base *http.Transport) http.RoundTripper {
 	return base
 }
 
-// withoutHooks replaces the context of a request by one that has no values and ends with the old one.
+// withoutHooks replaces the context of a request by a context without values that ends at the same time.
 func withoutHooks(req *http.Request) *http.Request {
 	ctx, cancel := context.WithCancel(context.Background())
 	context.AfterFunc(req.Context(), cancel)
-	return req.WithContext(ctx) //nolint:contextcheck // to be without its values
+	return req.WithContext(ctx) // the context must not have the values
 }
 
 // twice returns two copies of a request. A header tells the service that both belong to one attempt of the SDK.
@@ -153,7 +153,7 @@ func (r *run) hedge(base http.RoundTripper, req *http.Request) (*http.Response, 
 	results := make(chan result, 2)
 	send := func(one *http.Request) {
 		r.serving.Go(func() {
-			resp, err := base.RoundTrip(one) //nolint:bodyclose // it is the client's, or closed below
+			resp, err := base.RoundTrip(one) // closed by the client or below
 			results <- result{resp, err}
 		})
 	}

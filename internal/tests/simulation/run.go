@@ -10,8 +10,8 @@ import (
 	"example.com/payvault"
 )
 
-// Trace is the list of events on both sides, in the order of time. It is formatted when it is printed, since few traces
-// are.
+// Trace is the list of events on both sides, in the order of time. It is formatted when it is printed, because few
+// traces are printed.
 type Trace []event
 
 type event struct {
@@ -29,24 +29,24 @@ func (t Trace) String() string {
 	return b.String()
 }
 
-// unit is a request of the caller: a call, or one batch of a job. The batch is 0 for a call.
+// unit is one request of the caller: a call, or one batch of a job. The batch is 0 for a call.
 type unit struct{ call, batch int }
 
-// record holds what the service has received from a unit, what it has done and what it has answered.
+// record has the requests of a unit that the service has received, its actions and its answers.
 type record struct {
-	heads     int            // requests whose header arrived
-	lives     [mostLives]int // requests whose header arrived, by life of the job
-	arrivals  int            // requests that arrived completely
+	heads     int            // number of requests whose header arrived
+	lives     [mostLives]int // the same number, by life of the job
+	arrivals  int            // number of requests that arrived completely
 	performed int
-	attempt   string    // the attempt that performed it, if the RoundTripper sends copies
-	again     bool      // two attempts performed it
-	turned    int       // how often it was answered with 429
-	forbidden int       // how many answers had status 401 or 403, or no result code
-	notBefore time.Time // when the client may ask again
+	attempt   string    // attempt that performed the operation, if the RoundTripper sends copies
+	again     bool      // two attempts performed the operation
+	turned    int       // number of answers with status 429
+	forbidden int       // number of answers with status 401 or 403, or without a result code
+	notBefore time.Time // time from which the client may ask again
 	issued    []string  // new IDs in answers
 	mutated   bool      // an answer was mutated
 	stuck     bool      // the service always returns the same page
-	said      bool      // an answer said success
+	said      bool      // an answer reported a success
 	lied      bool      // an answer denied an operation that was performed
 }
 
@@ -57,9 +57,9 @@ type run struct {
 	world      *World
 	start      time.Time
 	dials      atomic.Int64
-	open       atomic.Int64 // open connections, as the client sees them
-	serial     atomic.Int64 // the number that the next new ID gets
-	duplicated atomic.Bool  // whether an answer may belong to another request
+	open       atomic.Int64 // number of open connections, as the client sees them
+	serial     atomic.Int64 // number of the next new ID
+	duplicated atomic.Bool  // an answer may belong to another request
 	serving    sync.WaitGroup
 	shared     *requests
 	event      func(call int) // called when a batch of a call has arrived and when a request was performed
@@ -67,7 +67,7 @@ type run struct {
 	mu       sync.Mutex
 	book     map[unit]*record
 	far      []*conn
-	held     map[payvault.Operation][2]time.Time // for each operation, when it was refused and when it may be repeated
+	held     map[payvault.Operation][2]time.Time // times of the refusal and of the first permitted retry
 	wire     []*stream                           // the bytes from the client to the service, one stream per connection
 	failures []string
 	events   Trace
@@ -88,7 +88,7 @@ func (r *run) keep(near, far *conn) {
 	r.far, r.wire = append(r.far, far), append(r.wire, near.out)
 }
 
-// written returns how many bytes the client has written.
+// written returns the number of bytes that the client has written.
 func (r *run) written() int {
 	total := 0
 	for _, s := range r.wire {

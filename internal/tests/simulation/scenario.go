@@ -15,14 +15,14 @@ import (
 	"example.com/payvault"
 )
 
-// Scenario describes everything that happens, except for the order of goroutines that can run. It is printed as JSON.
+// Scenario describes all events of a run, except the order of goroutines that can run. It is printed as JSON.
 type Scenario struct {
 	Seed   uint64   `json:"seed"`
-	Wire   string   `json:"wire"`   // the protocol: one of the constants below
-	Caller string   `json:"caller"` // the caller's RoundTripper: one of roundTrippers
+	Wire   string   `json:"wire"`   // protocol: one of the constants below
+	Caller string   `json:"caller"` // RoundTripper of the caller: one of roundTrippers
 	Client Settings `json:"client"`
-	Dials  []Dial   `json:"dials,omitempty"` // one for each connection in order; later ones have no fault
-	Down   string   `json:"down,omitempty"`  // how the service is down for all calls: one of downs
+	Dials  []Dial   `json:"dials,omitempty"` // one for each connection in order; later connections have no fault
+	Down   string   `json:"down,omitempty"`  // the way in which the service is down for all calls: one of downs
 	Calls  []Call   `json:"calls"`
 }
 
@@ -40,10 +40,10 @@ func Read(file string) (s Scenario, err error) {
 	return s, nil
 }
 
-// Settings are the settings of the client.
+// Settings has the settings of the client.
 type Settings struct {
 	Attempts      int           `json:"attempts"`
-	Timeout       time.Duration `json:"timeout"` // the timeout of an attempt
+	Timeout       time.Duration `json:"timeout"` // timeout of an attempt
 	MaxBackoff    time.Duration `json:"maxBackoff"`
 	MaxRetryAfter time.Duration `json:"maxRetryAfter"`
 	MaxBytes      int64         `json:"maxBytes"`
@@ -52,9 +52,9 @@ type Settings struct {
 // Dial describes one connection.
 type Dial struct {
 	Fault string        `json:"fault,omitempty"` // one of dialFaults
-	Wait  time.Duration `json:"wait,omitempty"`  // the wait before the connection is made
-	At    int           `json:"at,omitempty"`    // bytes after which the fault strikes
-	Chunk int           `json:"chunk,omitempty"` // the most bytes that a read returns; 0 for no limit
+	Wait  time.Duration `json:"wait,omitempty"`  // wait before the connection is made
+	At    int           `json:"at,omitempty"`    // number of bytes after which the fault strikes
+	Chunk int           `json:"chunk,omitempty"` // largest number of bytes that a read returns; 0 for no limit
 }
 
 // Call describes one call of the SDK, a walk over a list, or a job.
@@ -62,52 +62,52 @@ type Call struct {
 	Op       payvault.Operation `json:"op"`
 	Form     string             `json:"form,omitempty"`     // "", or one of the forms below
 	Lane     int                `json:"lane,omitempty"`     // calls of a lane follow each other; lanes run in parallel
-	Times    int                `json:"times,omitempty"`    // how often the call is made, one after the other; 0 for once
-	Pause    time.Duration      `json:"pause,omitempty"`    // the wait before the call
-	End      time.Duration      `json:"end,omitempty"`      // when the caller's context ends; 0 for never
-	Deadline bool               `json:"deadline,omitempty"` // whether it ends by a deadline instead of a cancellation
-	Replay   bool               `json:"replay,omitempty"`   // whether the call has the option WithReplay
-	Attempts int                `json:"attempts,omitempty"` // the value of the option WithMaxAttempts
-	// the faults of the key source, one per call of it: "" or one of keyFaults
+	Times    int                `json:"times,omitempty"`    // number of calls, one after the other; 0 means one
+	Pause    time.Duration      `json:"pause,omitempty"`    // wait before the call
+	End      time.Duration      `json:"end,omitempty"`      // time until the caller's context ends; 0 for never
+	Deadline bool               `json:"deadline,omitempty"` // the context ends by a deadline instead of a cancellation
+	Replay   bool               `json:"replay,omitempty"`   // the call has the option WithReplay
+	Attempts int                `json:"attempts,omitempty"` // value of the option WithMaxAttempts
+	// Keys has the faults of the key source, one for each of its calls: "" or one of keyFaults.
 	Keys    []string      `json:"keys,omitempty"`
 	Shared  bool          `json:"shared,omitempty"`  // several calls share one request value
-	Panic   string        `json:"panic,omitempty"`   // which code of the caller panics: one of panics
-	Leave   int           `json:"leave,omitempty"`   // after how many items the loop is left; 0 for never
-	Width   int           `json:"width,omitempty"`   // the value of Prefetch or Concurrency
-	Length  int           `json:"length,omitempty"`  // the number of pages or batches
-	Slow    time.Duration `json:"slow,omitempty"`    // how long the stream makes each batch wait
+	Panic   string        `json:"panic,omitempty"`   // the caller's code that panics: one of panics
+	Leave   int           `json:"leave,omitempty"`   // number of items after which the loop is left; 0 for never
+	Width   int           `json:"width,omitempty"`   // value of Prefetch or Concurrency
+	Length  int           `json:"length,omitempty"`  // number of pages or batches
+	Slow    time.Duration `json:"slow,omitempty"`    // wait of the stream before each batch
 	Job     bool          `json:"job,omitempty"`     // the job has a journal
 	Journal []string      `json:"journal,omitempty"` // for each step of the journal: "" or one of journalFaults
-	// the events at which a life of the job ends; the last life ends by itself
+	// Deaths has the events at which a life of the job ends; the last life ends by itself.
 	Deaths []int  `json:"deaths,omitempty"`
-	Steps  []Step `json:"steps,omitempty"` // one for each request; later ones are answered without fault
+	Steps  []Step `json:"steps,omitempty"` // one for each request; later requests are answered without fault
 }
 
-// mostLives is the most lives that a job has.
+// mostLives is the largest number of lives of a job.
 const mostLives = 3
 
-// Step describes what the service does with a request.
+// Step describes the reaction of the service to a request.
 type Step struct {
 	Perform    bool          `json:"perform,omitempty"`
 	Status     int           `json:"status,omitempty"`
 	Body       string        `json:"body,omitempty"` // one of the bodies of exchange.content
-	Pick       uint64        `json:"pick,omitempty"` // a random number that decides details of the answer
+	Pick       uint64        `json:"pick,omitempty"` // random number that decides details of the answer
 	RetryAfter string        `json:"retryAfter,omitempty"`
-	Early      bool          `json:"early,omitempty"`   // it answers before it has read the body
-	Wait       time.Duration `json:"wait,omitempty"`    // the wait before it answers
+	Early      bool          `json:"early,omitempty"`   // the service answers before it has read the body
+	Wait       time.Duration `json:"wait,omitempty"`    // wait before the answer
 	Info       []int         `json:"info,omitempty"`    // informational answers before the final one
 	Framing    string        `json:"framing,omitempty"` // one of framings
 	Cut        string        `json:"cut,omitempty"`     // one of cuts
-	CutAt      int           `json:"cutAt,omitempty"`   // after how many thousandths of the answer it is cut
-	Code       uint32        `json:"code,omitempty"`    // the error code in RST_STREAM and GOAWAY
-	Drip       time.Duration `json:"drip,omitempty"`    // the time between the pieces of the answer
-	After      string        `json:"after,omitempty"`   // the fault after the answer: one of afters
+	CutAt      int           `json:"cutAt,omitempty"`   // thousandths of the answer after which it is cut
+	Code       uint32        `json:"code,omitempty"`    // error code in RST_STREAM and GOAWAY
+	Drip       time.Duration `json:"drip,omitempty"`    // time between the pieces of the answer
+	After      string        `json:"after,omitempty"`   // fault after the answer: one of afters
 }
 
 // honest returns the step of a service without faults.
 func honest() Step { return Step{Perform: true, Status: 200, Body: "success"} }
 
-// The choices of a scenario. The first one of each group has no fault. Shrinking replaces the others by it.
+// These are the choices of a scenario. The first one of each group has no fault. Shrinking replaces the others by it.
 const (
 	wireHTTP1    = "http/1.1"
 	wireHTTP1TLS = "http/1.1 over TLS"
@@ -123,7 +123,7 @@ const (
 	formCard = "with card_id"
 )
 
-// The RoundTrippers of callers.
+// These are the RoundTrippers of callers.
 const (
 	callerPlain     = "plain"
 	callerDeadline  = "a deadline per hop"

@@ -116,7 +116,7 @@ func (s Step) shrunk() []Step {
 	return all
 }
 
-// simplify adds a copy of whole in which this field is zero.
+// simplify adds a copy of whole in which the given field is zero.
 func simplify[T any, F comparable](all *[]T, whole *T, field *F) {
 	var zero F
 	was := *field

@@ -21,8 +21,8 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(800)   // collect seldom, since scenarios leave only garbage
-	log.SetOutput(io.Discard) //nolint:forbidigo // net/http writes about answers that nobody asked for
+	debug.SetGCPercent(800)   // collect seldom, because scenarios leave only garbage
+	log.SetOutput(io.Discard) // net/http logs answers that nobody asked for
 	goleak.VerifyTestMain(m)
 }
 

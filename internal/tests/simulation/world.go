@@ -76,7 +76,7 @@ func NewWorld(testdata string) (*World, error) {
 	return w, w.certify()
 }
 
-// cutPage stores the first record of the documented page, cut at this field.
+// cutPage stores the first record of the documented page, cut at the given field.
 func (w *World) cutPage(op payvault.Operation, field string) error {
 	var page struct {
 		Data []map[string]any `json:"data"`

@@ -1,5 +1,5 @@
-// Command guards breaks the guards of the SDK one by one, in a copy of the repository, and counts the scenarios that
-// the simulator needs to find each. It prints them as a table.
+// Command guards breaks the guards of the SDK one by one, in a copy of the repository. It counts the scenarios that the
+// simulator needs to find each broken guard, and prints the numbers as a table.
 //
 //	go run ./guards                # all of them
 //	go run ./guards -only redirect # those whose name contains it
@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// guard is a place of the SDK, and how it is broken.
+// guard is a piece of code of the SDK, with a broken version of it.
 type guard struct{ name, file, old, broken string }
 
 const (
@@ -280,7 +280,8 @@ var (
 	stuckPattern     = regexp.MustCompile(`seed (\d+) does not end`)
 )
 
-// try breaks one guard, and returns what the table says of it; "" if the simulator has not found it.
+// try breaks one guard, and returns its line in the table. It returns "" if the simulator has not found the broken
+// guard.
 func try(scratch string, g guard, n int, limit time.Duration) (string, error) {
 	path := filepath.Join(scratch, g.file)
 	whole, err := os.ReadFile(path)
@@ -291,19 +292,19 @@ func try(scratch string, g guard, n int, limit time.Duration) (string, error) {
 		return "", fmt.Errorf("%s has it %d times: %s", g.file, strings.Count(string(whole), g.old), g.old)
 	}
 	broken := strings.Replace(string(whole), g.old, g.broken, 1)
-	if err := os.WriteFile(path, []byte(broken), 0o600); err != nil { //nolint:gosec // in the copy
+	if err := os.WriteFile(path, []byte(broken), 0o600); err != nil { // a file in the copy
 		return "", err
 	}
-	defer func() { _ = os.WriteFile(path, whole, 0o600) }() //nolint:gosec // in the copy
+	defer func() { _ = os.WriteFile(path, whole, 0o600) }() // a file in the copy
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	folder, program := filepath.Join(scratch, "internal", "tests", "simulation"), filepath.Join(scratch, "simulate.out")
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./simulate") //nolint:gosec // its own path
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./simulate") // the path is made above
 	build.Dir = folder
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
-	command := exec.CommandContext(ctx, program, //nolint:gosec // built above
+	command := exec.CommandContext(ctx, program, // the program was built above
 		"-n", strconv.Itoa(n), "-failures", "1", "-workers", "1", "-shrink=false")
 	command.Dir = folder
 	out, err := command.CombinedOutput()

@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	debug.SetGCPercent(800)   // collect seldom, since scenarios leave only garbage
+	debug.SetGCPercent(800)   // collect seldom, because scenarios leave only garbage
 	log.SetOutput(io.Discard) // net/http logs unexpected answers
 	testing.Init()
 	var one *simulation.Scenario // the scenario to play, instead of a range
@@ -120,7 +120,7 @@ func play(t *testing.T, world *simulation.World, job simulation.Job) {
 // process.
 const tableEvery = 100_000
 
-// mostHeap is how many KiB the heap may grow, since caches stay.
+// mostHeap is the largest growth of the heap in KiB. Caches account for it.
 const mostHeap = 4 << 10
 
 func heap() uint64 {
