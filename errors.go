@@ -324,8 +324,8 @@ func SafeToRetry(err error) bool {
 	return len(calls) > 0 && !slices.ContainsFunc(calls, func(e *Error) bool { return !e.safeToRetry() })
 }
 
-// errorsOfCalls returns the errors of calls that err is or wraps. Some packages that join errors, such as
-// hashicorp/go-multierror, show an element by the method As only.
+// errorsOfCalls returns the errors of calls that err is or wraps. hashicorp/go-multierror and avast/retry-go return the
+// errors that they join by the method WrappedErrors; their Unwrap does not show all of them.
 func errorsOfCalls(err error) (calls []*Error) {
 	if e, ok := err.(*Error); ok { //nolint:errorlint // it walks through them
 		if e != nil {
@@ -333,18 +333,17 @@ func errorsOfCalls(err error) (calls []*Error) {
 		}
 		return calls
 	}
-	if joined, ok := err.(interface{ As(target any) bool }); ok {
-		if e := (*Error)(nil); joined.As(&e) && e != nil {
-			calls = append(calls, e)
-		}
-	}
+	var wrapped []error
 	switch wrapping := err.(type) { //nolint:errorlint // as above
-	case interface{ Unwrap() error }:
-		calls = append(calls, errorsOfCalls(wrapping.Unwrap())...)
+	case interface{ WrappedErrors() []error }:
+		wrapped = wrapping.WrappedErrors()
 	case interface{ Unwrap() []error }:
-		for _, wrapped := range wrapping.Unwrap() {
-			calls = append(calls, errorsOfCalls(wrapped)...)
-		}
+		wrapped = wrapping.Unwrap()
+	case interface{ Unwrap() error }:
+		wrapped = []error{wrapping.Unwrap()}
+	}
+	for _, err := range wrapped {
+		calls = append(calls, errorsOfCalls(err)...)
 	}
 	return calls
 }
