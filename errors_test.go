@@ -204,7 +204,8 @@ func TestSafeToRetry(t *testing.T) {
 		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 404}, // after an attempt that was lost
 		&payvault.Error{Delivery: payvault.DeliveryAnswered, StatusCode: 200, Code: "7"},
 		errors.Join(notSent, &payvault.Error{}), errors.Join(&payvault.Error{}, notSent), // of two calls
-		joined{notSent, &payvault.Error{}}, joined{notSent, &payvault.Error{}, notSent},
+		joined{notSent, &payvault.Error{}},
+		joined{notSent, &payvault.Error{}, notSent},
 		joined{notSent, fmt.Errorf("wrapped: %w", errors.Join(notSent, &payvault.Error{})), notSent},
 	} {
 		assert.False(t, payvault.SafeToRetry(err), "%T", err)

@@ -22,7 +22,7 @@ import (
 // a process are equal.
 //
 // [Secret.Reveal] and [MarshalWire] give the text, and calls send it. A text with [REDACTED] in it is refused when a
-// Secret is read, and wherever it would be sent, so that what a log shows never becomes a card number. The memory of a
+// Secret is read, and in the body of a request, so that what a log shows never becomes a card number. The memory of a
 // text is not wiped.
 //
 // Secrets of the same text are equal for [reflect.DeepEqual]. With == only copies of one secret are equal, and

@@ -205,6 +205,13 @@ func TestApplicationDataOf_none(t *testing.T) {
 		data, err := payvault.ApplicationDataOf(saved)
 		require.NoError(t, err, none)
 		assert.Equal(t, payvault.ApplicationData{}, data, none)
+
+		owner := `{"id":"1","personType":` + none + `,"contactType":` + none + `,"interestPercent":` + none + `}`
+		data, err = payvault.ApplicationDataOf([]payvault.SavedField{
+			{Key: "ownership", Value: payvault.NewSecret(`{"owners":[` + owner + `]}`)},
+		})
+		require.NoError(t, err, none)
+		assert.Equal(t, []payvault.Owner{{ID: "1"}}, data.Ownership.Owners, none)
 	}
 	data, err := payvault.ApplicationDataOf([]payvault.SavedField{
 		{Key: "processing_history", Value: payvault.NewSecret("false")},
