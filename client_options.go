@@ -59,6 +59,8 @@ func defaultConfig() config {
 //     So may one that replaces HTTP by [http.Transport.RegisterProtocol].
 //   - On HTTP/2, one that builds the request anew, as by [http.NewRequest] or [http.NoBody], lets net/http send it
 //     twice. A signer should set headers of the request or of its Clone instead.
+//   - One that makes a request of its own with the context of the request, such as for a token, seems to have sent the
+//     request twice. So after an answer such as 429 the outcome is unknown.
 //   - One that has to send the body again, as for digest authentication, does not work: it finds no GetBody.
 //   - One that does not end with the context, or whose response body does not, makes a call last longer than its
 //     context.
