@@ -43,6 +43,8 @@ func TestError_text(t *testing.T) {
 		{409, `{"code":7,"message":"No","data":{"Message":"Because"}}`, `409 Conflict: code 7: No: Because`},
 		{200, `{"rcode":"905","rmsg":"Declined"}`, `200 OK: code 905: Declined`},
 		{200, `{"code":7,"rmsg":"Bad"}`, `200 OK: code 7: Bad`},
+		{200, `{"code":7,"message":false,"rmsg":"Bad"}`, `200 OK: code 7: Bad`},
+		{200, `{"code":7,"message":[],"data":{}}`, `200 OK: code 7`},
 		{200, `{"code":7,"message":{"a":["b"]}}`, `200 OK: code 7: {"a":["b"]}`},
 		{
 			200, `{"code":7,"data":{"order_on":["is not a field\nof the record"],"count":["too large","not now"],"x":null}}`,
