@@ -181,7 +181,8 @@ func (d ApplicationData) pairs() []ApplicationField {
 	return append(pairs, d.Extra...)
 }
 
-// wireValue returns the value of a field as it is sent: a toggle or an amount as a text, anything else as it is.
+// wireValue returns the value of a field as it is sent: a toggle or an amount as a text, anything else as it is. So an
+// amount within an object, such as Owner.InterestPercent, is sent as a number.
 func wireValue(v reflect.Value) any {
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -226,8 +227,8 @@ func setPair(d *ApplicationData, p pair) error {
 	}
 	extra := ApplicationField{Key: p.Key}
 	if len(p.Value) > 0 {
-		if err := answer.ReadExactly(p.Value, &extra.Value); err != nil {
-			return err
+		if answer.ReadExactly(p.Value, &extra.Value) != nil {
+			return errors.New("cannot be read")
 		}
 	}
 	d.Extra = append(d.Extra, extra)

@@ -78,7 +78,8 @@ const (
 	// attempts may have been sent, but the service refused them with status 429.
 	DeliveryNotSent
 	// DeliveryAnswered means that the service decided: it gave an HTTP status from 400 to 499, or a code with a status
-	// below 500, and no attempt before that can have performed the operation.
+	// below 500, and no attempt before that can have performed the operation. The exception is status 408 on a connection
+	// that was used before: DeliveryUnknown, because it may be older than the request.
 	DeliveryAnswered
 )
 
@@ -116,7 +117,7 @@ func (d Delivery) String() string {
 // argument or option without a wire path has its Go name, or a word such as request, api_key or path[0].
 //
 // After an answer, Fields has what the service says of fields, by name. The service documents that for code 2. For any
-// other code, Fields is set if data holds nothing but lists of texts by name.
+// other code, Fields is set if data has only lists of texts by name, apart from message and nulls.
 //
 // # In a fake
 //
@@ -177,7 +178,7 @@ func (e *Error) reason() string {
 	if len(e.Fields) > 0 {
 		said = append(said, e.fieldsLine())
 	}
-	// Each text is cleared already, but a number may be spread over two of them.
+	// Each text is cleared already, but a card number may be spread over the name of a field and its message.
 	parts := []string{redact.CardNumbers(strings.Join(said, ": "))}
 	if e.cause != nil {
 		parts = append(parts, lineOf(e.cause.Error(), longCause))

@@ -22,7 +22,7 @@ var (
 )
 
 // shownError has the text of an error and does not match that error: it may be the error of another call, which says
-// nothing about this one. A shownError matches the end of a context only, if there is one.
+// nothing about this one. A shownError matches only end, which is nil or the error of an ended context.
 type shownError struct{ shown, end error }
 
 // Error returns the text of the error that is shown.
@@ -56,7 +56,8 @@ func disown(err error) error {
 	return &shownError{err, nil}
 }
 
-// isOutsideCalls reports whether err matches target, as [errors.Is] does, but without looking into errors of calls.
+// isOutsideCalls reports whether target is one of the innermost errors that err wraps. It does not look into errors of
+// calls.
 func isOutsideCalls(err, target error) bool {
 	switch wrapped := err.(type) { //nolint:errorlint // it walks through them
 	case *Error:
@@ -106,7 +107,7 @@ func safeCause(ctx context.Context, err error) error {
 	}
 }
 
-// systemError returns the first error in err that shows only addresses, names of hosts and of certificates, and errors
+// systemError returns an error within err that shows only addresses, names of hosts and of certificates, and errors
 // of the system. It returns nil if there is none.
 func systemError(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {

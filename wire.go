@@ -24,8 +24,9 @@ import (
 // What it returns is card data in clear: encrypt it, keep it out of logs, and delete it when it is sent. Mind that the
 // card industry permits nobody to keep security codes and track data once a payment is authorized.
 //
-// Apart from secrets it writes what [encoding/json.Marshal] writes, but <, >, &, U+2028 and U+2029 as they are. A
-// [Secret] in a field of type any is read back as a string. The file of a [DisputeRespondRequest] is not in its JSON.
+// It writes the same values as [encoding/json.Marshal]. But <, >, &, U+2028 and U+2029 are written as they are, escapes
+// in raw JSON are written anew, and a json.Number is a number even with the option string. A [Secret] in a field of
+// type any is read back as a string. The file of a [DisputeRespondRequest] is not in its JSON.
 //
 // A value that cannot be sent is an error that matches [ErrInvalidRequest]. Besides values that encoding/json refuses,
 // that is a text that is not UTF-8, a text with [REDACTED] in it, and an object with a name twice. A MarshalJSON method
@@ -76,6 +77,16 @@ type selfWriter interface {
 	writeJSON(enc *jsontext.Encoder) error
 }
 
+// withSecrets returns the option that writes each secret with the given function. isJSON says that the text of the
+// secret is JSON, as in a secretJSON.
+func withSecrets(write func(enc *jsontext.Encoder, s Secret, isJSON bool) error) json.Options {
+	return json.WithMarshalers(json.JoinMarshalers(
+		json.MarshalToFunc(func(enc *jsontext.Encoder, s Secret) error { return write(enc, s, false) }),
+		json.MarshalToFunc(func(enc *jsontext.Encoder, s secretJSON) error { return write(enc, s.Secret, true) }),
+		selfWriters,
+	))
+}
+
 // There are two forms of JSON. shownForm has [REDACTED] in place of each secret. wireForm is sent and has the secrets.
 // Both follow the rules of encoding/json, which callers know from their own types. The rules of JSON v2 differ: a zero
 // marked omitempty, for example, would be sent.
@@ -102,16 +113,6 @@ var (
 // marshalShown writes v with [REDACTED] for each secret. It is the MarshalJSON of each selfWriter.
 func marshalShown(v selfWriter) ([]byte, error) { return json.Marshal(v, shownForm) }
 
-// withSecrets returns the option that writes each secret with the given function. isJSON says that the text of the
-// secret is JSON, as in a secretJSON.
-func withSecrets(write func(enc *jsontext.Encoder, s Secret, isJSON bool) error) json.Options {
-	return json.WithMarshalers(json.JoinMarshalers(
-		json.MarshalToFunc(func(enc *jsontext.Encoder, s Secret) error { return write(enc, s, false) }),
-		json.MarshalToFunc(func(enc *jsontext.Encoder, s secretJSON) error { return write(enc, s.Secret, true) }),
-		selfWriters,
-	))
-}
-
 // writeSecret writes the text of a secret. A text with [REDACTED] in it is an error.
 func writeSecret(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 	switch text := s.Reveal(); {
@@ -127,9 +128,9 @@ func writeSecret(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 }
 
 // secretsOf returns the texts of all secrets in a request that can be encoded. It encodes the request only to find
-// them, and throws the result away. Each secret is written as a text of its own, a number: two secrets may be names of
-// one map, and a name that comes twice would end the encoding. Of a secret that holds JSON it returns the JSON, and the
-// text of a JSON string, because the service may repeat either.
+// them, and throws the result away. Each secret is written as its number, because two equal names in a map would end
+// the encoding. Of a secret that holds JSON it returns the JSON, and the text of a JSON string, because the service may
+// repeat either.
 func secretsOf(body any) (texts []string) {
 	_, _ = json.Marshal(body, wireForm, withSecrets(func(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 		texts = append(texts, s.Reveal())
@@ -156,9 +157,9 @@ func placeOfMark(wire []byte) jsontext.Pointer {
 // unwritable keeps the outermost place and the innermost reason. If the error is in JSON that a text holds, such as
 // Pairs, the outermost place is that of the text.
 //
-// The place is cut before the first name that does not look like that of a field. So it may have a name that the caller
-// chose, if that has plain letters only. The reason may be the text of an error of the caller's own method, such as
-// MarshalJSON. Otherwise it shows no value but the characters that are no JSON, if a value is raw JSON.
+// The place is cut before the first name that does not look like the name of a field. A name that the caller chose is
+// shown if it has plain letters only. The reason may be the text of an error of the caller's own method, such as
+// MarshalJSON. If a value is raw JSON, the reason may quote an invalid character of it. It quotes nothing else.
 func unwritable(err error) (place []string, reason string) {
 	var outermost jsontext.Pointer
 	for {
