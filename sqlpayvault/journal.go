@@ -65,7 +65,8 @@ type Option func(*Journal)
 // its job waits for the lease of the killed run before its first batch.
 func WithLease(d time.Duration) Option {
 	return func(j *Journal) {
-		if j.lease = defaultLease; d > 0 {
+		j.lease = defaultLease
+		if d > 0 {
 			j.lease = max(d, shortLease)
 		}
 	}
@@ -127,8 +128,8 @@ func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payva
 	return state, nil
 }
 
-// insert records in one statement that a batch has begun, if the batch is not recorded or is recorded as not sent: it
-// is insertBatch, then withLease or noLease, then orNotSent. Run and number identify the call of Begin.
+// The parts of the statement of insert: insertBatch, then withLease or noLease, then orNotSent. It records that a batch
+// has begun, if the batch is not recorded or is recorded as not sent. Run and number identify the call of Begin.
 const (
 	insertBatch = `INSERT INTO payvault_batches (job, batch, status, run, number)
 		SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), '` + begun + `', CAST($3 AS TEXT), CAST($4 AS BIGINT)`
