@@ -181,8 +181,8 @@ func (d ApplicationData) pairs() []ApplicationField {
 	return append(pairs, d.Extra...)
 }
 
-// wireValue returns the value of a field in the form in which it is sent: a toggle or an amount as a text, any other
-// value unchanged.
+// wireValue returns the value of a field as it is sent: a toggle or an amount as a text, anything else as it is. So an
+// amount within an object, such as Owner.InterestPercent, is sent as a number.
 func wireValue(v reflect.Value) any {
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -227,8 +227,8 @@ func setPair(d *ApplicationData, p pair) error {
 	}
 	extra := ApplicationField{Key: p.Key}
 	if len(p.Value) > 0 {
-		if err := answer.ReadExactly(p.Value, &extra.Value); err != nil {
-			return err
+		if answer.ReadExactly(p.Value, &extra.Value) != nil {
+			return errors.New("cannot be read")
 		}
 	}
 	d.Extra = append(d.Extra, extra)
@@ -357,6 +357,22 @@ type Owner struct {
 	LegalExp          string               `json:"legalExp,omitzero"`
 	Title             string               `json:"title,omitzero"`
 	Address           ApplicationAddress   `json:"address,omitzero"`
+}
+
+// UnmarshalJSON reads the wire form. A pointer stays nil if its value is "", false, [] or {}: the next SaveData would
+// send a pointer to an empty value. The exception is Legal, which false sets.
+func (o *Owner) UnmarshalJSON(b []byte) error {
+	type fields Owner // has no UnmarshalJSON
+	wire := struct {
+		*fields
+		PersonType      stdjson.RawMessage `json:"personType"`
+		ContactType     stdjson.RawMessage `json:"contactType"`
+		InterestPercent stdjson.RawMessage `json:"interestPercent"`
+	}{fields: (*fields)(o)}
+	return errors.Join(answer.Read(b, &wire),
+		readSaved(jsontext.Value(wire.PersonType), &o.PersonType),
+		readSaved(jsontext.Value(wire.ContactType), &o.ContactType),
+		readSaved(jsontext.Value(wire.InterestPercent), &o.InterestPercent))
 }
 
 // OwnerName is the name of an owner.

@@ -24,10 +24,12 @@ func statusOf(err error, body []byte) BatchStatus {
 		return BatchNotSent
 	case SafeToRetry(e): // status 429
 		return BatchNotSent
-	case hasNoCode(e) && e.cause == nil && len(body) > 0 && !isCutOff(body):
+	}
+	isWhole := len(body) > 0 && e.cause == nil && !isCutOff(body)
+	if hasNoCode(e) && isWhole { // a proxy refused the request
 		return BatchNotSent
 	}
-	return BatchRefused // body may be missing or cut off: the service may have given a code in it
+	return BatchRefused // also if the body is not whole: the service may have given a code
 }
 
 // isCutOff reports whether body begins like a JSON object but is not a valid one, such as the first half of an object.
@@ -75,7 +77,7 @@ func inShort(cause error) error {
 	}
 	text := "a request was refused"
 	if first.RetryAfter > 0 {
-		text += " for " + first.RetryAfter.Round(time.Millisecond).String()
+		text += ", to be sent again after " + first.RetryAfter.Round(time.Millisecond).String()
 	}
 	for _, refusal := range []error{ErrRateLimited, ErrUnauthorized, ErrForbidden} {
 		if errors.Is(first, refusal) {

@@ -13,13 +13,13 @@ import (
 	"example.com/payvault/internal/window"
 )
 
-// bulkWalk is one pass over a stream of cards. One goroutine runs read, which reads the stream and puts a job for each
-// batch into the window. Each job sends its batch in a goroutine of its own. The loop of the caller runs batches, which
-// takes the batches from the window in their order.
+// bulkWalk is one pass over a stream of cards. One goroutine runs read, which reads the stream and puts a task for each
+// batch into the window. Each task sends its batch in a goroutine of its own. The loop of the caller runs batches,
+// which takes the batches from the window in their order.
 type bulkWalk struct {
 	service *AccountUpdaterService
-	journal Journal // may be nil
-	job     string
+	journal Journal // nil for none
+	job     string  // its name in the journal
 	opts    []CallOption
 	keepRaw bool // the caller uses WithResponse
 
@@ -73,9 +73,9 @@ func (w *bulkWalk) read(cards iter.Seq[AccountUpdaterCard]) {
 	}
 }
 
-// start puts a batch into the window. The job of the batch sends its valid cards. Before that, start waits until fewer
-// than Concurrency batches are in flight and the window has room. If the batch has no valid cards, start puts it into
-// the window with its error.
+// start puts a task into the window that sends the valid cards of a batch and returns the batch. Before that, it waits
+// until fewer than Concurrency batches are in flight and the window has room. Without valid cards the task returns the
+// batch with its error.
 func (w *bulkWalk) start(b *bulkBatch, cards []AccountUpdaterCard) {
 	if len(cards) == 0 {
 		b.Status, b.Err = BatchNotSent, noCardError()
@@ -183,25 +183,28 @@ func (w *bulkWalk) failJournal(err error) {
 	w.stop(err)
 }
 
-// mostUnknown is the number of batches of unknown outcome in a row after which a walk stops. They count in the order in
-// which their requests end. A batch that was sent and has any other status starts the count again. With a Concurrency
-// above 5, the limit is 2 × Concurrency: one failure may hit all batches in flight, and one failure alone must not stop
-// the walk.
+// mostUnknown is how many batches of unknown outcome in a row stop a walk, in the order in which their requests end. A
+// batch that is accepted or refused starts the count again. A batch that was not sent changes nothing. With a
+// Concurrency above 5, the limit is 2 × Concurrency: one failure may hit all batches in flight, and one failure alone
+// must not stop the walk.
 const mostUnknown = 10
 
-// stopIfHopeless stops the walk if the outcome of b, which was sent, applies to the next batches too. Then the service
-// refuses all batches, asks for a longer wait than a walk accepts, or seems to be gone.
+// stopIfHopeless stops the walk if b shows that the next batches would fare no better: the service refuses all of them,
+// asks for a wait that a walk does not accept, or seems to be gone.
 func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 	e, failed := errors.AsType[*Error](b.Err)
 	if failed && (refusesAll(e) || w.isTurnedAway(e)) {
 		w.stop(e)
 	}
-	if b.Status != BatchUnknown {
+	switch b.Status {
+	case BatchAccepted, BatchRefused:
 		w.unknown.Store(0)
-		return
-	}
-	if n := int(w.unknown.Add(1)); n == max(mostUnknown, 2*cap(w.inFlight)) {
-		w.stop(fmt.Errorf("the last %d batches are of unknown outcome", n))
+	case BatchUnknown:
+		n := int(w.unknown.Add(1))
+		if n == max(mostUnknown, 2*cap(w.inFlight)) {
+			w.stop(fmt.Errorf("the last %d batches that were sent are of unknown outcome", n))
+		}
+	case BatchNotSent:
 	}
 }
 
@@ -254,9 +257,9 @@ func (w *bulkWalk) batches(yield func(*bulkBatch) bool) {
 	}
 }
 
-// untold returns the reason why the walk stopped before the end of its cards, if the last batch does not give it.
-// Otherwise it returns nil. The last batch may have been sent, and then the caller would think that the job is done. So
-// the reason gets a batch of its own, which has no cards.
+// untold returns the error of the closing batch, or nil if the walk needs none. A closing batch has no cards. The walk
+// needs it if the journal failed, or the walk had stopped when the stream ended, and the last batch does not say so.
+// Otherwise the caller would take the job for done.
 func (w *bulkWalk) untold(last *bulkBatch) error {
 	failure := w.failure.Load()
 	switch {

@@ -94,6 +94,14 @@ func (x *excerpt) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// text returns the text of a value. It returns "" for false, [] and {}, which PHP writes for no text.
+func (x excerpt) text() string {
+	if x.Kind() != '"' && answer.IsNone(x.Value) {
+		return ""
+	}
+	return answer.Text(x.Value)
+}
+
 // readFailure reads the body of an answer that is not a success, and sets the code, the message, the detail and the
 // fields, as far as the body has them. A body that cannot be read sets none of them. If neither the code nor the status
 // says that the service decided, readFailure sets the delivery to unknown.
@@ -104,7 +112,7 @@ func (e *Error) readFailure(body []byte) {
 	}
 	own, other, _ := f.Deciding(decider(e.Op))
 	e.Code = string(shownCode(own, other, e.StatusCode))
-	message, rmsg := answer.Text(f.Message.Value), answer.Text(f.RMsg.Value)
+	message, rmsg := f.Message.text(), f.RMsg.text()
 	e.Message = cmp.Or(message, rmsg)
 	if f.RCode != "" && (f.Code == "" || e.Op == OpTokensTokenize) { // the text that belongs to the code comes first
 		e.Message = cmp.Or(rmsg, message)
@@ -119,7 +127,7 @@ func (e *Error) readFailure(body []byte) {
 
 // shownCode returns the code of an error: own, which is documented for the operation, or other if there is no own.
 // There is an exception: if own refuses, other says success and the status is below 300, it returns other, such as
-// rcode 000 beside code 51. A zero code makes the error a malformed answer and not a refusal.
+// rcode 000 beside code 51. Codes that contradict each other are no refusal, and an error with a zero code is none.
 func shownCode(own, other answer.Code, status int) answer.Code {
 	if status < 300 && answer.Disagree(own, other) && other.IsZero() {
 		return other

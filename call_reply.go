@@ -10,7 +10,8 @@ import (
 
 // reply is the shape of the success of an operation.
 type reply interface {
-	// afterRead finishes an answer that was decoded. unread has the paths of values that could not be read.
+	// afterRead finishes the decoding: Client.Call reads the caller's own type from body. unread has the places of values
+	// that were left out so far. afterRead returns all of them.
 	afterRead(body []byte, unread []string) ([]string, error)
 	result() answer.Codes
 	// complete checks that the answer has the documented values. It returns the path of the first one that is missing,

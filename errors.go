@@ -79,7 +79,8 @@ const (
 	// attempts may have been sent, but the service refused them with status 429.
 	DeliveryNotSent
 	// DeliveryAnswered means that the service decided: it gave an HTTP status from 400 to 499, or a code with a status
-	// below 500, and no attempt before that can have performed the operation.
+	// below 500, and no attempt before that can have performed the operation. The exception is status 408 on a connection
+	// that was used before: DeliveryUnknown, because it may be older than the request.
 	DeliveryAnswered
 )
 
@@ -116,8 +117,8 @@ func (d Delivery) String() string {
 // After a failed local check of values, Fields has the problems, by wire path such as billing_cards[1].exp_date. The
 // path of an argument or option that is not on the wire is its Go name, or a word such as request, api_key or path[0].
 //
-// After an answer, Fields has the service's messages about fields, by name. The service documents these messages for
-// code 2. For any other code, Fields is set if data holds nothing but lists of texts by name.
+// After an answer, Fields has what the service says of fields, by name. The service documents that for code 2. For any
+// other code, Fields is set if data has only lists of texts by name, apart from message and nulls.
 //
 // # In a fake
 //
@@ -179,7 +180,7 @@ func (e *Error) reason() string {
 	if len(e.Fields) > 0 {
 		said = append(said, e.fieldsLine())
 	}
-	// Each text is cleared already, but two texts together may make up a card number.
+	// Each text is cleared already, but a card number may be spread over the name of a field and its message.
 	parts := []string{redact.CardNumbers(strings.Join(said, ": "))}
 	if e.cause != nil {
 		parts = append(parts, lineOf(e.cause.Error(), longCause))
@@ -325,8 +326,8 @@ func SafeToRetry(err error) bool {
 	return len(calls) > 0 && !slices.ContainsFunc(calls, func(e *Error) bool { return !e.safeToRetry() })
 }
 
-// errorsOfCalls returns the errors of calls that err is or wraps. Some packages that join errors, such as
-// hashicorp/go-multierror, give access to an element only by the method As.
+// errorsOfCalls returns the errors of calls that err is or wraps. hashicorp/go-multierror and avast/retry-go return the
+// errors that they join by the method WrappedErrors; their Unwrap does not show all of them.
 func errorsOfCalls(err error) (calls []*Error) {
 	if e, ok := err.(*Error); ok { // the loop unwraps errors itself
 		if e != nil {
@@ -334,18 +335,17 @@ func errorsOfCalls(err error) (calls []*Error) {
 		}
 		return calls
 	}
-	if joined, ok := err.(interface{ As(target any) bool }); ok {
-		if e := (*Error)(nil); joined.As(&e) && e != nil {
-			calls = append(calls, e)
-		}
-	}
+	var wrapped []error
 	switch wrapping := err.(type) { //nolint:errorlint // as above
-	case interface{ Unwrap() error }:
-		calls = append(calls, errorsOfCalls(wrapping.Unwrap())...)
+	case interface{ WrappedErrors() []error }:
+		wrapped = wrapping.WrappedErrors()
 	case interface{ Unwrap() []error }:
-		for _, wrapped := range wrapping.Unwrap() {
-			calls = append(calls, errorsOfCalls(wrapped)...)
-		}
+		wrapped = wrapping.Unwrap()
+	case interface{ Unwrap() error }:
+		wrapped = []error{wrapping.Unwrap()}
+	}
+	for _, err := range wrapped {
+		calls = append(calls, errorsOfCalls(err)...)
 	}
 	return calls
 }

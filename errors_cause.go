@@ -22,8 +22,8 @@ var (
 	errIncomplete = errors.New("the body of the answer is cut off or too large")
 )
 
-// shownError has the text of the error shown and does not match it. shown may be the error of another call, so its
-// fields do not apply to this call. A shownError matches only end, the end of a context, which may be nil.
+// shownError has the text of an error and does not match that error: it may be the error of another call, which says
+// nothing about this one. A shownError matches only end, which is nil or the error of an ended context.
 type shownError struct{ shown, end error }
 
 // Error returns the text of the error that is shown.
@@ -57,7 +57,8 @@ func disown(err error) error {
 	return &shownError{err, nil}
 }
 
-// isOutsideCalls reports whether err matches target. It works like [errors.Is] but does not look into errors of calls.
+// isOutsideCalls reports whether target is one of the innermost errors that err wraps. It does not look into errors of
+// calls.
 func isOutsideCalls(err, target error) bool {
 	switch wrapped := err.(type) { // the function unwraps errors itself
 	case *Error:
@@ -107,7 +108,7 @@ func safeCause(ctx context.Context, err error) error {
 	}
 }
 
-// systemError returns the first error in err that shows only addresses, names of hosts and of certificates, and errors
+// systemError returns an error within err that shows only addresses, names of hosts and of certificates, and errors
 // of the system. It returns nil if there is none.
 func systemError(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {

@@ -43,6 +43,8 @@ func TestError_text(t *testing.T) {
 		{409, `{"code":7,"message":"No","data":{"Message":"Because"}}`, `409 Conflict: code 7: No: Because`},
 		{200, `{"rcode":"905","rmsg":"Declined"}`, `200 OK: code 905: Declined`},
 		{200, `{"code":7,"rmsg":"Bad"}`, `200 OK: code 7: Bad`},
+		{200, `{"code":7,"message":false,"rmsg":"Bad"}`, `200 OK: code 7: Bad`},
+		{200, `{"code":7,"message":[],"data":{}}`, `200 OK: code 7`},
 		{200, `{"code":7,"message":{"a":["b"]}}`, `200 OK: code 7: {"a":["b"]}`},
 		{
 			200, `{"code":7,"data":{"order_on":["is not a field\nof the record"],"count":["too large","not now"],"x":null}}`,
@@ -173,21 +175,15 @@ func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 	require.ErrorContains(t, err, errShutdown.Error())
 }
 
-// chain joins errors as hashicorp/go-multierror does: As and Is show the first error, and Unwrap returns the others.
-type chain []error
+// joined joins errors as avast/retry-go does: Unwrap returns the last one only. hashicorp/go-multierror has the method
+// WrappedErrors too.
+type joined []error
 
-func (c chain) Error() string { return fmt.Sprint([]error(c)) }
+func (j joined) Error() string { return fmt.Sprint([]error(j)) }
 
-func (c chain) As(target any) bool { return errors.As(c[0], target) }
+func (j joined) WrappedErrors() []error { return j }
 
-func (c chain) Is(target error) bool { return errors.Is(c[0], target) }
-
-func (c chain) Unwrap() error {
-	if len(c) == 1 {
-		return nil
-	}
-	return c[1:]
-}
+func (j joined) Unwrap() error { return j[len(j)-1] }
 
 // TestSafeToRetry: a call is safe to repeat if nothing was performed, or if performing it twice changes nothing and the
 // failure may pass. Errors that a fake makes go by the class of their operation.
@@ -196,7 +192,7 @@ func TestSafeToRetry(t *testing.T) {
 	notSent := &payvault.Error{Delivery: payvault.DeliveryNotSent, Attempts: 1}
 	for _, err := range []error{
 		notSent, fmt.Errorf("wrapped: %w", notSent), errors.Join(io.EOF, notSent),
-		chain{io.EOF, notSent, notSent},
+		joined{io.EOF, notSent, notSent},
 		&payvault.Error{Delivery: payvault.DeliveryAnswered, StatusCode: 429},
 		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 408}, // of a server that did not get the request
 	} {
@@ -210,7 +206,9 @@ func TestSafeToRetry(t *testing.T) {
 		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 404}, // after an attempt that was lost
 		&payvault.Error{Delivery: payvault.DeliveryAnswered, StatusCode: 200, Code: "7"},
 		errors.Join(notSent, &payvault.Error{}), errors.Join(&payvault.Error{}, notSent), // of two calls
-		chain{notSent, &payvault.Error{}},
+		joined{notSent, &payvault.Error{}},
+		joined{notSent, &payvault.Error{}, notSent},
+		joined{notSent, fmt.Errorf("wrapped: %w", errors.Join(notSent, &payvault.Error{})), notSent},
 	} {
 		assert.False(t, payvault.SafeToRetry(err), "%T", err)
 	}

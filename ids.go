@@ -15,7 +15,7 @@ type (
 	DisputeID int64
 )
 
-// String identifiers. The service does not document their type. A number is read as text.
+// String identifiers. The service does not document their type. If an ID is a number, use its digits: InvoiceID("17").
 type (
 	// InvoiceID is the ID of an invoice.
 	InvoiceID string

@@ -64,11 +64,13 @@ type BatchStatus string
 // The statuses of batches. All but BatchNotSent are final: later runs do not send the batch again.
 const (
 	BatchAccepted BatchStatus = "accepted" // the service has it
-	BatchRefused  BatchStatus = "refused"  // the service refused the batch
-	BatchUnknown  BatchStatus = "unknown"  // it may have been sent, and no usable answer came
-	// BatchNotSent is a batch that was not performed. It was not sent, or its answer had status 401, 403 or 429. Or the
-	// answer had another status from 400 to 499 and a body without a code, like the answer of a proxy. Two exceptions:
-	//   - The body is empty, or a JSON object that is cut off. The service may have written it: BatchRefused.
-	//   - The status is 408: BatchRefused, or BatchUnknown on a connection that may have been used before.
+	// BatchRefused is a batch that the service has decided against. A batch is refused, too, if the answer may come from
+	// the service: with status 408, or with a status from 400 to 499 and a body that is empty or cut off.
+	BatchRefused BatchStatus = "refused"
+	// BatchUnknown is a batch that may have been sent, without a usable answer. Status 408 on a connection that was used
+	// before is no usable answer.
+	BatchUnknown BatchStatus = "unknown"
+	// BatchNotSent is a batch that was not performed: it was not sent, or the service refused the key (status 401 or 403)
+	// or the rate (429), or a proxy answered with another status from 400 to 499 and a body without a code.
 	BatchNotSent BatchStatus = "not sent"
 )

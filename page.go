@@ -27,11 +27,11 @@ type pageReply[T any] struct {
 	Data *[]T `json:"data"`
 
 	items  []T
-	number int // number of the requested page
-	tidy   func(record *T) (place string, needed bool)
+	number int                                           // of the page, as it was asked for
+	tidy   func(record *T) (missing string, needed bool) // see list
 }
 
-// complete also tidies each record. tidy returns the name of a value that the record lacks.
+// complete also tidies each record.
 //
 // Data is required. Null, or another value that means "none", stands for a page without records. It counts as missing
 // data only if the totals of the service claim records for this page.
@@ -44,8 +44,8 @@ func (r *pageReply[T]) complete() (missing string, needed bool) {
 	}
 	records := r.records()
 	for i := range records {
-		if name, lacks := r.tidy(&records[i]); lacks {
-			return strings.TrimSuffix("/data/"+strconv.Itoa(i)+"/"+name, "/"), true
+		if missing, needed := r.tidy(&records[i]); needed {
+			return strings.TrimSuffix("/data/"+strconv.Itoa(i)+"/"+missing, "/"), true
 		}
 	}
 	return "", false
@@ -64,9 +64,9 @@ type list[T any] struct {
 	caller *caller
 	op     Operation
 	path   []pathValue
-	// tidy corrects a record. It returns true if the record lacks a value that the caller needs: place is the name of the
-	// value, or "" if the whole record is empty.
-	tidy func(record *T) (place string, needed bool)
+	// tidy corrects a record. It returns true if the record lacks a value that the caller needs: missing is the name of
+	// the value, or "" if the whole record is empty.
+	tidy func(record *T) (missing string, needed bool)
 }
 
 // page gets the page o.Page. Without o it gets the default page of the service, which it takes for page 0.

@@ -54,9 +54,9 @@ func (l list[T]) pages(ctx context.Context, o *ListOptions, opts []CallOption) i
 		}
 		w := &pageWalk[T]{list: l, options: start, opts: opts, response: newCallOptions(opts).response, yield: yield}
 		if changed := w.run(ctx); changed {
-			// A record may have moved between two pages. Go on after the last page that was yielded, with Prefetch 1.
-			// Then run asks for a page only after the page before it has come, so that added records make the walk miss
-			// none. This second run returns false, because mayLackRecords is always false with Prefetch 1.
+			// A record may have moved between two pages. Go on after the last page that was yielded, with Prefetch 1. Then
+			// run asks for a page only after the page before it has come. So the walk misses no record when records are added.
+			// This second run returns false, because mayLackRecords is always false with Prefetch 1.
 			w.options.Page, w.options.Prefetch = w.previous.Number+1, 1
 			w.run(ctx)
 		}
@@ -200,9 +200,9 @@ func (w *pageWalk[T]) count(p *Page[T]) {
 	w.previous = p
 }
 
-// recordsBefore returns the number of records on the pages before the first page of the walk. All of those pages are
-// full. A full page has as many records as the first page of the walk. The exception is a first page that may be the
-// last page of the list, and so may be shorter: then Count is used, if it is set.
+// recordsBefore returns how many records the pages before the first page of the walk have. All of those pages are full.
+// The first page of the walk shows how many records a full page has, unless it may be the last page of the list, which
+// may be shorter. Then Count says it. Without a Count the result may be too low, and the walk ends at an empty page.
 func (w *pageWalk[T]) recordsBefore(first *Page[T]) int {
 	perPage := cmp.Or(w.options.Count, len(first.Items))
 	if first.Number+1 < first.TotalPages { // first is full too, and the service may give fewer records than Count

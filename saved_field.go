@@ -13,7 +13,8 @@ import (
 )
 
 // SavedField is a field of an application as the service has saved it. To keep it, write it by [MarshalWire] and
-// encrypt the result: json.Marshal writes [REDACTED] for every value. [SavedField.Decode] reads its value, and
+// encrypt that: json.Marshal writes [REDACTED] for every value. MarshalWire refuses a value that has an object with a
+// name twice. [SavedField.Decode] reads its value, and
 // [ApplicationDataOf] the values of all fields.
 type SavedField struct {
 	Key      string        `json:"key"`
@@ -24,7 +25,8 @@ type SavedField struct {
 
 // Decode reads the value into the variable that into points to. The variable has the type of the field in
 // [ApplicationData], such as string, *bool, [Secret] or [Ownership], or any other type that fits the JSON. In a
-// variable of type any, numbers are [encoding/json.Number]. The error names the key.
+// variable of type any, numbers are [encoding/json.Number]. Within a map[string]any they are float64, which may lose
+// digits. The error names the key.
 //
 // Without a value Decode changes nothing. In a variable that is itself a pointer, "", false, [] and {} change nothing
 // either, but false sets a *bool.

@@ -21,9 +21,9 @@ import (
 // reflection find no text either, not even in unexported fields of your own structs. They find the length of a text,
 // and which secrets of a process are equal.
 //
-// [Secret.Reveal] and [MarshalWire] return the text, and calls send it. A text with [REDACTED] in it is refused when a
-// Secret is read, and wherever it would be sent. So a redacted text from a log never becomes a card number. The memory
-// of a text is not wiped.
+// [Secret.Reveal] and [MarshalWire] give the text, and calls send it. A text with [REDACTED] in it is refused when a
+// Secret is read, and in the body of a request, so that what a log shows never becomes a card number. The memory of a
+// text is not wiped.
 //
 // Secrets of the same text are equal for [reflect.DeepEqual]. With == only copies of one secret are equal, and
 // Secret{} is equal to itself.

@@ -17,11 +17,11 @@ type SubmitAllOptions struct {
 	// Journal lets a later run go on where this run ends, even if the process is killed. Without a Journal every walk
 	// sends all cards.
 	Journal Journal
-	// Job is the name of the cards in the Journal. It is required with a Journal, and refused without one. Use the same
-	// name in each run of the same cards, in the same order, for the same service and merchant. Under another name all
-	// cards are sent again. Other cards under the same name are not sent, because they are taken for the cards of the
-	// earlier run. So make the name from the cards: see [JobName]. A batch with another number of cards than in an
-	// earlier run ends the walk with an error that matches ErrInvalidRequest and has the field Job.
+	// Job is the name of the cards in the Journal. It is required with a Journal, and refused without one. It has to be
+	// the same in each run of the same cards, in the same order, for the same service and merchant. Under another name all
+	// cards are sent again. Other cards under the same name are not sent, because they are taken for those of the earlier
+	// run. So make the name from the cards: see [JobName]. The journal knows how many cards a batch had, once it has
+	// ended. Another number ends the walk with an error that matches ErrInvalidRequest and has the field Job.
 	Job string
 }
 
@@ -68,19 +68,17 @@ const (
 //   - the journal fails, or knows another number of cards in a batch,
 //   - a batch gets status 401 or 403, or another status from 400 to 499 without a code of the service (except 408): all
 //     other batches would get it too,
-//   - a batch gets status 429, and the service asks for a longer wait than RetryPolicy.MaxBulkRetryAfter (15 minutes).
-//     The walk also stops if ctx ends before the wait does, unless RetryPolicy.IgnoreOverload is set,
-//   - a batch gets status 429, and RetryPolicy.MaxAttempts or [WithMaxAttempts] is 1, so that the walk does not wait
-//     (with RetryPolicy.IgnoreOverload the walk goes on),
-//   - 10 batches in a row, or 2 × Concurrency if that is more, are of unknown outcome: the service seems to be gone,
-//     and somebody has to look up each batch.
+//   - a batch gets status 429, and the service asks for a longer wait than RetryPolicy.MaxBulkRetryAfter (15 minutes),
+//   - a batch gets status 429, and ctx ends before the wait does, or RetryPolicy.MaxAttempts or [WithMaxAttempts] is 1.
+//     With RetryPolicy.IgnoreOverload the walk goes on then,
+//   - 10 batches that were sent in a row, or 2 × Concurrency if that is more, are of unknown outcome: the service seems
+//     to be gone, and somebody has to look up each of them.
 //
 // Then it sends nothing more and yields the rest of the stream as not sent. Requests in flight go on to their end,
 // within the time of one attempt, and are not repeated. Without a Journal they are cut off when ctx ends, which leaves
-// their outcome unknown. The last batch usually has the reason. If it does not, because the walk stopped before the end
-// of its stream or the journal failed, the walk yields one more batch with the reason and without cards. With a Journal
-// an earlier run may have sent the batches that this run did not send. So [SafeToRetry] is false for their errors: run
-// the job again.
+// their outcome unknown. If the walk stopped before the end of its stream, or the journal failed, and the last batch
+// does not say so, one more batch does, which has no cards. With a Journal an earlier run may have sent a batch that
+// this run leaves out after the stop. So [SafeToRetry] is false for its error: run the job again.
 //
 // Leaving the loop ends the walk as the end of ctx does. It waits until the stream gives its next card or returns, so
 // cancel ctx before you leave the loop of a stream that may wait. A panic of the stream, a transport, a key source or
@@ -94,7 +92,8 @@ func (s *AccountUpdaterService) SubmitAll(
 	if opt != nil {
 		o = *opt
 	}
-	if o.Concurrency = min(o.Concurrency, maxConcurrency); o.Concurrency <= 0 {
+	o.Concurrency = min(o.Concurrency, maxConcurrency)
+	if o.Concurrency <= 0 {
 		o.Concurrency = defaultConcurrency
 	}
 	opts = slices.Clone(opts) // later changes by the caller have no effect on the walk

@@ -24,9 +24,9 @@ import (
 // The result is card data in clear: encrypt it, keep it out of logs, and delete it when it is sent. Note that the card
 // industry permits nobody to keep security codes and track data once a payment is authorized.
 //
-// Apart from secrets it writes the same JSON as [encoding/json.Marshal], except that it does not escape <, >, &, U+2028
-// and U+2029. A [Secret] in a field of type any is read back as a string. The file of a [DisputeRespondRequest] is not
-// in its JSON.
+// It writes the same values as [encoding/json.Marshal]. But <, >, &, U+2028 and U+2029 are written as they are, escapes
+// in raw JSON are written anew, and a json.Number is a number even with the option string. A [Secret] in a field of
+// type any is read back as a string. The file of a [DisputeRespondRequest] is not in its JSON.
 //
 // A value that cannot be sent is an error that matches [ErrInvalidRequest]. These values cannot be sent: a value that
 // encoding/json refuses, a text that is not UTF-8, a text with [REDACTED] in it, and an object with a name twice. A
@@ -77,6 +77,16 @@ type selfWriter interface {
 	writeJSON(enc *jsontext.Encoder) error
 }
 
+// withSecrets returns the option that writes each secret with the given function. isJSON says that the text of the
+// secret is JSON, as in a secretJSON.
+func withSecrets(write func(enc *jsontext.Encoder, s Secret, isJSON bool) error) json.Options {
+	return json.WithMarshalers(json.JoinMarshalers(
+		json.MarshalToFunc(func(enc *jsontext.Encoder, s Secret) error { return write(enc, s, false) }),
+		json.MarshalToFunc(func(enc *jsontext.Encoder, s secretJSON) error { return write(enc, s.Secret, true) }),
+		selfWriters,
+	))
+}
+
 // There are two forms of JSON. shownForm has [REDACTED] in place of each secret. wireForm is sent and has the secrets.
 // Both follow the rules of encoding/json, which callers know from their own types. The rules of JSON v2 differ: a zero
 // marked omitempty, for example, would be sent.
@@ -103,16 +113,6 @@ var (
 // marshalShown writes v with [REDACTED] for each secret. It is the MarshalJSON of each selfWriter.
 func marshalShown(v selfWriter) ([]byte, error) { return json.Marshal(v, shownForm) }
 
-// withSecrets returns the option that writes each secret with the given function. isJSON is true if the text of the
-// secret is JSON, as in a secretJSON.
-func withSecrets(write func(enc *jsontext.Encoder, s Secret, isJSON bool) error) json.Options {
-	return json.WithMarshalers(json.JoinMarshalers(
-		json.MarshalToFunc(func(enc *jsontext.Encoder, s Secret) error { return write(enc, s, false) }),
-		json.MarshalToFunc(func(enc *jsontext.Encoder, s secretJSON) error { return write(enc, s.Secret, true) }),
-		selfWriters,
-	))
-}
-
 // writeSecret writes the text of a secret. A text with [REDACTED] in it is an error.
 func writeSecret(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 	switch text := s.Reveal(); {
@@ -128,9 +128,9 @@ func writeSecret(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 }
 
 // secretsOf returns the texts of all secrets in a request that can be encoded. It encodes the request only to find
-// them, and throws the result away. It writes a different number for each secret: secrets may be names in a map, and a
-// name that occurs twice would end the encoding. For a secret that holds JSON it returns the JSON and, if the JSON is a
-// string, the text of the string. The service may repeat either.
+// them, and throws the result away. Each secret is written as its number, because two equal names in a map would end
+// the encoding. Of a secret that holds JSON it returns the JSON, and the text of a JSON string, because the service may
+// repeat either.
 func secretsOf(body any) (texts []string) {
 	_, _ = json.Marshal(body, wireForm, withSecrets(func(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 		texts = append(texts, s.Reveal())
@@ -157,9 +157,9 @@ func placeOfMark(wire []byte) jsontext.Pointer {
 // wrap their errors in each other. unwritable keeps the outermost pointer and the innermost reason. If the error is in
 // JSON that a text holds, such as Pairs, the outermost pointer leads to the text.
 //
-// The names end before the first name that does not look like the name of a field. A name that the caller chose stays
-// if it has plain letters only. The reason may be the text of an error of the caller's own method, such as MarshalJSON.
-// Otherwise it contains no value, but for raw JSON it contains the invalid characters.
+// The place is cut before the first name that does not look like the name of a field. A name that the caller chose is
+// shown if it has plain letters only. The reason may be the text of an error of the caller's own method, such as
+// MarshalJSON. If a value is raw JSON, the reason may quote an invalid character of it. It quotes nothing else.
 func unwritable(err error) (place []string, reason string) {
 	var outermost jsontext.Pointer
 	for {

@@ -65,7 +65,8 @@ type Option func(*Journal)
 // job waits for the end of this lease before its first batch.
 func WithLease(d time.Duration) Option {
 	return func(j *Journal) {
-		if j.lease = defaultLease; d > 0 {
+		j.lease = defaultLease
+		if d > 0 {
 			j.lease = max(d, shortLease)
 		}
 	}
@@ -127,7 +128,7 @@ func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payva
 	return state, nil
 }
 
-// The statement of insert consists of insertBatch, then withLease or noLease, then orNotSent. It records that a batch
+// The parts of the statement of insert: insertBatch, then withLease or noLease, then orNotSent. It records that a batch
 // has begun, if the batch is not recorded or is recorded as not sent. Run and number identify the call of Begin.
 const (
 	insertBatch = `INSERT INTO payvault_batches (job, batch, status, run, number)

@@ -84,11 +84,14 @@ func (j *Journal) take(ctx context.Context, job string) error {
 			return err
 		}
 		lease := time.Duration(now.lease) * time.Millisecond
-		free := now.holder == ""
 		switch {
-		case free:
 		case now.holder == j.run:
 			return nil
+		case now.holder == "":
+			if err := j.takeFrom(ctx, job, now); err != nil {
+				return err
+			}
+			continue // look whether this run has it
 		case now != last:
 			last, dead = now, time.After(lease)
 			signs++
@@ -96,21 +99,17 @@ func (j *Journal) take(ctx context.Context, job string) error {
 		if signs == 2 {
 			return ErrRunning
 		}
-		if !free {
-			select {
-			case <-dead:
-				free = true
-			case <-time.After(min(lease/10, pause)):
-			case <-j.closing:
-				return ErrClosed
-			case <-ctx.Done():
-				return ctx.Err()
-			}
+		select {
+		case <-dead:
+			err = j.takeFrom(ctx, job, now)
+		case <-time.After(min(lease/10, pause)):
+		case <-j.closing:
+			err = ErrClosed
+		case <-ctx.Done():
+			err = ctx.Err()
 		}
-		if free {
-			if err := j.takeFrom(ctx, job, now); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
 	}
 }

@@ -38,9 +38,9 @@ func (e *ending) end(ctx context.Context, err error, progress bool) error {
 	return again
 }
 
-// consider chooses what follows from the error of an attempt: a pause, a wait, or a retry by Temporal. For a retry it
-// returns the error. After progress the workflow gives the rest to a new activity. So attempt counts only attempts
-// without progress, and attempts whose worker was lost.
+// consider decides what follows from the error of an attempt. It returns err if Temporal has to try again, and nil if
+// the report says what follows: a pause, or a wait. After progress it returns nil too, because the workflow deals out
+// the rest as a new activity. So attempt counts attempts without progress, and attempts whose worker was lost.
 func (e *ending) consider(err error, progress bool, attempt int32) error {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	switch {
@@ -91,8 +91,10 @@ func call[T any](ctx context.Context, limit time.Duration, name string, f func(c
 	}
 	app, ok := errors.AsType[*temporal.ApplicationError](r.err)
 	switch {
-	case r.err == nil, ctx.Err() != nil:
-		return r.value, r.err
+	case r.err == nil:
+		return r.value, nil
+	case ctx.Err() != nil:
+		return r.value, ctx.Err()
 	case limited.Err() != nil:
 		r.err = pauseFor(fmt.Sprintf("%s has not answered for %s", name, limit))
 	case ok:

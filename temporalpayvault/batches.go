@@ -38,7 +38,7 @@ type report struct {
 	Unknown     []int          `json:"unknown,omitempty"`
 	Invalid     []InvalidCard  `json:"invalid,omitempty"` // at most 1,000 of them
 	LeftOut     int            `json:"left_out,omitempty"`
-	Lost        int            `json:"lost,omitempty"` // number of permits that are lost
+	Lost        int            `json:"lost,omitempty"` // permits of batches that went wrong
 	ending
 }
 
@@ -99,6 +99,9 @@ type submission struct {
 // batches may have been sent: the journal has their outcomes, and the next attempt reads them.
 func (s *submission) run(ctx context.Context, a *Activities) error {
 	cards, err := s.read(ctx, a)
+	if errors.Is(context.Cause(ctx), errEnd) { // the worker stops
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -383,6 +383,35 @@ func TestSubmit_ends(t *testing.T) {
 	}
 }
 
+// interrupted is a source that reads until the context ends.
+type interrupted struct {
+	deck
+
+	reading func()
+}
+
+func (s interrupted) Cards(ctx context.Context, _ string, _, _ int) ([]payvault.AccountUpdaterCard, error) {
+	s.reading()
+	<-ctx.Done()
+	return nil, errors.New("no row after 4111111111111111")
+}
+
+// TestSubmit_endsWhileItReads checks that an activity whose worker stops while the source reads does not fail.
+func TestSubmit_endsWhileItReads(t *testing.T) {
+	t.Parallel()
+	stopped := make(chan struct{})
+	d := deck{n: 1000}
+	a := newActivities(newServer(t), d)
+	a.Cards = interrupted{d, func() { close(stopped) }}
+	env := newAttempts(a)
+	env.SetWorkerStopChannel(stopped)
+	value, err := env.ExecuteActivity(activitySubmit, orderOf(d))
+	require.NoError(t, err)
+	var r report
+	require.NoError(t, value.Get(&r))
+	assert.Equal(t, report{}, r)
+}
+
 // TestSubmit_triedAgain checks when Temporal repeats unsent batches: at once after progress, otherwise after the wait
 // that the service asks for.
 func TestSubmit_triedAgain(t *testing.T) {

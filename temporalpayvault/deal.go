@@ -145,9 +145,9 @@ func (d *dealer) mark(ctx workflow.Context, reason any) {
 	}
 }
 
-// run gives ranges to activities until all are done, and returns true. It returns false if the workflow has to continue
-// as new first. For each range, deal returns a function that run calls in a coroutine. The function performs the range
-// and returns the part that is left.
+// run deals out ranges until all are done, and returns true. It returns false if the workflow has to continue as new
+// first. deal gets a range and returns a function, which run calls in a coroutine of its own. The function has an
+// activity do the range, and returns the part of the range that is left.
 func (d *dealer) run(deal func(span) func(workflow.Context) span) (bool, error) {
 	for {
 		err := workflow.Await(d.ctx, func() bool { return d.mayStart() || d.mayEnd() })

@@ -41,8 +41,8 @@ func ActivityError(err error) error {
 }
 
 // ownErrors returns the errors of package payvault in the tree of err. It does not look into them: the cause of a
-// context may be the error of another call. Some packages that join errors, such as hashicorp/go-multierror, give
-// access to an element only by the method As.
+// context may be the error of another call. hashicorp/go-multierror and avast/retry-go return the errors that they join
+// by the method WrappedErrors; their Unwrap does not show all of them.
 func ownErrors(err error) (found []*payvault.Error) {
 	if e, ok := err.(*payvault.Error); ok { //nolint:errorlint // the function walks over the tree itself
 		if e != nil {
@@ -50,18 +50,17 @@ func ownErrors(err error) (found []*payvault.Error) {
 		}
 		return found
 	}
-	if joined, ok := err.(interface{ As(target any) bool }); ok {
-		if e := (*payvault.Error)(nil); joined.As(&e) && e != nil {
-			found = append(found, e)
-		}
-	}
+	var wrapped []error
 	switch err := err.(type) { //nolint:errorlint // as above
-	case interface{ Unwrap() error }:
-		found = append(found, ownErrors(err.Unwrap())...)
+	case interface{ WrappedErrors() []error }:
+		wrapped = err.WrappedErrors()
 	case interface{ Unwrap() []error }:
-		for _, one := range err.Unwrap() {
-			found = append(found, ownErrors(one)...)
-		}
+		wrapped = err.Unwrap()
+	case interface{ Unwrap() error }:
+		wrapped = []error{err.Unwrap()}
+	}
+	for _, err := range wrapped {
+		found = append(found, ownErrors(err)...)
 	}
 	return found
 }

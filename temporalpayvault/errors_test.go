@@ -73,21 +73,15 @@ func TestActivityError_canceled(t *testing.T) {
 	assert.Equal(t, context.Canceled, ActivityError(err))
 }
 
-// chain joins errors like hashicorp/go-multierror: As and Is look at the first error, and Unwrap returns the others.
-type chain []error
+// joined joins errors as avast/retry-go does: Unwrap returns the last one only. hashicorp/go-multierror has the method
+// WrappedErrors too.
+type joined []error
 
-func (c chain) Error() string { return fmt.Sprint([]error(c)) }
+func (j joined) Error() string { return fmt.Sprint([]error(j)) }
 
-func (c chain) As(target any) bool { return errors.As(c[0], target) }
+func (j joined) WrappedErrors() []error { return j }
 
-func (c chain) Is(target error) bool { return errors.Is(c[0], target) }
-
-func (c chain) Unwrap() error {
-	if len(c) == 1 {
-		return nil
-	}
-	return c[1:]
-}
+func (j joined) Unwrap() error { return j[len(j)-1] }
 
 // TestActivityError_several checks that among several errors, one that must not be repeated decides, at any position.
 func TestActivityError_several(t *testing.T) {
@@ -107,7 +101,8 @@ func TestActivityError_several(t *testing.T) {
 		TypeOutcomeUnknown: {
 			errors.Join(limited, lost), errors.Join(lost, limited), fmt.Errorf("all: %w", errors.Join(limited, other, lost)),
 			fmt.Errorf("%w: %w", limited, fmt.Errorf("%w: %w", other, errors.Join(limited, lost))),
-			chain{limited, other, lost},
+			joined{limited, other, lost},
+			joined{limited, fmt.Errorf("wrapped: %w", lost), limited},
 		},
 	} {
 		for _, err := range errs {

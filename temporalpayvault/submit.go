@@ -74,7 +74,7 @@ type jobInput struct {
 
 	State struct {
 		Summary Summary `json:"summary"`
-		Lost    int     `json:"lost,omitempty"` // number of permits that were lost since the job was resumed
+		Lost    int     `json:"lost,omitempty"` // permits of batches that went wrong since the job was resumed
 		dealt
 	}
 }
@@ -161,8 +161,10 @@ func (j *cardJob) submit(s span) func(workflow.Context) span {
 			j.State.Summary.add(r)
 		}
 		j.out -= o.Permits
-		if j.State.Lost += r.Lost; r.Lost == 0 {
-			j.State.Lost = max(0, j.State.Lost-max(0, r.Accepted-r.FromJournal)/acceptedForOne)
+		j.State.Lost += r.Lost
+		if r.Lost == 0 { // an activity that lost permits has set off its accepted batches against them by itself
+			madeUpFor := max(0, r.Accepted-r.FromJournal) / acceptedForOne
+			j.State.Lost = max(0, j.State.Lost-madeUpFor)
 		}
 		if j.State.Lost >= j.MaxBad && r.Stop == "" {
 			r.Stop = reasonBad
@@ -178,7 +180,7 @@ func (j *cardJob) free() int { return j.MaxBad - j.State.Lost - j.out }
 // order returns the order for a range. Activities that may be at work at the same time get equal shares of the permits.
 func (j *cardJob) order(s span) order {
 	ranges := 1 + len(j.Rest) + (j.total-j.Next+j.per-1)/j.per
-	beside := min(j.concurrency-j.working+1, ranges)
+	beside := min(j.concurrency-j.working+1, ranges) // working counts this range already
 	o := order{
 		Job: j.Snapshot.Checksum, Source: j.Source, Snapshot: j.Snapshot, From: s.From, To: s.To,
 		InFlight: j.InFlight, Permits: max(1, j.free()/beside), Limit: orDefault(j.CallTimeout, defaultCallTimeout),

@@ -85,8 +85,8 @@ func (b *boarding) report(problems map[string][]string) {
 	}
 }
 
-// fieldsOf are the fields to save again. A problem may lie within one ("ownership.owners[0].dob"), which is saved as a
-// whole, and of the bank account both parts are required together.
+// fieldsOf returns the fields to save again. A field is saved as a whole, even if the problem lies within it
+// ("ownership.owners[0].dob"). The routing number and the account number are saved together.
 func fieldsOf(problems map[string][]string) []string {
 	fields := map[string]bool{}
 	for path := range problems {

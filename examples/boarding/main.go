@@ -2,8 +2,8 @@
 // service finds missing, and fills it in from what it has on file, until the application passes.
 //
 // It runs offline, against the emulator, unless PAYVAULT_BASE_URL and PAYVAULT_PARTNER_API_KEY name a sandbox. Then
-// PAYVAULT_VENDOR_ID, PAYVAULT_CHANNEL_ID and PAYVAULT_SALES_REP are needed too; the key and the ID of a merchant are
-// not.
+// PAYVAULT_VENDOR_ID, PAYVAULT_CHANNEL_ID and PAYVAULT_SALES_REP are needed too. The key and the ID of a merchant are
+// not needed.
 package main
 
 import (
@@ -54,11 +54,11 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
 	return b.board(ctx, request)
 }
 
-// newPartner returns the client of a partner. Boarding does without the vendor ID, but tokenizing does not.
+// newPartner returns the client of a partner.
 func newPartner(getenv func(string) string) (*payvault.Client, error) {
 	baseURL, key := getenv("PAYVAULT_BASE_URL"), getenv("PAYVAULT_PARTNER_API_KEY")
 	if baseURL == "" || key == "" {
-		return nil, errors.New("set PAYVAULT_BASE_URL and PAYVAULT_PARTNER_API_KEY, since a partner boards, or neither")
+		return nil, errors.New("set PAYVAULT_BASE_URL and PAYVAULT_PARTNER_API_KEY, both or neither")
 	}
 	vendor, err := sandbox.Integer(getenv, "PAYVAULT_VENDOR_ID")
 	if err != nil {

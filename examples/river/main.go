@@ -8,7 +8,10 @@
 // A run names the cards that cannot be sent, and at its end the batches that are refused or unknown. Look each batch up
 // at the service, record what you have found while no process runs, and start with -resume:
 //
-//	go run -C examples/river . -job november -resolve 1700=not-sent   # or accepted: the batch whose first card is 1700
+//	go run -C examples/river . -job november -resolve 1700=not-sent   # the batch whose first card is 1700
+//
+// -resolve takes accepted and refused, too. With cards of your own, put their payvault.JobName into the name of the
+// job: other cards under an old name count as sent.
 package main
 
 import (

@@ -194,10 +194,10 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	return nil
 }
 
-// isOfKind reports whether the decoder itself reads a value of this kind into a variable of the given type. It is false
-// for integers: setInteger reads them, quoted or not. For a pointer to a record it is true for any kind: the decoder
-// makes the record and calls value again, which then checks the kind. The value may be [], which is how PHP writes an
-// empty record.
+// isOfKind reports whether the decoder itself reads a value of this kind into a variable of the given type. The package
+// reads the others: values of another kind than the variable, and all signed integers, quoted or not. For a pointer to
+// a record isOfKind returns true for any kind: the decoder makes the record and calls value again, which then sees the
+// kind. It may be [], as PHP writes an empty record.
 func isOfKind(kind jsontext.Kind, of reflect.Type) bool {
 	switch of.Kind() {
 	case reflect.Interface:
@@ -208,11 +208,16 @@ func isOfKind(kind jsontext.Kind, of reflect.Type) bool {
 	case reflect.Map, reflect.Struct:
 		return kind == '{'
 	case reflect.Slice:
+		isBase64 := kind == '"' && of.Elem().Kind() == reflect.Uint8
+		return kind == '[' || isBase64
+	case reflect.Array:
 		return kind == '['
 	case reflect.String:
 		return kind == '"'
 	case reflect.Bool:
 		return kind == 't' || kind == 'f'
+	case reflect.Float32, reflect.Float64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return kind == '0'
 	}
 	return false
 }

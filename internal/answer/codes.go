@@ -86,8 +86,8 @@ const (
 	ByEither // the code if there is one, else the rcode
 )
 
-// Deciding returns the code that decides (own), the other code, and the value of own that means success. Either code
-// may be missing.
+// Deciding returns the code that is documented for the operation (own), the other code, and the value of own that means
+// success. Either code may be missing.
 func (c Codes) Deciding(by Decider) (own, other Code, success string) {
 	if by == ByRCode || by == ByEither && c.Code == "" {
 		return Code(c.RCode), c.Code, RCodeSuccess

@@ -17,8 +17,8 @@ import (
 
 var errOtherKind = errors.New("a value of another kind")
 
-// set sets a variable from a value of another kind, as setScalar does. The variable may be a pointer. Then a value that
-// means "none" makes it nil, and any other value makes it point to a new variable.
+// set sets a variable from a value of another kind, as setScalar does. The variable may be a pointer to a scalar: then
+// a value that stands for none makes it nil, and any other value sets a new variable that it points to.
 func set(raw jsontext.Value, target reflect.Value) error {
 	if target.Kind() != reflect.Pointer || IsNone(raw) {
 		return setScalar(raw, target)

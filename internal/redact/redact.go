@@ -4,6 +4,7 @@ package redact
 import (
 	"html"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -33,25 +34,26 @@ var (
 	tag       = regexp.MustCompile(`<[^<>]*>`)
 )
 
-// Eraser removes card numbers and the given secrets from texts. It finds a secret as it was sent and without its
-// escapes. Its time is proportional to the length of a text, and to the number of secrets. If two occurrences of the
-// same secret overlap, it removes the first one only.
-type Eraser struct{ secrets []string }
+// Eraser clears texts of card numbers and of some secrets. It takes time in proportion to the length of a text, and to
+// the number of secrets. If two occurrences of the same secret overlap, it clears the first one only.
+type Eraser struct{ secrets []string } // in each form that New makes
 
-// New returns an Eraser for the given secrets. It ignores secrets of less than three bytes.
+// New returns an Eraser for some secrets: as they are, without their escapes, and with each blank as &nbsp; stands for
+// it. It ignores secrets of less than three bytes.
 func New(secrets []string) Eraser {
 	var e Eraser
 	for _, secret := range secrets {
-		if len(secret) < shortest {
-			continue
-		}
-		e.secrets = append(e.secrets, secret)
-		if unescaped := unescapeAll(secret); unescaped != secret && len(unescaped) >= shortest {
-			e.secrets = append(e.secrets, unescaped)
+		unescaped := unescapeAll(secret)
+		for _, form := range []string{secret, unescaped, withNoBreakSpaces(secret), withNoBreakSpaces(unescaped)} {
+			if len(form) >= shortest && !slices.Contains(e.secrets, form) {
+				e.secrets = append(e.secrets, form)
+			}
 		}
 	}
 	return e
 }
+
+func withNoBreakSpaces(text string) string { return strings.ReplaceAll(text, " ", "\u00a0") }
 
 // Clean returns a text with [REDACTED] in place of each secret and card number. It returns only [REDACTED] if escapes
 // or tags hide a secret or a card number, even a part of one, or if escapes are nested too deep to tell.

@@ -69,6 +69,9 @@ func TestHidden(t *testing.T) {
 	} {
 		assert.Equal(t, Mark, cleaned("payload "+text+" is bad", secret), text)
 	}
+	for _, text := range []string{"John&nbsp;Smith", "John%20Smith", "John%C2%A0Smith", `John\u0020Smith`} {
+		assert.Equal(t, Mark, cleaned("no customer "+text, "John Smith"), text)
+	}
 	assert.Equal(t, Mark, cleaned("card &#53;105&#49;05105105100 is known"))
 	assert.Equal(t, Mark, cleaned(`<a href="/cards/5105%31051%30510510%30">the card</a> is known`), "within a tag")
 }

@@ -346,7 +346,7 @@ func TestSubmitAllOfALostService(t *testing.T) {
 				assert.ErrorIs(t, b.Err, payvault.ErrOutcomeUnknown)
 			} else {
 				require.ErrorContains(t, b.Err, fmt.Sprintf(
-					"the last %d batches are of unknown outcome (not sent)", test.most))
+					"the last %d batches that were sent are of unknown outcome (not sent)", test.most))
 				assert.True(t, payvault.SafeToRetry(b.Err))
 			}
 		}
@@ -356,8 +356,28 @@ func TestSubmitAllOfALostService(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfInvalidArguments checks that a walk with an invalid argument reads no card and yields one batch with
-// the error.
+// TestSubmitAllOfALostServiceWithoutAKey: batches that are not sent between those of unknown outcome change nothing:
+// the walk still stops after 10 batches of unknown outcome.
+func TestSubmitAllOfALostServiceWithoutAKey(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := fake{answer: func(asked) (*http.Response, error) {
+			return service.Reply(http.StatusServiceUnavailable, ``), nil
+		}}
+		calls := 0
+		client := s.client(t, payvault.WithKeySource(func(context.Context) (string, error) {
+			if calls++; calls%3 == 0 {
+				return "", errors.New("no key now")
+			}
+			return "key", nil
+		}))
+		got := collect(client.AccountUpdater.SubmitAll(t.Context(), stream(4000, nil), atATime(1)))
+		assert.Len(t, got, 40)
+		assert.Len(t, s.seen, 10)
+	})
+}
+
+// TestSubmitAllOfInvalidArguments: a walk with an invalid argument reads no card and yields one batch with the error.
 func TestSubmitAllOfInvalidArguments(t *testing.T) {
 	t.Parallel()
 	known := newJournal(t, nil)

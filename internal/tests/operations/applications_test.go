@@ -123,6 +123,13 @@ func TestApplicationData_unmarshal(t *testing.T) {
 // TestSavedField_Decode checks that a value is decoded into a variable of its type, in each form that services send. An
 // error names the key, not the value.
 func TestSavedField_Decode(t *testing.T) {
+	type ownType struct {
+		Text  string // read from a number, which makes the decoder tolerant
+		Float float64
+		Uint  uint
+		Bytes []byte
+		Pair  [2]string
+	}
 	t.Parallel()
 	secret := payvault.NewSecret
 	for _, test := range []struct {
@@ -142,6 +149,11 @@ func TestSavedField_Decode(t *testing.T) {
 		{`123456789`, new(payvault.Secret), new(secret("123456789"))},
 		{`12345678901234567890.10`, new(any), new(any(json.Number("12345678901234567890.10")))},
 		{`{"inner":[1,true]}`, new(map[string]any), &map[string]any{"inner": []any{1.0, true}}},
+		{`{"a":1.5,"b":"annulled"}`, new(map[string]any), &map[string]any{"a": 1.5, "b": "annulled"}},
+		{
+			`{"text":5,"float":1.5,"uint":7,"bytes":"AQI=","pair":["a","b"]}`, new(ownType),
+			&ownType{"5", 1.5, 7, []byte{1, 2}, [2]string{"a", "b"}},
+		},
 	} {
 		wire := `{"key":"k","value":` + test.value + `,"type":"text","settings":{"required":false}}`
 		var saved payvault.SavedField
@@ -205,6 +217,13 @@ func TestApplicationDataOf_none(t *testing.T) {
 		data, err := payvault.ApplicationDataOf(saved)
 		require.NoError(t, err, none)
 		assert.Equal(t, payvault.ApplicationData{}, data, none)
+
+		owner := `{"id":"1","personType":` + none + `,"contactType":` + none + `,"interestPercent":` + none + `}`
+		data, err = payvault.ApplicationDataOf([]payvault.SavedField{
+			{Key: "ownership", Value: payvault.NewSecret(`{"owners":[` + owner + `]}`)},
+		})
+		require.NoError(t, err, none)
+		assert.Equal(t, []payvault.Owner{{ID: "1"}}, data.Ownership.Owners, none)
 	}
 	data, err := payvault.ApplicationDataOf([]payvault.SavedField{
 		{Key: "processing_history", Value: payvault.NewSecret("false")},

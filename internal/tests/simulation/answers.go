@@ -103,7 +103,9 @@ func (x *exchange) holdBack() {
 		now := time.Now()
 		wait := time.Duration(seconds) * time.Second
 		until := now.Add(wait)
-		stays := plan.End == 0 && plan.Leave == 0 && plan.Panic == "" // the caller stays until the answer arrives
+		// The caller stays until the answer arrives. A walk that fetches ahead may end with the error of another page.
+		fetchesAhead := plan.Form == formWalk && plan.Width > 1
+		stays := plan.End == 0 && plan.Leave == 0 && plan.Panic == "" && !fetchesAhead
 		all := s.Status == http.StatusTooManyRequests && wait <= x.run.Client.MaxRetryAfter && x.paced() && stays
 		x.run.note(x.unit, func(n *record) {
 			n.notBefore = until
