@@ -55,15 +55,14 @@ func defaultConfig() config {
 //
 // Some RoundTrippers break promises of the SDK:
 //
-//   - One that sends a request more than once, or goes on with it after it has returned, may have it performed twice.
-//     So may one that replaces HTTP by [http.Transport.RegisterProtocol].
-//   - On HTTP/2, one that builds the request anew, as by [http.NewRequest] or [http.NoBody], lets net/http send it
-//     twice. A signer should set headers of the request or of its Clone instead.
-//   - One that makes a request of its own with the context of the request, such as for a token, seems to have sent the
-//     request twice. So after an answer such as 429 the outcome is unknown.
-//   - One that has to send the body again, as for digest authentication, does not work: it finds no GetBody.
-//   - One that does not end with the context, or whose response body does not, makes a call last longer than its
-//     context.
+//   - A RoundTripper may have a request performed twice if it sends the request more than once, or goes on with it
+//     after RoundTrip has returned. So may a RoundTripper that replaces HTTP by [http.Transport.RegisterProtocol].
+//   - On HTTP/2, net/http may send a request twice if the RoundTripper builds it anew, as by [http.NewRequest] or
+//     [http.NoBody]. A signer should set headers of the request or of its Clone instead.
+//   - A RoundTripper seems to send the request twice if it makes a request of its own with the same context, such as for
+//     a token. Then the outcome is unknown after an answer such as 429.
+//   - A RoundTripper that has to send the body again, as for digest authentication, does not work: it finds no GetBody.
+//   - A call lasts longer than its context if the RoundTripper, or its response body, does not end with the context.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(c *config) {
 		if hc == nil {

@@ -329,7 +329,7 @@ func SafeToRetry(err error) bool {
 // errorsOfCalls returns the errors of calls that err is or wraps. hashicorp/go-multierror and avast/retry-go return the
 // errors that they join by the method WrappedErrors; their Unwrap does not show all of them.
 func errorsOfCalls(err error) (calls []*Error) {
-	if e, ok := err.(*Error); ok { // the loop unwraps errors itself
+	if e, ok := err.(*Error); ok { //nolint:errorlint // the loop unwraps errors itself
 		if e != nil {
 			calls = []*Error{e}
 		}

@@ -118,7 +118,7 @@ func readForm(contentType string, body io.Reader) ([]Part, error) {
 	var parts []Part
 	for {
 		part, err := reader.NextRawPart()
-		if err == io.EOF { // a wrapped EOF means that the form ends too early
+		if err == io.EOF { //nolint:errorlint // a wrapped EOF means that the form ends too early
 			return parts, nil
 		}
 		var head limitedBuffer
