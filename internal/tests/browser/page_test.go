@@ -462,7 +462,7 @@ func TestCopiedLineCompiles(t *testing.T) {
 	p.waitFor(`document.querySelector('#said').innerText.endsWith('write what is meant in place of fillIn')`)
 	name := filepath.Join(t.TempDir(), "main.go")
 	require.NoError(t, os.WriteFile(name, []byte(source), 0o600))
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, name) // the file is made by this test
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, name) //nolint:gosec // a file of this test
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s\n%s", out, source)
 }
