@@ -2,14 +2,12 @@ package payvaulttest_test
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/payvault"
 	"example.com/payvault/payvaulttest"
 )
 
@@ -27,23 +25,6 @@ func TestPaths(t *testing.T) {
 	r.URL.Path = "/pg/tokenize" // without the base path
 	a.send(t, r).refused(t, http.StatusNotFound)
 	assert.Empty(t, a.srv.AllCommits())
-}
-
-// TestMethods checks that a documented path with another method is not found.
-func TestMethods(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t)
-	methods := map[string][]string{} // by path
-	for _, o := range payvault.Operations() {
-		methods[o.Path] = append(methods[o.Path], o.Method)
-	}
-	for path, known := range methods {
-		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
-			got := a.do(t, method, strings.NewReplacer("{", "", "}", "").Replace(path), "")
-			unknown := strings.Contains(got.body, "no operation has this method and path")
-			assert.Equal(t, !slices.Contains(known, method), unknown, "%s %s: %s", method, path, got.body)
-		}
-	}
 }
 
 // The body of an operation that takes JSON is one well-formed object of at most 1 MiB.

@@ -470,17 +470,6 @@ func TestStreamOutlivesTimeouts(t *testing.T) {
 	server.Close()
 }
 
-// TestHeadOfEvents checks that HEAD of a stream ends at once, and does not count as a stream.
-func TestHeadOfEvents(t *testing.T) {
-	t.Parallel()
-	h, feed := newHandler()
-	defer feed.Close()
-	for range maxStreams + 1 {
-		w := call(h, "HEAD /events") // returns
-		assert.Equal(t, "text/event-stream", w.Header().Get("Content-Type"))
-	}
-}
-
 // TestStreamsEnd checks that the number of streams is limited and that a closed page makes room for another.
 func TestStreamsEnd(t *testing.T) {
 	t.Parallel()
@@ -513,15 +502,4 @@ func TestStreamsEnd(t *testing.T) {
 	feed.Close()
 	server.Close() // waits for the streams
 	cancel()
-}
-
-type brokenWriter struct{ *httptest.ResponseRecorder }
-
-func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
-
-// A stream ends when its reader takes nothing any more.
-func TestReaderThatIsGone(t *testing.T) {
-	t.Parallel()
-	h, _ := newHandler()
-	h.ServeHTTP(brokenWriter{httptest.NewRecorder()}, request("GET", "/events", "")) // returns
 }
