@@ -16,8 +16,7 @@ func TestPaths(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	for _, path := range []string{
-		"", "/", "/pg", "/pg/tokenize/", "/pg//tokenize", "/platform/../pg/tokenize", "/PG/tokenize",
-		"/platform/vault/payee/", "/platform/invoice//send", "/platform/aus/add/x",
+		"", "/pg/tokenize/", "/pg//tokenize", "/platform/../pg/tokenize", "/PG/tokenize", "/platform/invoice//send",
 	} {
 		a.post(t, path, newCard).refused(t, http.StatusNotFound)
 	}
@@ -37,17 +36,12 @@ func TestBodies(t *testing.T) {
 		body   string
 		status int
 	}{
-		"white space":   {"\t{\"payee_name\": \"P\"} \r\n", 200},
 		"1 MiB":         {padded(1 << 20), 200},
 		"more":          {padded(1<<20 + 1), 413},
-		"much more":     {strings.Repeat("x", 4<<20), 413},
 		"nothing":       {"", 415},
-		"no JSON":       {"payee_name=P", 400},
 		"two values":    {payee + payee, 400},
 		"cut":           {payee[:len(payee)-1], 400},
-		"an array":      {`[` + payee + `]`, 400},
 		"null":          {`null`, 400},
-		"blanks":        {"   ", 400},
 		"invalid UTF-8": {"{\"payee_name\":\"\xff\"}", 400},
 		"a deep well":   {`{"payee_name":` + strings.Repeat("[", 500_000) + strings.Repeat("]", 500_000) + `}`, 400},
 	} {
@@ -67,8 +61,6 @@ func TestContentTypes(t *testing.T) {
 		"application/json":                  http.StatusOK,
 		"Application/JSON;charset=UTF-8":    http.StatusOK,
 		"":                                  http.StatusUnsupportedMediaType,
-		"text/plain":                        http.StatusUnsupportedMediaType,
-		"application/json;;":                http.StatusUnsupportedMediaType,
 		"application/x-www-form-urlencoded": http.StatusUnsupportedMediaType,
 	} {
 		r := a.request(t, http.MethodPost, payees, `{"payee_name":"P"}`)

@@ -77,19 +77,14 @@ func call(h http.Handler, text string) *httptest.ResponseRecorder {
 	return ask(h, request(method, target, ""))
 }
 
-// TestFiles checks the files of the page. They have no inline scripts or styles.
+// TestFiles checks the types of the page's files, which the header nosniff makes binding.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	h, _ := newHandler()
 	for path, contentType := range map[string]string{
-		"/": "text/html; charset=utf-8", "/style.css": "text/css; charset=utf-8",
-		"/script.js": "text/javascript; charset=utf-8",
+		"/": "text/html", "/style.css": "text/css", "/script.js": "text/javascript",
 	} {
-		w := call(h, "GET "+path)
-		assert.Equal(t, contentType, w.Header().Get("Content-Type"))
-		for _, inline := range []string{"<style", "style=", "onclick=", "javascript:", "innerHTML", "http-equiv"} {
-			assert.NotContains(t, w.Body.String(), inline, path)
-		}
+		assert.Equal(t, contentType+"; charset=utf-8", call(h, "GET "+path).Header().Get("Content-Type"))
 	}
 }
 
@@ -146,10 +141,9 @@ func TestOnlyLoopback(t *testing.T) {
 	t.Parallel()
 	h, _ := newHandler()
 	for host, want := range map[string]int{
-		"127.0.0.1:8701": 200, "localhost:8701": 200, "localhost": 200, "LocalHost:1": 200,
-		"[::1]:8701": 200, "127.9.9.9": 200, "[::1]": 200,
+		"127.0.0.1:8701": 200, "localhost:8701": 200, "LocalHost": 200, "[::1]:8701": 200,
 		"attacker.example": 421, "127.0.0.1.attacker.example:8701": 421, "localhost.attacker.example": 421, "": 421,
-		"192.0.2.1:8701": 421, "0.0.0.0:8701": 421, "localhost@attacker.example": 421, "attacker.example#localhost": 421,
+		"0.0.0.0:8701": 421, "localhost@attacker.example": 421,
 	} {
 		r := request("GET", "/", "")
 		r.Host = host
@@ -286,8 +280,6 @@ func TestFilter(t *testing.T) {
 	for query, want := range map[string]string{
 		"?failed=x":    `{"error":"failed is true or false"}`,
 		"?operation=x": `{"error":"the operation does not exist; /state lists them"}`,
-		"?operations=customers.list": `{"error":"the query is not understood; what is read of it, once each: ` +
-			`operation, failed, search"}`,
 	} {
 		for _, path := range []string{"/requests", "/events"} {
 			w := call(h, "GET "+path+query)
@@ -303,9 +295,8 @@ func TestQueriesAreRead(t *testing.T) {
 	h, _ := newHandler()
 	require.Equal(t, http.StatusCreated, ask(h, request("POST", "/faults", `{"kind":"hang"}`)).Code)
 	for _, target := range []string{
-		"DELETE /faults?operation=invoices.send", "DELETE /faults/1?times=1", "POST /faults?kind=hang", "GET /faults?id=1",
-		"GET /state?operation=payees.delete", "GET /presets?time=2", "GET /presets?times=2&times=3",
-		"GET /requests?failed=true;operation=payees.delete",
+		"DELETE /faults?operation=invoices.send", "DELETE /faults/1?times=1", "POST /faults?kind=hang",
+		"GET /presets?times=2&times=3", "GET /requests?failed=true;operation=payees.delete",
 	} {
 		method, path, _ := strings.Cut(target, " ")
 		w := ask(h, request(method, path, `{"kind":"hang"}`))
@@ -423,25 +414,21 @@ func TestPending(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h, feed := newHandler()
-		for i := range 9 {
-			before := feed.changed()
-			defer feed.Begin(strings.Repeat("x", 9-i), "hang")()
-			assert.Greater(t, feed.changed(), before)
+		var want []Pending
+		for i := range 9 { // so many that chance does not order them
+			want = append(want, Pending{Operation: strings.Repeat("x", 9-i), Fault: "hang", Seconds: float64(9 - i)})
+			defer feed.Begin(want[i].Operation, "hang")()
 			<-time.After(time.Second)
 		}
 		defer feed.Begin("", "")()
 		before := feed.changed()
 		feed.Begin("", "")()
-		assert.Equal(t, before+2, feed.changed(), "the pages hear of its end, too")
+		assert.Equal(t, before+2, feed.changed(), "the pages hear of its beginning and its end")
 		var state struct {
 			Pending []Pending `json:"pending"`
 		}
 		require.NoError(t, json.Unmarshal(call(h, "GET /state").Body.Bytes(), &state))
-		require.Len(t, state.Pending, 10)
-		for i, p := range state.Pending[:9] {
-			assert.Equal(t, Pending{Operation: strings.Repeat("x", 9-i), Fault: "hang", Seconds: float64(9 - i)}, p)
-		}
-		assert.Equal(t, Pending{Operation: "none"}, state.Pending[9])
+		assert.Equal(t, append(want, Pending{Operation: "none"}), state.Pending)
 	})
 }
 
