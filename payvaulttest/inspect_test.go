@@ -108,11 +108,9 @@ func TestInspectRefusals(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"canary":1,"data":[]}`:                           "canary is not a known field",
 		`{"c4nary":1,"data":[]}`:                           "? is not a known field",
-		`{"4929-0000-00006":1,"data":[]}`:                  "? is not a known field",
 		`{"` + strings.Repeat("x", 33) + `":1,"data":[]}`:  "? is not a known field",
 		`{"data":[{` + card + `,"cardId":"c4nary"}]}`:      "data[].cardId is not a known field",
 		`{"data":[{"exp_date":"1230"},{"exp_date":"12"}]}`: "data[].card_number is required; data[].exp_date must match ",
-		`{`: "body is not one well-formed JSON value",
 	} {
 		i.post(t, "/platform/aus/add", body)
 		assert.Contains(t, i.newest(t)["why"], "Invalid request: "+want, body)
@@ -155,10 +153,8 @@ func TestInspectArms(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"kind":"delay"}`:            "the delay is not above zero",
 		`{"Kind":"hang"}`:             "a fault is a JSON object such as ",
-		`{"kind":"delay","delay":2}`:  "/delay",
 		`{"kind":"hang","skip":1e9}`:  "/skip",
 		`{"kind":"hang","delay":"2"}`: "the delay is no duration",
-		`{`:                           "a fault is a JSON object such as ",
 	} {
 		assert.Contains(t, i.ask(t, "POST", "/faults", text), want)
 	}
@@ -166,7 +162,7 @@ func TestInspectArms(t *testing.T) {
 	assert.Contains(t, long, "the fault is too long")
 	assert.Empty(t, i.srv.Faults())
 	for _, text := range []string{
-		`{"kind":"hang","times":3}`, `{"kind":"slow drip","delay":"2s","body":"z"}`,
+		`{"kind":"hang","times":3}`, `{"kind":"slow drip","delay":"2s"}`,
 		`{"kind":"permit rate","rate":0.25,"retry_after":"120"}`, `{"kind":"oversized body","size":1000,"skip":4}`,
 	} {
 		i.arm(t, text)
@@ -315,8 +311,8 @@ func TestInspectPresets(t *testing.T) {
 	}, got)
 	assert.Contains(t, i.ask(t, "GET", "/presets", ""), `"fault":{"kind":"hang","times":1}`, "once, if nothing is said")
 	for query, want := range map[string]string{
-		"operation=nothing": "the operation does not exist", "times=": "times and skip are whole numbers",
-		"skip=1.5": "times and skip are whole numbers", "times=-1": "below zero",
+		"operation=nothing": "the operation does not exist", "skip=1.5": "times and skip are whole numbers",
+		"times=-1": "below zero",
 	} {
 		assert.Contains(t, i.ask(t, "GET", "/presets?"+query, ""), want, query)
 	}
