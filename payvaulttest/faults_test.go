@@ -1,19 +1,18 @@
 package payvaulttest_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -85,20 +84,15 @@ func TestLostConnections(t *testing.T) {
 func TestClientThatGoesAwayWhileSending(t *testing.T) {
 	t.Parallel()
 	a := newInvoice(t)
-	address := strings.TrimSuffix(strings.TrimPrefix(a.srv.URL, "http://"), "/api/v1")
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
-	require.NoError(t, err)
-	_, err = fmt.Fprintf(conn, "POST /api/v1%s HTTP/1.1\r\nHost: x\r\nAuthorization: %s\r\n"+
-		"Content-Type: application/json\r\nContent-Length: 20\r\n\r\n{}", sendPath, basic(":"+a.key))
-	require.NoError(t, err)
-	tcp, ok := conn.(*net.TCPConn)
-	require.True(t, ok)
-	require.NoError(t, tcp.CloseWrite())
-	_, err = bufio.NewReader(conn).ReadByte()
-	require.ErrorIs(t, err, io.EOF)
-	require.NoError(t, conn.Close())
+	r := a.request(t, http.MethodPost, sendPath, "{}")
+	arrives := "{}" + strings.Repeat(" ", 64<<10) // more than the client keeps back
+	r.Body = io.NopCloser(io.MultiReader(strings.NewReader(arrives), iotest.ErrReader(errors.New("gone"))))
+	r.ContentLength = int64(len(arrives)) + 1
+	_, err := a.try(t, r)
+	require.ErrorContains(t, err, "gone")
+	waitFor(t, func() bool { return len(a.srv.Requests()) == 1 })
+	a.srv.Close() // the request has ended
 	assert.False(t, a.sent())
-	require.Len(t, a.srv.Requests(), 1)
 	assert.False(t, a.srv.Requests()[0].Complete)
 }
 

@@ -196,8 +196,8 @@ func TestInspectRecords(t *testing.T) {
 	})
 	i.srv.Payees.Seed(payvaulttest.Payee{ID: 4, Name: "canary", Email: []string{"canary"}, HasAccount: true})
 	i.srv.Applications.Seed(payvaulttest.Application{ID: 3})
-	i.partner().save(t, "/platform/application/3",
-		completeData+`,{"key":"legal_name","value":""},{"key":"dba_name","value":"canary"}`)
+	i.partner().saveAll(t, "/platform/application/3")
+	i.partner().save(t, "/platform/application/3", `{"key":"legal_name","value":""},{"key":"my_key","value":"canary"}`)
 	i.srv.Subscriptions.Seed(payvaulttest.Subscription{
 		ID: 5, CustomerID: number, Transactions: []payvaulttest.Transaction{{CardholderLastName: "canary"}},
 	})
@@ -241,7 +241,7 @@ func TestInspectRecords(t *testing.T) {
 		"tokens":           {"C", m, "card", "4929xxxxxx781234", "1230", "VI", 0.0},
 		"customers":        {"4929xxxxxx781234", m, 9.0, "4929xxxxxx781234", 1.0, 2.0},
 		"payees":           {4.0, m, true, 1.0},
-		"applications":     {3.0, 900001.0, "INCOMPLETE", 29.0, "legal_name"},
+		"applications":     {3.0, 900001.0, "INCOMPLETE", 36.0, "legal_name"},
 		"subscriptions":    {5.0, m, "4929xxxxxx781234", "active", 1.0},
 		"invoices":         {"I", m, "saved", 1.0, 2.0, 3.0},
 		"updater requests": {"A", m, 1.0},

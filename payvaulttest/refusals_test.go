@@ -48,8 +48,9 @@ type refusal struct {
 func TestRefusedRequests(t *testing.T) {
 	t.Parallel()
 	const (
-		card = `{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229"`
-		firm = `{"customer_id":"C","customer_firm_name":"F"`
+		card    = `{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229"`
+		firm    = `{"customer_id":"C","customer_firm_name":"F"`
+		updated = `{"card_number":"4111111111111111","exp_date":"1229"}`
 	)
 	filter := func(text string) string { return query("filter", text) }
 	a := newStocked(t)
@@ -107,6 +108,7 @@ func TestRefusedRequests(t *testing.T) {
 		"merchant POST /platform/aus/add": {
 			{`{"data":[{"exp_date":"1229"}]}`, 400, "data[0].card_number"},
 			{`{"data":[{"card_number":"41111111111","exp_date":"1229"}]}`, 400, "data[0].card_number"},
+			{`{"data":[` + strings.Repeat(updated+`,`, 100) + updated + `]}`, 400, "data"},
 		},
 
 		"merchant POST /platform/invoice": {{"/J/send", 404, ""}, {"/I/send?merchant_id=100001", 400, "merchant_id"}},

@@ -13,13 +13,6 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestServerAddress checks the URL with and without a base path.
-func TestServerAddress(t *testing.T) {
-	t.Parallel()
-	assert.Regexp(t, `^http://127\.0\.0\.1:\d+/api/v1$`, newAPI(t).srv.URL)
-	assert.Regexp(t, `^http://127\.0\.0\.1:\d+$`, newAPI(t, payvaulttest.WithBasePath("")).srv.URL)
-}
-
 // TestServerThatCannotStart checks that each invalid option is an error of Start and a panic of NewServer.
 func TestServerThatCannotStart(t *testing.T) {
 	t.Parallel()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -109,23 +108,6 @@ func TestTransactionStatusUpdated(t *testing.T) {
 	assert.Len(t, a.srv.Deliveries(), 2)
 }
 
-// newEcho returns the URL of a receiver that sends back what it gets.
-func newEcho(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	done := make(chan bool)
-	t.Cleanup(func() { assert.NoError(t, listener.Close()); <-done })
-	go func() {
-		defer close(done)
-		if conn, err := listener.Accept(); err == nil {
-			_, _ = io.Copy(conn, io.LimitReader(conn, 20))
-			_ = conn.Close()
-		}
-	}()
-	return "http://" + listener.Addr().String()
-}
-
 // A delivery is tried once, goes to loopback only, and follows no redirect. Neither its log record nor the page shows
 // its URL or its data.
 func TestDeliveriesThatFail(t *testing.T) {
@@ -135,6 +117,9 @@ func TestDeliveriesThatFail(t *testing.T) {
 	page := payvaulttest.Inspect(a.srv)
 	redirect := httptest.NewServer(http.RedirectHandler("http://127.0.0.1:1/", http.StatusFound))
 	t.Cleanup(redirect.Close)
+	abort := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	broken := httptest.NewServer(http.HandlerFunc(abort))
+	t.Cleanup(broken.Close)
 	const remote = `0 error="the notification URL is not on loopback"`
 	for url, want := range map[string]string{
 		newReceiver(t).url + "/secret":            "202",
@@ -142,7 +127,7 @@ func TestDeliveriesThatFail(t *testing.T) {
 		"http://user:secret@192.0.2.1/?secret":    remote,
 		"http://[2001:db8::1]:8080/secret":        remote,
 		"http://127.0.0.1:1/hook?t=secret#secret": `0 error="connection refused"`,
-		newEcho(t) + "/secret":                    `0 error="no usable answer"`,
+		broken.URL + "/secret":                    `0 error="no usable answer"`,
 	} {
 		a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "WH1", NotificationURL: url, Events: []payvault.Event{"e"}})
 		log.Reset()
