@@ -53,7 +53,11 @@ func TestDisputeRespond(t *testing.T) {
 		ReferenceNumber: "REF", EvidenceType: "X", AllocationType: "Y", Reason: "Z",
 		FileName: "proof.pdf", FileSize: int64(len(large)), FileSHA256: sha256.Sum256([]byte(large)),
 	}, dispute.Response)
-	assert.Len(t, a.srv.Requests()[0].Parts[0].Content(), 1<<20, "the beginning is kept")
+	parts := a.srv.Requests()[0].Parts
+	require.Len(t, parts, 2)
+	assert.Equal(t, []string{"file", "proof.pdf", "application/pdf"},
+		[]string{parts[0].Name, parts[0].FileName, parts[0].ContentType})
+	assert.Equal(t, large[:1<<20], string(parts[0].Content()), "the beginning is kept")
 	dispute.Response.Message = "changed"
 	again, _ := a.srv.Disputes.Get(1)
 	assert.Equal(t, "Ünser", again.Response.Message, "a copy")

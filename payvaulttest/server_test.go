@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/payvault"
 	"example.com/payvault/payvaulttest"
 )
 
@@ -84,22 +83,4 @@ func TestGeneratedIDsReplaceNothing(t *testing.T) {
 	assert.Len(t, a.srv.Customers.All(), 2)
 	assert.Len(t, a.srv.Invoices.All(), 2)
 	assert.Len(t, a.srv.Disputes.All(), 2)
-}
-
-// Records are listed in order of creation, which is that of their IDs, however many come at once.
-func TestOrderOfCreation(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t)
-	var all sync.WaitGroup
-	for range 50 {
-		all.Go(func() { a.post(t, payees, `{"payee_name":"P"}`).ok(t) })
-	}
-	all.Wait()
-	list := a.srv.Payees.All()
-	require.Len(t, list, 50)
-	for i := range list[1:] {
-		assert.Less(t, list[i].ID, list[i+1].ID)
-	}
-	a.srv.AllCommits()[payvault.OpPayeesCreate] = 0
-	assert.Equal(t, 50, a.srv.Commits(payvault.OpPayeesCreate), "the counts are a copy")
 }
