@@ -237,15 +237,7 @@ func TestFaultsThatAreCutShort(t *testing.T) {
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
 					r := a.request(t, http.MethodPost, sendPath, `{}`).WithContext(ctx)
-					lost := make(chan error)
-					go func() {
-						resp, err := a.srv.HTTPClient().Do(r)
-						if err == nil {
-							_, err = io.Copy(io.Discard, resp.Body)
-							err = errors.Join(err, resp.Body.Close())
-						}
-						lost <- err
-					}()
+					lost := a.start(r)
 					waitFor(t, func() bool { return len(a.srv.Requests()) == 1 && (!fault.AfterCommit || a.sent()) })
 					if !closed {
 						cancel()
@@ -279,20 +271,14 @@ func TestCloseEndsEverythingAtOnce(t *testing.T) {
 		body, end := io.Pipe()
 		large, small := a.request(t, http.MethodPost, payees, "x"), a.request(t, http.MethodPost, payees, `{}`)
 		large.Body, large.ContentLength = body, 4<<20
-		lost := make(chan error)
-		for _, r := range []*http.Request{large, small} {
-			go func() {
-				_, err := a.try(t, r)
-				lost <- err
-			}()
-		}
+		largeLost, smallLost := a.start(large), a.start(small)
 		_, err := end.Write(make([]byte, 2<<20))
 		require.NoError(t, err)
 		waitFor(t, func() bool { return len(a.srv.Requests()) == 2 })
 		a.srv.Close()
 		require.NoError(t, end.Close())
-		require.Error(t, <-lost)
-		require.Error(t, <-lost)
+		require.Error(t, <-largeLost)
+		require.Error(t, <-smallLost)
 		assert.Len(t, a.srv.Deliveries(), 1, "of the one that was under way")
 	}
 }

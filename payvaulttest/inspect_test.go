@@ -336,18 +336,13 @@ func TestInspectPending(t *testing.T) {
 	i.page = payvaulttest.Inspect(i.srv)
 	inject(t, i.srv, payvaulttest.Fault{Kind: payvaulttest.Hang, Times: 1})
 	ctx, cancel := context.WithCancel(t.Context())
-	given := make(chan error)
-	r := i.request(t, http.MethodPost, sendPath, "{}").WithContext(ctx)
-	go func() {
-		_, err := i.try(t, r)
-		given <- err
-	}()
+	lost := i.start(i.request(t, http.MethodPost, sendPath, "{}").WithContext(ctx))
 	state := func() string { return i.ask(t, "GET", "/state", "") }
 	const shown = `"pending":[{"operation":"invoices.send","fault":"hang","seconds":`
 	require.Eventually(t, func() bool { return strings.Contains(state(), shown) }, 10*time.Second, 10*time.Millisecond)
 	assert.Empty(t, i.srv.Faults())
 	cancel()
-	require.ErrorIs(t, <-given, context.Canceled)
+	require.ErrorIs(t, <-lost, context.Canceled)
 	i.srv.Close() // the record is there
 	assert.Contains(t, logged, shown, "until then")
 	assert.Contains(t, state(), `"pending":[]`)
