@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -121,16 +120,14 @@ func TestHeaders(t *testing.T) {
 		rebound.Host = "attacker.example"
 		check(rebound, http.StatusMisdirectedRequest)
 	}
-	check(request("GET", "/favicon.ico", ""), http.StatusNoContent)
-	check(request("GET", "/other", ""), http.StatusNotFound)
-	check(request("PUT", "/state", ""), http.StatusMethodNotAllowed)
-	check(request("POST", "/faults", `{"kind":"hang"}`), http.StatusCreated)
-	check(request("DELETE", "/faults/x", ""), http.StatusNotFound)
-	check(request("DELETE", "/faults", ""), http.StatusNoContent)
-	check(request("DELETE", "/requests", ""), http.StatusNoContent)
-	check(request("PUT", "/bodies?shown=true", ""), http.StatusNoContent)
-	check(request("PUT", "/bodies?shown=yes", ""), http.StatusBadRequest)
-	check(request("POST", "/reset", ""), http.StatusNoContent)
+	for text, status := range map[string]int{
+		"GET /favicon.ico": 204, "GET /other": 404, "PUT /state": 405, "POST /faults": 201, "DELETE /faults/x": 404,
+		"DELETE /faults": 204, "DELETE /requests": 204, "PUT /bodies?shown=true": 204, "PUT /bodies?shown=yes": 400,
+		"POST /reset": 204,
+	} {
+		method, target, _ := strings.Cut(text, " ")
+		check(request(method, target, ""), status)
+	}
 	foreign := request("POST", "/faults", `{"kind":"hang"}`)
 	foreign.Header.Set("Origin", "http://attacker.example")
 	check(foreign, http.StatusForbidden)
@@ -432,6 +429,16 @@ func TestPending(t *testing.T) {
 	})
 }
 
+// openStream opens the stream of a server.
+func openStream(ctx context.Context, t *testing.T, server *httptest.Server) *http.Response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/events", nil)
+	require.NoError(t, err)
+	resp, err := server.Client().Do(r)
+	require.NoError(t, err)
+	return resp
+}
+
 // TestStreamOutlivesTimeouts checks that a stream continues after the ReadTimeout and the WriteTimeout of its server.
 func TestStreamOutlivesTimeouts(t *testing.T) {
 	t.Parallel()
@@ -439,10 +446,7 @@ func TestStreamOutlivesTimeouts(t *testing.T) {
 	server := httptest.NewUnstartedServer(h)
 	server.Config.ReadTimeout, server.Config.WriteTimeout = pollEvery/4, pollEvery/4
 	server.Start()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/events", nil)
-	require.NoError(t, err)
-	resp, err := server.Client().Do(r)
-	require.NoError(t, err)
+	resp := openStream(t.Context(), t, server)
 	lines := bufio.NewScanner(resp.Body)
 	for range 4 {
 		feed.Add(Request{})
@@ -463,28 +467,19 @@ func TestStreamsEnd(t *testing.T) {
 	h, feed := newHandler()
 	server := httptest.NewServer(h)
 	ctx, cancel := context.WithCancel(t.Context())
-	open := func() (int, io.ReadCloser) {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/events", nil)
-		require.NoError(t, err)
-		resp, err := server.Client().Do(r)
-		require.NoError(t, err)
-		return resp.StatusCode, resp.Body
-	}
-	var bodies []io.Closer
+	var open []*http.Response
 	for range maxStreams {
-		status, body := open()
-		assert.Equal(t, http.StatusOK, status)
-		bodies = append(bodies, body)
+		open = append(open, openStream(ctx, t, server))
+		assert.Equal(t, http.StatusOK, open[len(open)-1].StatusCode)
 	}
-	status, body := open()
-	assert.Equal(t, http.StatusServiceUnavailable, status)
-	bodies = append(bodies, body)
-	for _, body := range bodies {
-		assert.NoError(t, body.Close())
+	open = append(open, openStream(ctx, t, server))
+	assert.Equal(t, http.StatusServiceUnavailable, open[maxStreams].StatusCode)
+	for _, resp := range open {
+		assert.NoError(t, resp.Body.Close())
 	}
 	require.Eventually(t, func() bool {
-		status, body := open()
-		return status == http.StatusOK || body.Close() != nil
+		resp := openStream(ctx, t, server)
+		return resp.StatusCode == http.StatusOK || resp.Body.Close() != nil
 	}, 10*time.Second, 10*time.Millisecond, "a closed page makes room")
 	feed.Close()
 	server.Close() // waits for the streams
