@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -430,13 +431,13 @@ func TestPending(t *testing.T) {
 }
 
 // openStream opens the stream of a server.
-func openStream(ctx context.Context, t *testing.T, server *httptest.Server) *http.Response {
+func openStream(ctx context.Context, t *testing.T, server *httptest.Server) (status int, body io.ReadCloser) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/events", nil)
 	require.NoError(t, err)
 	resp, err := server.Client().Do(r)
 	require.NoError(t, err)
-	return resp
+	return resp.StatusCode, resp.Body
 }
 
 // TestStreamOutlivesTimeouts checks that a stream continues after the ReadTimeout and the WriteTimeout of its server.
@@ -446,8 +447,8 @@ func TestStreamOutlivesTimeouts(t *testing.T) {
 	server := httptest.NewUnstartedServer(h)
 	server.Config.ReadTimeout, server.Config.WriteTimeout = pollEvery/4, pollEvery/4
 	server.Start()
-	resp := openStream(t.Context(), t, server)
-	lines := bufio.NewScanner(resp.Body)
+	_, body := openStream(t.Context(), t, server)
+	lines := bufio.NewScanner(body)
 	for range 4 {
 		feed.Add(Request{})
 		for range 3 { // the lines of an event
@@ -457,7 +458,7 @@ func TestStreamOutlivesTimeouts(t *testing.T) {
 	feed.Close()
 	assert.False(t, lines.Scan())
 	require.NoError(t, lines.Err())
-	require.NoError(t, resp.Body.Close())
+	require.NoError(t, body.Close())
 	server.Close()
 }
 
@@ -467,19 +468,22 @@ func TestStreamsEnd(t *testing.T) {
 	h, feed := newHandler()
 	server := httptest.NewServer(h)
 	ctx, cancel := context.WithCancel(t.Context())
-	var open []*http.Response
-	for range maxStreams {
-		open = append(open, openStream(ctx, t, server))
-		assert.Equal(t, http.StatusOK, open[len(open)-1].StatusCode)
+	var bodies []io.Closer
+	for i := range maxStreams + 1 {
+		want := http.StatusOK
+		if i == maxStreams {
+			want = http.StatusServiceUnavailable
+		}
+		status, body := openStream(ctx, t, server)
+		assert.Equal(t, want, status)
+		bodies = append(bodies, body)
 	}
-	open = append(open, openStream(ctx, t, server))
-	assert.Equal(t, http.StatusServiceUnavailable, open[maxStreams].StatusCode)
-	for _, resp := range open {
-		assert.NoError(t, resp.Body.Close())
+	for _, body := range bodies {
+		assert.NoError(t, body.Close())
 	}
 	require.Eventually(t, func() bool {
-		resp := openStream(ctx, t, server)
-		return resp.StatusCode == http.StatusOK || resp.Body.Close() != nil
+		status, body := openStream(ctx, t, server)
+		return status == http.StatusOK || body.Close() != nil
 	}, 10*time.Second, 10*time.Millisecond, "a closed page makes room")
 	feed.Close()
 	server.Close() // waits for the streams
