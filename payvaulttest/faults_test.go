@@ -379,8 +379,10 @@ func TestFaultsThatCannotStrike(t *testing.T) {
 		"no kind":               {},
 		"an unknown operation":  {Kind: payvaulttest.Hang, Operation: "invoices.sent"},
 		"a status of no answer": {Kind: payvaulttest.Respond, Status: 199},
+		"a status above 599":    {Kind: payvaulttest.Respond, Status: 600},
 		"a body under a 204":    {Kind: payvaulttest.Respond, Status: 204, Body: "x"},
 		"a code under a 304":    {Kind: payvaulttest.OtherCode, Status: 304, Code: 7},
+		"a drip under a 304":    {Kind: payvaulttest.SlowDrip, Status: 304},
 		"a status of its own":   {Kind: payvaulttest.CutBody, Status: 503, AfterCommit: true},
 		"negative times":        {Kind: payvaulttest.Hang, Times: -1},
 		"a negative skip":       {Kind: payvaulttest.Hang, Skip: -1},
@@ -391,6 +393,8 @@ func TestFaultsThatCannotStrike(t *testing.T) {
 		"a size without JSON":   {Kind: payvaulttest.OversizedBody, Size: 10},
 		"the code of success":   {Kind: payvaulttest.OtherCode, Message: "declined"},
 		"no rate":               {Kind: payvaulttest.PermitRate},
+		"a rate after it":       {Kind: payvaulttest.PermitRate, Rate: 1, AfterCommit: true},
+		"a reset after it":      {Kind: payvaulttest.ResetConnection, AfterCommit: true},
 		"before and after it":   {Kind: payvaulttest.DropBeforeCommit, AfterCommit: true},
 	} {
 		_, err := a.srv.Inject(fault)

@@ -82,6 +82,7 @@ func TestLists(t *testing.T) {
 		{find("tran_status,EQUALS,P"), "aed", 3, 1},
 		{find("tran_status,EQUALS,p"), "", 0, 0},
 		{find("amt_tran,EQUALS,10.25"), "b", 1, 1},
+		{find("amt_tran,EQUALS,10"), "", 0, 0},
 		{find("dispute_flag,EQUALS,true"), "a", 1, 1},
 		{find("customer_id,EQUALS,C1"), "aebcd", 5, 1},
 		{find("customer_id,EQUALS,C1,C2"), "", 0, 0},

@@ -37,6 +37,7 @@ func TestBodies(t *testing.T) {
 		status int
 	}{
 		"1 MiB":         {padded(1 << 20), 200},
+		"much more":     {strings.Repeat("x", 4<<20), 413},
 		"more":          {padded(1<<20 + 1), 413},
 		"nothing":       {"", 415},
 		"two values":    {payee + payee, 400},

@@ -73,6 +73,7 @@ func TestTokenizeKeeps(t *testing.T) {
 			payvaulttest.Card{Kind: "card", CardNumber: "6011xxxxxxxxx424000", CardType: "DI"},
 		},
 		"ACH":            {ach, "", payvaulttest.Card{Kind: "ach", CardholderName: "Jane"}},
+		"half of ACH":    {`"dda_number":"1"`, "", payvaulttest.Card{Kind: "ach"}},
 		"the one wallet": {`"payload_wallet_one_pay":"x"`, "", wallet},
 		"the other":      {`"payload_wallet_two_pay":"x"`, "", wallet},
 

@@ -89,10 +89,13 @@ func TestRun(t *testing.T) {
 	assert.True(t, strings.HasPrefix(p.stdout, fmt.Sprintf("pid           %d\n", os.Getpid())), p.stdout)
 	for _, line := range []string{
 		"merchant      100001  key merchant-api-key",
+		"merchant      100002  key second-merchant-api-key",
 		"partner       900001  key partner-vendor-key  vendor 7001  acts for [100001 100002]",
 		"subscription  5001  merchant 100001, customer CUST5001, active, 3 transactions",
+		"subscription  5003  merchant 100002, customer CUST5003, paused, 0 transactions",
 		"invoice       INV6001  merchant 100001, saved",
 		"dispute       7101  merchant 100001, first_time",
+		"dispute       7102  merchant 100001, retrieval",
 		"webhook       WH8001  merchant 100001, notifies http://127.0.0.1:8702/notifications of nothing yet",
 	} {
 		assert.Contains(t, p.stdout, line+"\n")
@@ -215,6 +218,7 @@ func TestRunThatFails(t *testing.T) {
 		stderr string
 	}{
 		{"-h", exitOK, "go build -o payvault-emulator ./cmd/payvault-emulator\n"},
+		{"-h", exitOK, "-allow-remote"},
 		{"-x", exitUsage, "-x"},
 		{"serve", exitUsage, "serve"},
 		{"-addr :0", exitFailed, "-allow-remote"},

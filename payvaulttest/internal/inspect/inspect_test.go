@@ -293,8 +293,9 @@ func TestQueriesAreRead(t *testing.T) {
 	h, _ := newHandler()
 	require.Equal(t, http.StatusCreated, ask(h, request("POST", "/faults", `{"kind":"hang"}`)).Code)
 	for _, target := range []string{
-		"DELETE /faults?operation=invoices.send", "DELETE /faults/1?times=1", "POST /faults?kind=hang",
-		"GET /presets?times=2&times=3", "GET /requests?failed=true;operation=payees.delete",
+		"DELETE /faults?operation=invoices.send", "DELETE /faults/1?times=1", "POST /faults?kind=hang", "GET /faults?id=1",
+		"GET /state?operation=payees.delete", "GET /presets?time=2", "GET /presets?times=2&times=3",
+		"GET /requests?failed=true;operation=payees.delete",
 	} {
 		method, path, _ := strings.Cut(target, " ")
 		w := ask(h, request(method, path, `{"kind":"hang"}`))
