@@ -92,7 +92,6 @@ func TestFiles(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()
-	feed.Close() // so that streams end
 	want := http.Header{
 		"Cache-Control": {"no-store"},
 		"Content-Security-Policy": {
@@ -112,6 +111,8 @@ func TestHeaders(t *testing.T) {
 			assert.Equal(t, values, w.Header()[name], "%s of %s %s", name, r.Method, r.URL)
 		}
 	}
+	check(request("HEAD", "/events", ""), http.StatusOK) // ends at once
+	feed.Close()                                         // so that streams end
 	for _, path := range []string{
 		"/", "/style.css", "/script.js", "/connection", "/events", "/requests", "/state", "/presets", "/faults",
 	} {
@@ -489,4 +490,15 @@ func TestStreamsEnd(t *testing.T) {
 	feed.Close()
 	server.Close() // waits for the streams
 	cancel()
+}
+
+type brokenWriter struct{ *httptest.ResponseRecorder }
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// A stream ends when its reader takes nothing any more.
+func TestReaderThatIsGone(t *testing.T) {
+	t.Parallel()
+	h, _ := newHandler()
+	h.ServeHTTP(brokenWriter{httptest.NewRecorder()}, request("GET", "/events", "")) // returns
 }
