@@ -40,6 +40,16 @@ func TestShape(t *testing.T) {
 	}
 }
 
+// TestNames checks that the names of fields and parameters are found in a document.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	var document any
+	require.NoError(t, json.Unmarshal([]byte(`{"info":{"name":"none"},
+		"parameters":[{"name":"page","in":"query"}],
+		"schemas":{"Thing":{"properties":{"list":{"items":{"properties":{"day":{}}}}}}}}`), &document))
+	assert.Equal(t, map[string]bool{"page": true, "list": true, "day": true}, Names(document))
+}
+
 // TestTableHides checks that card numbers in a table are masked. Dates and other numbers stay.
 func TestTableHides(t *testing.T) {
 	t.Parallel()
