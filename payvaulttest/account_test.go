@@ -66,17 +66,3 @@ func TestActingForAMerchant(t *testing.T) {
 		assert.InEpsilon(t, 1, records, 0, path)
 	}
 }
-
-// TestInvalidAccounts checks that a server does not start with invalid accounts.
-func TestInvalidAccounts(t *testing.T) {
-	t.Parallel()
-	for name, accounts := range map[string][]payvaulttest.Account{
-		"no key":        {{MerchantID: 1}},
-		"no merchant":   {{APIKey: "k"}},
-		"no vendor":     {{MerchantID: 1, APIKey: "k", Partner: true}},
-		"one key twice": {{MerchantID: 1, APIKey: "k"}, {MerchantID: 2, APIKey: "k"}},
-	} {
-		_, err := payvaulttest.Start(payvaulttest.WithSeed(payvaulttest.Seed{Accounts: accounts}))
-		require.ErrorContains(t, err, "accounts[", name)
-	}
-}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -48,36 +50,13 @@ func TestApplicationCreate(t *testing.T) {
 		[]int64{saved[0].ChannelID, saved[0].SalesRep, saved[0].TerminationNode})
 }
 
-// A value of every key that is required, and of some that are not.
-const completeData = `
-	{"key":"legal_name","value":"Legal LLC"},
-	{"key":"business_name","value":"Business"},
-	{"key":"business_websites","value":"https://shop.example.com"},
-	{"key":"business_email","value":"b@example.com"},
-	{"key":"business_phone","value":"212-555-0141"},
-	{"key":"business_address","value":{"firm_name":"F","address1":"1 Street","country":"840","attempted":true}},
-	{"key":"business_type","value":"llc"},
-	{"key":"limited_partnership","value":"false"},
-	{"key":"trading_status","value":"np"},
-	{"key":"tax_id_type","value":"ein"},
-	{"key":"tax_id","value":"00-1234567"},
-	{"key":"state_filed","value":"NV"},
-	{"key":"business_established","value":"2015-03-14"},
-	{"key":"business_mcc","value":"5999"},
-	{"key":"business_description","value":"Things"},
-	{"key":"ownership","value":{"interestCount":1,"owners":[{"id":"O1","dob":"1980-05-21","interestPercent":62.5}]}},
-	{"key":"processing_history","value":"true"},
-	{"key":"business_services_process","value":"fulfill"},
-	{"key":"business_services_auth_time","value":"{1,30,30+}"},
-	{"key":"card_brands","value":{"vi":true,"mc":true,"di":false,"am":false,"gp":false}},
-	{"key":"card_volume","value":"25000.00"},
-	{"key":"total_volume","value":"30000.5"},
-	{"key":"high_ticket","value":"1500"},
-	{"key":"fulfillment_provider_flag","value":"business"},
-	{"key":"fulfillment_delivery_method","value":{"digitally":true,"Service":false}},
-	{"key":"delivery_confirmation","value":"true"},
-	{"key":"bank_routing","value":"123456780"},
-	{"key":"bank_account_number","value":"0004445550"}`
+// saveAll saves a value of every key of the document.
+func (a api) saveAll(t *testing.T, path string) {
+	t.Helper()
+	all, err := os.ReadFile("../testdata/applications/save_data.request.json")
+	require.NoError(t, err)
+	a.post(t, path+"/data", string(all)).ok(t)
+}
 
 // An answer to saving has all that is saved so far, in order of saving, with what the document says of each key.
 func TestApplicationSave(t *testing.T) {
@@ -107,7 +86,6 @@ func TestValidate(t *testing.T) {
 	const (
 		required = "This field is required"
 		together = "Bank account and routing number are required together"
-		party    = "This field is required when a third party fulfils orders"
 	)
 	for saved, want := range map[string]map[string][]string{
 		`{"key":"ach_volume","value":""}`:                    {},
@@ -122,15 +100,11 @@ func TestValidate(t *testing.T) {
 		`{"key":"bank_account_number","value":""}`: {
 			"bank_account_number": {required, together}, "bank_routing": {together},
 		},
-		`{"key":"fulfillment_provider_flag","value":"thirdparty"}`: {
-			"fulfillment_name": {party}, "fulfillment_contact": {party}, "fulfillment_email": {party},
-			"fulfillment_phone": {party}, "fulfillment_address": {party},
-		},
 	} {
 		t.Run(saved, func(t *testing.T) {
 			t.Parallel()
 			a, path := newApplication(t)
-			a.save(t, path, completeData)
+			a.saveAll(t, path)
 			a.save(t, path, saved)
 			got := a.get(t, path+"/validate")
 			assert.Equal(t, 1, a.srv.Commits(payvault.OpApplicationsValidate))
@@ -146,18 +120,16 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Choices, toggles, sets and dates have a form in which they cannot be empty. Texts may be cleared.
-func TestSavingRefusesWhatIsEmpty(t *testing.T) {
+// A third party that fulfils orders is named with its address. Nobody else needs these fields.
+func TestValidateThirdParty(t *testing.T) {
 	t.Parallel()
+	const needed = `":["This field is required when a third party fulfils orders"]`
 	a, path := newApplication(t)
-	for _, key := range []string{
-		"business_type", "limited_partnership", "trading_status", "tax_id_type", "business_established", "processing_history",
-		"business_services_process", "business_services_auth_time", "fulfillment_provider_flag", "delivery_confirmation",
-		"fulfillment_process_flag",
-	} {
-		a.post(t, path+"/data", `{"data":[{"key":"`+key+`","value":""}]}`).refused(t, http.StatusBadRequest, key)
+	assert.NotContains(t, a.get(t, path+"/validate").body, needed)
+	a.save(t, path, `{"key":"fulfillment_provider_flag","value":"thirdparty"}`)
+	body := a.get(t, path+"/validate").body
+	for _, key := range []string{"name", "contact", "email", "phone", "address"} {
+		assert.Contains(t, body, `"fulfillment_`+key+needed)
 	}
-	for _, key := range []string{"business_email", "card_volume", "bank_routing"} {
-		a.save(t, path, `{"key":"`+key+`","value":""}`)
-	}
+	assert.Equal(t, 5, strings.Count(body, needed), body)
 }

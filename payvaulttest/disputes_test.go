@@ -53,7 +53,11 @@ func TestDisputeRespond(t *testing.T) {
 		ReferenceNumber: "REF", EvidenceType: "X", AllocationType: "Y", Reason: "Z",
 		FileName: "proof.pdf", FileSize: int64(len(large)), FileSHA256: sha256.Sum256([]byte(large)),
 	}, dispute.Response)
-	assert.Len(t, a.srv.Requests()[0].Parts[0].Content(), 1<<20, "the beginning is kept")
+	parts := a.srv.Requests()[0].Parts
+	require.Len(t, parts, 2)
+	assert.Equal(t, []string{"file", "proof.pdf", "application/pdf"},
+		[]string{parts[0].Name, parts[0].FileName, parts[0].ContentType})
+	assert.Equal(t, large[:1<<20], string(parts[0].Content()), "the beginning is kept")
 	dispute.Response.Message = "changed"
 	again, _ := a.srv.Disputes.Get(1)
 	assert.Equal(t, "Ünser", again.Response.Message, "a copy")
@@ -79,7 +83,6 @@ func TestDisputeForms(t *testing.T) {
 		"5001 characters":  {first, answer(long(5001)), 400, "disputeResponse.message"},
 		"a file":           {first, file(pdf).part("disputeResponse", "", noDefence), 200, ""},
 		"no type":          {first, answer(`{"message":"m"}`), 400, "disputeResponse.cbr_response_type"},
-		"an unknown type":  {first, answer(`{"cbr_response_type":"XX"}`), 400, "disputeResponse.cbr_response_type"},
 		"an unknown field": {first, answer(`{"cbr_response_type":"ND","note":"x"}`), 400, "disputeResponse.note"},
 		"20 digits": {
 			first, answer(`{"cbr_response_type":"CP","amt_tran":123456789012345678.55}`), 400, "disputeResponse.amt_tran",
@@ -91,10 +94,7 @@ func TestDisputeForms(t *testing.T) {
 
 		"file and message": {retrieval, file(pdf).part("disputeResponse", "", `{"message":"m"}`), 200, ""},
 		"no message":       {retrieval, file(pdf), 400, "disputeResponse.message"},
-		"an empty message": {
-			retrieval, file(pdf).part("disputeResponse", "", `{"message":""}`), 400, "disputeResponse.message",
-		},
-		"no file": {retrieval, answer(`{"message":"m"}`), 400, "file"},
+		"no file":          {retrieval, answer(`{"message":"m"}`), 400, "file"},
 
 		"a dispute of another kind": {payvaulttest.DisputeOther, answer(noDefence), 409, ""},
 	} {
@@ -146,7 +146,7 @@ func TestUnknownDisputes(t *testing.T) {
 	t.Parallel()
 	a := newDispute(t, payvaulttest.DisputeFirstTime)
 	a.srv.Disputes.Seed(payvaulttest.Dispute{ID: math.MaxInt64})
-	for _, id := range []string{"2", "x", "0", "1.0", "99999999999999999999"} {
+	for _, id := range []string{"2", "x", "99999999999999999999"} {
 		path := fmt.Sprintf("/platform/dispute/%s/respond", id)
 		a.postForm(t, path, answer(noDefence)).refused(t, http.StatusNotFound)
 	}

@@ -108,11 +108,9 @@ func TestInspectRefusals(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"canary":1,"data":[]}`:                           "canary is not a known field",
 		`{"c4nary":1,"data":[]}`:                           "? is not a known field",
-		`{"4929-0000-00006":1,"data":[]}`:                  "? is not a known field",
 		`{"` + strings.Repeat("x", 33) + `":1,"data":[]}`:  "? is not a known field",
 		`{"data":[{` + card + `,"cardId":"c4nary"}]}`:      "data[].cardId is not a known field",
 		`{"data":[{"exp_date":"1230"},{"exp_date":"12"}]}`: "data[].card_number is required; data[].exp_date must match ",
-		`{`: "body is not one well-formed JSON value",
 	} {
 		i.post(t, "/platform/aus/add", body)
 		assert.Contains(t, i.newest(t)["why"], "Invalid request: "+want, body)
@@ -155,10 +153,8 @@ func TestInspectArms(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"kind":"delay"}`:            "the delay is not above zero",
 		`{"Kind":"hang"}`:             "a fault is a JSON object such as ",
-		`{"kind":"delay","delay":2}`:  "/delay",
 		`{"kind":"hang","skip":1e9}`:  "/skip",
 		`{"kind":"hang","delay":"2"}`: "the delay is no duration",
-		`{`:                           "a fault is a JSON object such as ",
 	} {
 		assert.Contains(t, i.ask(t, "POST", "/faults", text), want)
 	}
@@ -166,7 +162,7 @@ func TestInspectArms(t *testing.T) {
 	assert.Contains(t, long, "the fault is too long")
 	assert.Empty(t, i.srv.Faults())
 	for _, text := range []string{
-		`{"kind":"hang","times":3}`, `{"kind":"slow drip","delay":"2s","body":"z"}`,
+		`{"kind":"hang","times":3}`, `{"kind":"slow drip","delay":"2s"}`,
 		`{"kind":"permit rate","rate":0.25,"retry_after":"120"}`, `{"kind":"oversized body","size":1000,"skip":4}`,
 	} {
 		i.arm(t, text)
@@ -200,8 +196,8 @@ func TestInspectRecords(t *testing.T) {
 	})
 	i.srv.Payees.Seed(payvaulttest.Payee{ID: 4, Name: "canary", Email: []string{"canary"}, HasAccount: true})
 	i.srv.Applications.Seed(payvaulttest.Application{ID: 3})
-	i.partner().save(t, "/platform/application/3",
-		completeData+`,{"key":"legal_name","value":""},{"key":"dba_name","value":"canary"}`)
+	i.partner().saveAll(t, "/platform/application/3")
+	i.partner().save(t, "/platform/application/3", `{"key":"legal_name","value":""},{"key":"my_key","value":"canary"}`)
 	i.srv.Subscriptions.Seed(payvaulttest.Subscription{
 		ID: 5, CustomerID: number, Transactions: []payvaulttest.Transaction{{CardholderLastName: "canary"}},
 	})
@@ -245,7 +241,7 @@ func TestInspectRecords(t *testing.T) {
 		"tokens":           {"C", m, "card", "4929xxxxxx781234", "1230", "VI", 0.0},
 		"customers":        {"4929xxxxxx781234", m, 9.0, "4929xxxxxx781234", 1.0, 2.0},
 		"payees":           {4.0, m, true, 1.0},
-		"applications":     {3.0, 900001.0, "INCOMPLETE", 29.0, "legal_name"},
+		"applications":     {3.0, 900001.0, "INCOMPLETE", 36.0, "legal_name"},
 		"subscriptions":    {5.0, m, "4929xxxxxx781234", "active", 1.0},
 		"invoices":         {"I", m, "saved", 1.0, 2.0, 3.0},
 		"updater requests": {"A", m, 1.0},
@@ -315,8 +311,8 @@ func TestInspectPresets(t *testing.T) {
 	}, got)
 	assert.Contains(t, i.ask(t, "GET", "/presets", ""), `"fault":{"kind":"hang","times":1}`, "once, if nothing is said")
 	for query, want := range map[string]string{
-		"operation=nothing": "the operation does not exist", "times=": "times and skip are whole numbers",
-		"skip=1.5": "times and skip are whole numbers", "times=-1": "below zero",
+		"operation=nothing": "the operation does not exist", "skip=1.5": "times and skip are whole numbers",
+		"times=-1": "below zero",
 	} {
 		assert.Contains(t, i.ask(t, "GET", "/presets?"+query, ""), want, query)
 	}
@@ -340,18 +336,13 @@ func TestInspectPending(t *testing.T) {
 	i.page = payvaulttest.Inspect(i.srv)
 	inject(t, i.srv, payvaulttest.Fault{Kind: payvaulttest.Hang, Times: 1})
 	ctx, cancel := context.WithCancel(t.Context())
-	given := make(chan error)
-	r := i.request(t, http.MethodPost, sendPath, "{}").WithContext(ctx)
-	go func() {
-		_, err := i.try(t, r)
-		given <- err
-	}()
+	lost := i.start(i.request(t, http.MethodPost, sendPath, "{}").WithContext(ctx))
 	state := func() string { return i.ask(t, "GET", "/state", "") }
 	const shown = `"pending":[{"operation":"invoices.send","fault":"hang","seconds":`
 	require.Eventually(t, func() bool { return strings.Contains(state(), shown) }, 10*time.Second, 10*time.Millisecond)
 	assert.Empty(t, i.srv.Faults())
 	cancel()
-	require.ErrorIs(t, <-given, context.Canceled)
+	require.ErrorIs(t, <-lost, context.Canceled)
 	i.srv.Close() // the record is there
 	assert.Contains(t, logged, shown, "until then")
 	assert.Contains(t, state(), `"pending":[]`)

@@ -2,6 +2,7 @@ package payvaulttest_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -94,6 +95,20 @@ func (a api) try(t *testing.T, r *http.Request) (reply, error) {
 	defer func() { assert.NoError(t, resp.Body.Close()) }()
 	body, err := io.ReadAll(resp.Body)
 	return reply{resp.StatusCode, resp.Header, string(body)}, err //nolint:wrapcheck // as it is
+}
+
+// start sends a request and returns a channel that gets its error, also one in the middle of the answer.
+func (a api) start(r *http.Request) <-chan error {
+	ended := make(chan error, 1)
+	go func() {
+		resp, err := a.srv.HTTPClient().Do(r)
+		if err == nil {
+			_, err = io.Copy(io.Discard, resp.Body)
+			err = errors.Join(err, resp.Body.Close())
+		}
+		ended <- err
+	}()
+	return ended
 }
 
 func (a api) do(t *testing.T, method, path, body string) reply {

@@ -45,19 +45,6 @@ func TestRequests(t *testing.T) {
 	assert.Empty(t, requests[2].Operation)
 }
 
-// TestRequestParts checks that the history has the parts of a form.
-func TestRequestParts(t *testing.T) {
-	t.Parallel()
-	a := newDispute(t, "")
-	a.postForm(t, respond, newForm().part("file", "a.pdf", pdf).part("disputeResponse", "", noDefence)).ok(t)
-	request := a.srv.Requests()[0]
-	require.Len(t, request.Parts, 2)
-	part := request.Parts[0]
-	assert.Equal(t, []string{"file", "a.pdf", "application/pdf"}, []string{part.Name, part.FileName, part.ContentType})
-	assert.Equal(t, pdf, string(part.Content()))
-	assert.Contains(t, string(request.Body()), pdf)
-}
-
 // TestRequestHistory checks that the history keeps the newest requests, up to its limit.
 func TestRequestHistory(t *testing.T) {
 	t.Parallel()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -31,12 +30,20 @@ func newReceiver(t *testing.T) receiver {
 		assert.NoError(t, err)
 		assert.Equal(t, http.MethodPost, req.Method)
 		assert.Equal(t, "application/json", req.Header.Get("Content-Type"))
-		w.WriteHeader(http.StatusAccepted)
 		r.bodies <- string(body)
+		w.WriteHeader(http.StatusAccepted)
 	}))
 	t.Cleanup(srv.Close)
 	r.url = srv.URL
 	return r
+}
+
+// next returns the body of the next notification, after all that are due have come.
+func (r receiver) next(t *testing.T, srv *payvaulttest.Server) string {
+	t.Helper()
+	require.NoError(t, srv.WaitDeliveries(t.Context()))
+	require.NotEmpty(t, r.bodies)
+	return <-r.bodies
 }
 
 // TestAddEvent checks that an event is added once, and which requests are refused.
@@ -66,9 +73,8 @@ func TestDeliveriesOfTheAccountUpdater(t *testing.T) {
 		`{"data":[{"card_number":"4111111111111111","exp_date":"1229"}]}`).ok(t)["request_id"].(string)
 	for _, event := range []string{"created", "completed"} {
 		assert.JSONEq(t, `{"event":"account_updater_request_`+event+`","webhook_id":"WH1","merchant_id":100001,
-			"occurred_at":"2026-01-15T12:00:00-05:00","data":{"request_id":"`+id+`"}}`, <-user.bodies)
+			"occurred_at":"2026-01-15T12:00:00-05:00","data":{"request_id":"`+id+`"}}`, user.next(t, a.srv))
 	}
-	require.NoError(t, a.srv.WaitDeliveries(t.Context()))
 	assert.Equal(t, []payvaulttest.Delivery{
 		{WebhookID: "WH1", Event: payvault.EventAccountUpdaterRequestCreated, Status: http.StatusAccepted},
 		{WebhookID: "WH1", Event: payvault.EventAccountUpdaterRequestCompleted, Status: http.StatusAccepted},
@@ -95,7 +101,7 @@ func TestTransactionStatusUpdated(t *testing.T) {
 	a.srv.Subscriptions.Seed(payvaulttest.Subscription{ID: 77, Transactions: []payvaulttest.Transaction{{PGID: "PG1"}}})
 
 	require.NoError(t, a.srv.SetTransactionStatus(77, "PG1", "S"))
-	assert.Contains(t, <-user.bodies, `"tran_status":"S"`)
+	assert.Contains(t, user.next(t, a.srv), `"tran_status":"S"`)
 	sub, _ := a.srv.Subscriptions.Get(77)
 	assert.Equal(t, "S", sub.Transactions[0].Status)
 	require.Error(t, a.srv.SetTransactionStatus(77, "PG2", "S"))
@@ -103,27 +109,9 @@ func TestTransactionStatusUpdated(t *testing.T) {
 
 	assert.Equal(t, 1, a.srv.TriggerEvent(secondID, payvault.EventTransactionStatusUpdated,
 		map[string]string{"pg_id": "X"}))
-	assert.Contains(t, <-user.bodies, `"data":{"pg_id":"X"}`)
+	assert.Contains(t, user.next(t, a.srv), `"data":{"pg_id":"X"}`)
 	assert.Zero(t, a.srv.TriggerEvent(partnerID, payvault.EventTransactionStatusUpdated, nil))
-	require.NoError(t, a.srv.WaitDeliveries(t.Context()))
 	assert.Len(t, a.srv.Deliveries(), 2)
-}
-
-// newEcho returns the URL of a receiver that sends back what it gets.
-func newEcho(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	done := make(chan bool)
-	t.Cleanup(func() { assert.NoError(t, listener.Close()); <-done })
-	go func() {
-		defer close(done)
-		if conn, err := listener.Accept(); err == nil {
-			_, _ = io.Copy(conn, io.LimitReader(conn, 20))
-			_ = conn.Close()
-		}
-	}()
-	return "http://" + listener.Addr().String()
 }
 
 // A delivery is tried once, goes to loopback only, and follows no redirect. Neither its log record nor the page shows
@@ -135,6 +123,9 @@ func TestDeliveriesThatFail(t *testing.T) {
 	page := payvaulttest.Inspect(a.srv)
 	redirect := httptest.NewServer(http.RedirectHandler("http://127.0.0.1:1/", http.StatusFound))
 	t.Cleanup(redirect.Close)
+	abort := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	broken := httptest.NewServer(http.HandlerFunc(abort))
+	t.Cleanup(broken.Close)
 	const remote = `0 error="the notification URL is not on loopback"`
 	for url, want := range map[string]string{
 		newReceiver(t).url + "/secret":            "202",
@@ -142,7 +133,7 @@ func TestDeliveriesThatFail(t *testing.T) {
 		"http://user:secret@192.0.2.1/?secret":    remote,
 		"http://[2001:db8::1]:8080/secret":        remote,
 		"http://127.0.0.1:1/hook?t=secret#secret": `0 error="connection refused"`,
-		newEcho(t) + "/secret":                    `0 error="no usable answer"`,
+		broken.URL + "/secret":                    `0 error="no usable answer"`,
 	} {
 		a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "WH1", NotificationURL: url, Events: []payvault.Event{"e"}})
 		log.Reset()

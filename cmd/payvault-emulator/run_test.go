@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -26,35 +25,17 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A lockedBuffer is a strings.Builder for concurrent writers.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p) //nolint:wrapcheck // a buffer of tests
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // A program is one run, from its first line to its exit code.
 type program struct {
 	url    string
-	stdout string // all that was printed at the start
-	stderr *lockedBuffer
+	stdout string           // all that was printed at the start
+	stderr *strings.Builder // complete at the exit
 	exit   chan int
 }
 
 func launch(t *testing.T, start func(stdout, stderr io.Writer) int) program {
 	t.Helper()
-	p := program{stderr: &lockedBuffer{}, exit: make(chan int, 1)}
+	p := program{stderr: &strings.Builder{}, exit: make(chan int, 1)}
 	in, out := io.Pipe()
 	go func() {
 		code := start(out, p.stderr)
@@ -71,6 +52,19 @@ func launch(t *testing.T, start func(stdout, stderr io.Writer) int) program {
 	}
 	require.Fail(t, "the program did not start", p.stderr.String())
 	return p
+}
+
+// launchRun runs the program with arguments, on a free port. Stop ends it and waits for its exit.
+func launchRun(t *testing.T, args ...string) (p program, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	p = launch(t, func(stdout, stderr io.Writer) int {
+		return run(ctx, append([]string{"-addr", "127.0.0.1:0"}, args...), stdout, stderr)
+	})
+	return p, func() {
+		cancel()
+		assert.Equal(t, exitOK, <-p.exit)
+	}
 }
 
 // list asks for the customers of a merchant and returns the status.
@@ -90,10 +84,7 @@ func (p program) list(t *testing.T, key string) int {
 // TestRun checks the printed accounts and records, the answers, and the log, which has no keys.
 func TestRun(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	p := launch(t, func(stdout, stderr io.Writer) int {
-		return run(ctx, []string{"-addr", "127.0.0.1:0", "-base-path", "/sandbox"}, stdout, stderr)
-	})
+	p, stop := launchRun(t, "-base-path", "/sandbox")
 	assert.Regexp(t, `^http://127\.0\.0\.1:\d+/sandbox$`, p.url)
 	assert.True(t, strings.HasPrefix(p.stdout, fmt.Sprintf("pid           %d\n", os.Getpid())), p.stdout)
 	for _, line := range []string{
@@ -112,8 +103,7 @@ func TestRun(t *testing.T) {
 	assert.Equal(t, http.StatusOK, p.list(t, "merchant-api-key"))
 	assert.Equal(t, http.StatusUnauthorized, p.list(t, "unknown-key"))
 
-	cancel()
-	assert.Equal(t, exitOK, <-p.exit)
+	stop()
 	log := p.stderr.String()
 	assert.Equal(t, 2, strings.Count(log, "\n"), log)
 	assert.Contains(t, log, "operation=customers.list method=GET route=/platform/vault/customer status=200 "+
@@ -126,10 +116,7 @@ func TestRun(t *testing.T) {
 // TestInspect checks that each curl command in the help works, and that the program ends while a page is open.
 func TestInspect(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	p := launch(t, func(stdout, stderr io.Writer) int {
-		return run(ctx, []string{"-addr", "127.0.0.1:0", "-inspect", "localhost:0"}, stdout, stderr)
-	})
+	p, stop := launchRun(t, "-inspect", "localhost:0")
 	found := regexp.MustCompile(`\ninspect       (http://\S+)/\n`).FindStringSubmatch(p.stdout)
 	require.Len(t, found, 2, p.stdout)
 	do := func(method, path, body string) *http.Response {
@@ -155,8 +142,7 @@ func TestInspect(t *testing.T) {
 		require.NoError(t, resp.Body.Close())
 	}
 	require.NotNil(t, events)
-	cancel()
-	assert.Equal(t, exitOK, <-p.exit)
+	stop()
 	_, _ = io.Copy(io.Discard, events.Body) // ends
 	assert.NoError(t, events.Body.Close())
 }
@@ -185,18 +171,14 @@ func writeSeed(t *testing.T, seed string) string {
 // A file replaces the default records, and the default accounts if it has any.
 func TestSeedFile(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
 	seed := writeSeed(t, `{"accounts":[{"merchant_id":5,"api_key":"five"}],
 		"webhooks":[{"webhook_id":"W","events":["a","b"]}]}`)
-	p := launch(t, func(stdout, stderr io.Writer) int {
-		return run(ctx, []string{"-addr", "127.0.0.1:0", "-seed", seed, "-allow-remote"}, stdout, stderr)
-	})
+	p, stop := launchRun(t, "-seed", seed, "-allow-remote")
 	assert.Contains(t, p.stdout, "merchant      5  key five\n")
 	assert.Contains(t, p.stdout, "of a b\n")
 	assert.NotContains(t, p.stdout, "100001")
 	assert.Equal(t, http.StatusOK, p.list(t, "five"))
-	cancel()
-	assert.Equal(t, exitOK, <-p.exit)
+	stop()
 
 	seed = writeSeed(t, `{"invoices":[{"invoice_id":"I"}]}`)
 	srv, err := start(settings{addr: "127.0.0.1:0", seedFile: seed}, io.Discard)
@@ -210,10 +192,7 @@ func TestSeedFile(t *testing.T) {
 // TestRate checks that -rate refuses requests above the rate, with the Retry-After of -retry-after.
 func TestRate(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	p := launch(t, func(stdout, stderr io.Writer) int {
-		return run(ctx, []string{"-addr", "127.0.0.1:0", "-rate", "0.01", "-retry-after", "7"}, stdout, stderr)
-	})
+	p, stop := launchRun(t, "-rate", "0.01", "-retry-after", "7")
 	client, err := payvault.NewClient(p.url, "key")
 	require.NoError(t, err)
 	_, err = client.Customers.List(t.Context(), nil)
@@ -224,8 +203,7 @@ func TestRate(t *testing.T) {
 	require.True(t, ok)
 	assert.Equal(t, 7*time.Second, failed.RetryAfter)
 	client.CloseIdleConnections()
-	cancel()
-	assert.Equal(t, exitOK, <-p.exit)
+	stop()
 }
 
 // A run that fails says why, and prints nothing else.
@@ -245,9 +223,8 @@ func TestRunThatFails(t *testing.T) {
 		{"serve", exitUsage, "serve"},
 		{"-addr :0", exitFailed, "-allow-remote"},
 		{"-addr 0.0.0.0:0", exitFailed, "-allow-remote"},
-		{"-addr example.com:80", exitFailed, "-allow-remote"},
+		{"-addr localhost.example.com:80", exitFailed, "-allow-remote"},
 		{"-addr 127.0.0.1", exitFailed, "missing port"},
-		{"-addr [::1]", exitFailed, "missing port"},
 		{"-addr 127.0.0.1:99999", exitFailed, "listen"},
 		{"-base-path v1", exitFailed, "base path"},
 		{"-seed " + bad, exitFailed, "seed"},
@@ -264,15 +241,6 @@ func TestRunThatFails(t *testing.T) {
 		assert.Contains(t, stderr.String(), test.stderr, test.args)
 		assert.Empty(t, stdout.String(), test.args)
 	}
-}
-
-// TestIsLoopback checks which addresses count as loopback.
-func TestIsLoopback(t *testing.T) {
-	t.Parallel()
-	assert.True(t, isLoopback("[::1]:80"))
-	assert.True(t, isLoopback("127.1.2.3:80"))
-	assert.True(t, isLoopback("localhost:80"))
-	assert.False(t, isLoopback("localhost.example.com:80"))
 }
 
 // TestStart checks that no notification leaves the machine without -allow-remote, and that the program keeps no

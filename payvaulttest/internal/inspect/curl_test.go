@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"encoding/json"
 	"os/exec"
 	"strings"
 	"testing"
@@ -45,23 +44,5 @@ func TestCommand(t *testing.T) {
 		out, err := exec.CommandContext(t.Context(), "sh", "-c", script).Output() //nolint:gosec // commands of this test
 		require.NoError(t, err, name)
 		assert.Equal(t, test.want, strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"), name)
-	}
-}
-
-// TestFill checks that the values of a shape are replaced by placeholders, and that unknown names are left out.
-func TestFill(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		`{"a":"x","b":1.5,"c":true,"d":null}`: `{"a":"fillIn","b":0,"c":true,"d":null}`,
-		`{"list":["x",1,2,3,4]}`:              `{"list":["fillIn",0,0]}`,
-		`{"stranger":1}`:                      `{}`,
-		`[]`:                                  `[]`,
-	} {
-		var value any
-		require.NoError(t, json.Unmarshal([]byte(text), &value))
-		known := map[string]bool{"a": true, "b": true, "c": true, "d": true, "list": true}
-		got, err := json.Marshal(Fill(Shape(map[string]any{"body": value}, known)))
-		require.NoError(t, err)
-		assert.JSONEq(t, `{"body":`+want+`}`, string(got))
 	}
 }

@@ -11,24 +11,32 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestShape checks that a shape has the known names and the kinds of values, but no values.
+// A shape has the known names and the kinds of values, but no values. A command of it has something of the right type
+// for each value.
 func TestShape(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{"a": true, "b": true, "list": true}
 	deep := strings.Repeat(`{"a":`, 20) + "1" + strings.Repeat("}", 20)
-	for text, want := range map[string]string{
-		`{"a":"canary","b":1.5}`:                      `{"a":"•••","b":"number"}`,
-		`{"a":true,"b":null}`:                         `{"a":"flag","b":"null"}`,
-		`{"canary":1,"4111111111111111":"x","a":"b"}`: `{"a":"•••","?":"2 unknown"}`,
-		`{"list":["canary",{"a":"canary"},[1],2,3]}`:  `{"list":["•••",{"a":"•••"},["number"],"… 5 in all"]}`,
-		`"canary"`: `"•••"`,
-		deep:       `{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":"…"}}}}}}}}`,
+	for text, want := range map[string]struct{ shape, filled string }{
+		`{"a":"canary","b":1.5}`:                      {`{"a":"•••","b":"number"}`, `{"a":"fillIn","b":0}`},
+		`{"a":true,"b":null}`:                         {`{"a":"flag","b":"null"}`, `{"a":true,"b":null}`},
+		`{"canary":1,"4111111111111111":"x","a":"b"}`: {`{"a":"•••","?":"2 unknown"}`, `{"a":"fillIn"}`},
+		`{"list":["canary",{"a":"canary"},[1],2,3]}`: {
+			`{"list":["•••",{"a":"•••"},["number"],"… 5 in all"]}`, `{"list":["fillIn",{"a":"fillIn"},[0]]}`,
+		},
+		`[]`: {`[]`, `[]`},
+		deep: {
+			`{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":"…"}}}}}}}}`, `{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":"fillIn"}}}}}}}}`,
+		},
 	} {
 		var value any
 		require.NoError(t, json.Unmarshal([]byte(text), &value))
-		got, err := json.Marshal(Shape(map[string]any{"body": value, "query": map[string]any{}, "form": nil}, known))
-		require.NoError(t, err)
-		assert.JSONEq(t, `{"body":`+want+`}`, string(got), text)
+		shape := Shape(map[string]any{"body": value, "query": map[string]any{}, "form": nil}, known)
+		for want, got := range map[string]any{want.shape: shape, want.filled: Fill(shape)} {
+			encoded, err := json.Marshal(got)
+			require.NoError(t, err)
+			assert.JSONEq(t, `{"body":`+want+`}`, string(encoded), text)
+		}
 	}
 }
 
