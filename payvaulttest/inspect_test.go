@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -235,6 +236,7 @@ func TestInspectRecords(t *testing.T) {
 			assert.Len(t, table.Rows, min(100, table.Total), table.Name)
 		}
 	}
+	assert.Len(t, newest, reflect.TypeFor[payvaulttest.Records]().NumField(), "Tables in inspect.go has each store")
 	assert.Equal(t, 151, totals["disputes"])
 	const m = 100001.0
 	assert.Equal(t, map[string][]any{

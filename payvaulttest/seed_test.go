@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -137,6 +138,10 @@ func TestSeedRoundTrip(t *testing.T) {
 	a.srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
 		{Time: noon(), AmtTran: amount("125.50"), CardNumber: "4111111111111111", BatchDate: "2026-01-16"}, {},
 	}})
+	for field, records := range reflect.ValueOf(a.records()).Fields() {
+		isEmpty := records.Len() == 0
+		assert.Equal(t, field.Name == "Accounts", isEmpty, "newStocked and records have each kind: %s", field.Name)
+	}
 	written, err := json.Marshal(a.records())
 	require.NoError(t, err)
 	seed, err := payvaulttest.LoadSeed(bytes.NewReader(written))
