@@ -112,18 +112,6 @@ func TestChangeOfProtocol(t *testing.T) {
 	})
 }
 
-// TestSlowBodyWithinTheDeadline checks that a slow body is read if it ends before the deadline.
-func TestSlowBodyWithinTheDeadline(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		config := testConfig(pipes(t, drip("8")))
-		config.AttemptTimeout = 9 * time.Second
-		c := New(config)
-		result, err := c.Do(t.Context(), post(false).to(t, "http://service.test/"))
-		require.NoError(t, err)
-		assert.Equal(t, "xxxxxxxx", string(result.Body))
-	})
-}
 
 // TestCallersContextEndsTheBody checks that reading a body ends with the caller's context, without a retry.
 func TestCallersContextEndsTheBody(t *testing.T) {

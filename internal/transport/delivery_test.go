@@ -259,31 +259,28 @@ func TestRequestThatIsDumped(t *testing.T) {
 	assert.Equal(t, []any{http.StatusConflict, Answered, false}, []any{result.Status, result.Delivery, result.Unsure})
 }
 
-// TestRequestTimeoutWithoutHooks checks that a 408 leaves the outcome unknown if no hook shows a new connection.
-func TestRequestTimeoutWithoutHooks(t *testing.T) {
-	t.Parallel()
-	silent := forgetful(func(*http.Request) (*http.Response, error) {
-		return response(http.StatusRequestTimeout, strings.NewReader(""), 0), nil
-	})
-	result, err := New(testConfig(silent)).Do(t.Context(), post(false))
-	require.NoError(t, err)
-	assert.Equal(t, Unknown, result.Delivery)
-}
 
-// TestRequestTimeoutOnTheLastConnection checks that the last connection decides about a 408. An earlier one may have
-// been idle and dead.
+// TestRequestTimeoutOnTheLastConnection checks that a 408 is an answer only if the hooks show that the last connection
+// was new. An earlier one may have been idle and dead.
 func TestRequestTimeoutOnTheLastConnection(t *testing.T) {
 	t.Parallel()
-	for _, reused := range [][]bool{{true, false}, {false, true}} {
+	for _, test := range []struct {
+		reused []bool // of each connection
+		want   Delivery
+	}{
+		{nil, Unknown},
+		{[]bool{true, false}, Answered},
+		{[]bool{false, true}, Unknown},
+	} {
 		c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
-			for _, reused := range reused {
+			for _, reused := range test.reused {
 				httptrace.ContextClientTrace(req.Context()).GotConn(httptrace.GotConnInfo{Reused: reused})
 			}
 			return response(http.StatusRequestTimeout, strings.NewReader(""), 0), nil
 		})))
 		result, err := c.Do(t.Context(), post(false))
 		require.NoError(t, err)
-		assert.Equal(t, map[bool]Delivery{true: Unknown, false: Answered}[reused[1]], result.Delivery)
+		assert.Equal(t, test.want, result.Delivery, "%v", test.reused)
 	}
 }
 
@@ -301,7 +298,7 @@ func TestLargestLimits(t *testing.T) {
 	}
 	for _, timeout := range []time.Duration{time.Second, math.MaxInt64} {
 		for _, length := range []int64{1 << 52, 1 << 58, math.MaxInt64} {
-			config := testConfig(reading(func(req *http.Request) (*http.Response, error) {
+			config := testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
 				deadline, _ := req.Context().Deadline()
 				assert.Greater(t, time.Until(deadline), 100*365*24*time.Hour)
 				return nil, errLost

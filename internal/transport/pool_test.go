@@ -466,28 +466,6 @@ func TestIdleConnectionThatEndsBeforeTheWrite(t *testing.T) {
 	}
 }
 
-// TestIdleConnectionSeenToBeClosed checks that a connection that was closed while idle is not used again.
-func TestIdleConnectionSeenToBeClosed(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		served := 0
-		tr := pipes(t, func(conn net.Conn) {
-			if readRequest(bufio.NewReader(conn)) != nil {
-				return
-			}
-			served++
-			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-		})
-		c := New(testConfig(tr))
-		for i := range 3 {
-			result, err := c.Do(t.Context(), post(false).to(t, "http://service.test/"))
-			require.NoError(t, err)
-			assert.Equal(t, 1, result.Attempts)
-			synctest.Wait() // wait until the client has noticed the close
-			assert.Equal(t, i+1, served)
-		}
-	})
-}
 
 // deadConn is a connection that fails to write after the first request.
 type deadConn struct {
@@ -567,44 +545,33 @@ func TestStaleConnection(t *testing.T) {
 	}
 }
 
-// TestStreamsResetByHTTP2 checks that a request is sent once if HTTP/2 resets its stream, unless it may be replayed.
-// The server resets two streams and then answers.
+// TestStreamsResetByHTTP2 checks that net/http does not repeat a stream that HTTP/2 has reset. The server resets two
+// streams and then answers. It gets one request per attempt, and only a replayable request gets more than one attempt.
 func TestStreamsResetByHTTP2(t *testing.T) {
 	t.Parallel()
-	const protocolError, internalError, refusedStream = 1, 2, 7
-	for name, test := range map[string]struct {
-		code    uint32
-		replay  bool
-		streams int64
-		want    Delivery
-	}{
-		"refused":                {refusedStream, false, 1, Unknown},
-		"refused, replay":        {refusedStream, true, 3, Answered},
-		"protocol error":         {protocolError, false, 1, Unknown},
-		"protocol error, replay": {protocolError, true, 3, Answered},
-		"internal error":         {internalError, false, 1, Unknown},
-		"internal error, replay": {internalError, true, 3, Answered},
-	} {
-		for _, request := range []struct {
-			method string
-			body   string
-		}{{http.MethodPost, "{}"}, {http.MethodPost, ""}, {http.MethodDelete, ""}, {http.MethodGet, ""}} {
+	codes := map[string]uint32{"protocol error": 1, "internal error": 2, "refused": 7}
+	for name, code := range codes {
+		for _, request := range []Request{
+			*(&Request{Method: http.MethodPost}).text("{}"),
+			{Method: http.MethodPost},
+			{Method: http.MethodDelete},
+			{Method: http.MethodGet},
+		} {
 			for _, scheme := range []string{"https", "http"} {
-				t.Run(fmt.Sprintf("%s, %s %s, body %q", name, scheme, request.method, request.body), func(t *testing.T) {
-					t.Parallel()
-					c, address, streams := resetting(t, scheme, test.code, 2)
-					r := &Request{Method: request.method, Header: http.Header{}, Replay: test.replay}
-					result, err := c.Do(t.Context(), r.text(request.body).to(t, address))
-					assert.Equal(t, test.streams, streams.Load())
-					assert.Equal(t, test.want, result.Delivery, "%v", err)
-					assert.Equal(t, test.replay, result.Unsure)
-					if test.want == Answered {
-						require.NoError(t, err)
-						assert.Equal(t, http.StatusOK, result.Status)
-					} else {
-						require.Error(t, err)
-					}
-				})
+				for attempts, want := range map[int]Delivery{1: Unknown, 2: Unknown, 3: Answered} {
+					t.Run(fmt.Sprintf("%s, %s, %s, %d attempts", name, scheme, request.Method, attempts), func(t *testing.T) {
+						t.Parallel()
+						c, address, streams := resetting(t, scheme, code, 2)
+						request.Header, request.MaxAttempts, request.Replay = http.Header{}, max(attempts, 2), attempts > 1
+						result, err := c.Do(t.Context(), request.to(t, address))
+						assert.Equal(t, attempts, result.Attempts)
+						assert.EqualValues(t, attempts, streams.Load())
+						assert.Equal(t, want, result.Delivery)
+						assert.Equal(t, request.Replay, result.Unsure)
+						assert.Equal(t, want == Answered, err == nil)
+						assert.NotErrorIs(t, err, context.Canceled, "nobody has canceled the call")
+					})
+				}
 			}
 		}
 	}

@@ -289,21 +289,6 @@ func TestHeaderOfAnEarlierAttempt(t *testing.T) {
 	}
 }
 
-// TestObserveIsToldTheDuration checks that Observe gets the duration of each attempt.
-func TestObserveIsToldTheDuration(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &script{steps: []step{hang, answer(200, "")}}
-		config := testConfig(s)
-		config.AttemptTimeout = 5 * time.Second
-		var durations []time.Duration
-		request := post(true)
-		request.Observe = func(a Attempt) { durations = append(durations, a.Duration) }
-		_, err := New(config).Do(t.Context(), request)
-		require.NoError(t, err)
-		assert.Equal(t, []time.Duration{5 * time.Second, 0}, durations)
-	})
-}
 
 // TestRedirectsAreNotFollowed checks that a redirect is returned as the answer, whatever its Location is.
 func TestRedirectsAreNotFollowed(t *testing.T) {
