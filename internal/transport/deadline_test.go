@@ -112,7 +112,6 @@ func TestChangeOfProtocol(t *testing.T) {
 	})
 }
 
-
 // TestCallersContextEndsTheBody checks that reading a body ends with the caller's context, without a retry.
 func TestCallersContextEndsTheBody(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -14,8 +13,6 @@ import (
 	"net/http/httputil"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -147,72 +144,6 @@ func TestWrappedTLSConnections(t *testing.T) {
 	}
 }
 
-// dying is an idle connection that the other side has left: every write fails.
-type dying struct {
-	net.Conn
-
-	dead *atomic.Bool
-}
-
-func (c *dying) Write(p []byte) (int, error) {
-	if c.dead.Load() {
-		return 0, &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}
-	}
-	return c.Conn.Write(p)
-}
-
-// TestDeadIdleConnection checks that a call survives a dead idle connection and is performed once. On a Transport that
-// can speak HTTP/2, nothing proves that a request without a body was not sent, so such a write fails.
-func TestDeadIdleConnection(t *testing.T) {
-	t.Parallel()
-	for _, force := range []bool{false, true} {
-		for _, request := range []*Request{
-			(&Request{Method: http.MethodPost}).text("{}"),
-			{Method: http.MethodPost},
-			{Method: http.MethodDelete},
-			{Method: http.MethodGet, Replay: true},
-			(&Request{Method: http.MethodPost}).upload(3),
-		} {
-			var served, dials atomic.Int64
-			first := new(atomic.Bool)
-			serving := pipes(t, func(conn net.Conn) {
-				for r := bufio.NewReader(conn); readRequest(r) == nil; {
-					served.Add(1)
-					_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-				}
-			})
-			dial := serving.DialContext
-			own := &http.Transport{
-				ForceAttemptHTTP2: force,
-				DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-					conn, err := dial(ctx, network, addr)
-					if dials.Add(1) == 1 {
-						return &dying{conn, first}, err
-					}
-					return conn, err
-				},
-			}
-			t.Cleanup(own.CloseIdleConnections)
-			c := New(testConfig(own))
-			request.Header = http.Header{}
-			_, err := c.Do(t.Context(), request.to(t, "http://service.test/"))
-			require.NoError(t, err)
-			first.Store(true)
-			result, err := c.Do(t.Context(), request)
-			if force && request.Length == 0 && !request.Replay {
-				require.Error(t, err)
-				assert.Equal(t, Unknown, result.Delivery)
-				assert.EqualValues(t, 1, served.Load())
-				continue
-			}
-			require.NoError(t, err, "%s, %t", request.Method, force)
-			assert.LessOrEqual(t, result.Attempts, 2)
-			assert.EqualValues(t, 2, served.Load())
-			assert.EqualValues(t, 2, dials.Load(), request.Method)
-		}
-	}
-}
-
 // TestResentByTheRoundTripper checks that the result is unsure if a RoundTripper used two connections. The first may
 // have carried the request, so a 429 on the second does not permit a retry.
 func TestResentByTheRoundTripper(t *testing.T) {
@@ -258,7 +189,6 @@ func TestRequestThatIsDumped(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []any{http.StatusConflict, Answered, false}, []any{result.Status, result.Delivery, result.Unsure})
 }
-
 
 // TestRequestTimeoutOnTheLastConnection checks that a 408 is an answer only if the hooks show that the last connection
 // was new. An earlier one may have been idle and dead.

@@ -87,17 +87,17 @@ func TestDeliveryWithoutResponse(t *testing.T) {
 		err   error
 		want  Delivery
 	}{
-		"no hooks":                   {"{}", hooks{}, errRefused, Unknown},
-		"no connection":              {"{}", hooks{asked: true}, errRefused, NotSent},
-		"no connection, body read":   {"{}", hooks{asked: true, readBody: true}, errRefused, Unknown},
-		"no connection, no body":     {"", hooks{asked: true}, errRefused, Unknown},
-		"connection":                 {"{}", hooks{asked: true, connected: true}, errRefused, NotSent},
-		"connection, canceled":       {"{}", hooks{asked: true, connected: true}, context.Canceled, Unknown},
-		"connection, timeout":        {"{}", hooks{asked: true, connected: true}, context.DeadlineExceeded, Unknown},
-		"headers, failed write":      {"{}", hooks{true, true, true, false}, errWrite, NotSent},
-		"headers, failed read":       {"{}", hooks{true, true, true, false}, errRead, Unknown},
-		"headers, other failure":     {"{}", hooks{true, true, true, false}, errRefused, Unknown},
-		"part of the body":           {"{}", hooks{true, true, true, true}, errWrite, Unknown},
+		"no hooks":                      {"{}", hooks{}, errRefused, Unknown},
+		"no connection":                 {"{}", hooks{asked: true}, errRefused, NotSent},
+		"no connection, body read":      {"{}", hooks{asked: true, readBody: true}, errRefused, Unknown},
+		"no connection, no body":        {"", hooks{asked: true}, errRefused, Unknown},
+		"connection":                    {"{}", hooks{asked: true, connected: true}, errRefused, NotSent},
+		"connection, canceled":          {"{}", hooks{asked: true, connected: true}, context.Canceled, Unknown},
+		"connection, timeout":           {"{}", hooks{asked: true, connected: true}, context.DeadlineExceeded, Unknown},
+		"headers, failed write":         {"{}", hooks{true, true, true, false}, errWrite, NotSent},
+		"headers, failed read":          {"{}", hooks{true, true, true, false}, errRead, Unknown},
+		"headers, other failure":        {"{}", hooks{true, true, true, false}, errRefused, Unknown},
+		"part of the body":              {"{}", hooks{true, true, true, true}, errWrite, Unknown},
 		"headers of a body of no bytes": {"", hooks{true, true, true, false}, errWrite, Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -127,9 +127,6 @@ func TestDeliveryWithoutResponse(t *testing.T) {
 	}
 }
 
-
-
-
 // TestRequestTimeoutOnIdleConnection checks that a 408 on a reused connection leaves the outcome unknown. A server may
 // send it to an idle connection while the request is on its way. On a new connection a 408 is an answer.
 func TestRequestTimeoutOnIdleConnection(t *testing.T) {
@@ -156,7 +153,6 @@ func TestRequestTimeoutOnIdleConnection(t *testing.T) {
 		})
 	}
 }
-
 
 // TestPanicOfARoundTripper checks that a panic reaches the caller, and that the body cannot be read afterwards.
 func TestPanicOfARoundTripper(t *testing.T) {
