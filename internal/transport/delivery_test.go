@@ -244,23 +244,19 @@ func TestLargestLimits(t *testing.T) {
 // a body that can be read once, even if it is empty.
 func TestMeansToResend(t *testing.T) {
 	t.Parallel()
-	for _, onlyHTTP1 := range []bool{false, true} {
+	requests := []*Request{post(false).text(""), post(false).text("{}"), post(false).upload(3)}
+	for _, request := range requests {
 		for _, method := range []string{http.MethodPost, http.MethodDelete, http.MethodGet} {
 			for _, replay := range []bool{false, true} {
-				for _, body := range []func(*Request) *Request{
-					func(r *Request) *Request { return r.text("") },
-					func(r *Request) *Request { return r.text("{}") },
-					func(r *Request) *Request { return r.upload(3) },
-				} {
-					request := body(post(replay))
-					request.Method = method
-					want := onlyHTTP1 && (replay || method != http.MethodGet)
+				for _, onlyHTTP1 := range []bool{false, true} {
+					mayRepeat := onlyHTTP1 && (replay || method != http.MethodGet)
 					c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
-						assert.Equal(t, want && request.Length > 0, req.GetBody != nil)
-						assert.Equal(t, !want || request.Length > 0, req.Body != nil)
+						assert.Equal(t, mayRepeat && request.Length > 0, req.GetBody != nil)
+						assert.Equal(t, !mayRepeat || request.Length > 0, req.Body != nil)
 						return response(http.StatusOK, strings.NewReader(""), 0), nil
 					})))
 					c.onlyHTTP1 = onlyHTTP1
+					request.Method, request.Replay = method, replay
 					_, err := c.Do(t.Context(), request)
 					require.NoError(t, err)
 				}

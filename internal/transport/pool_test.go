@@ -27,16 +27,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// trackConnections counts the connections that a server has accepted.
-func trackConnections(server *httptest.Server) *atomic.Int64 {
-	opened := new(atomic.Int64)
+// countConnections starts a server and counts the connections that it accepts.
+func countConnections(
+	t *testing.T, handler http.HandlerFunc, start func(*httptest.Server),
+) (*httptest.Server, *atomic.Int64) {
+	t.Helper()
+	server, opened := httptest.NewUnstartedServer(handler), new(atomic.Int64)
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			opened.Add(1)
 		}
 	}
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
-	return opened
+	start(server)
+	t.Cleanup(server.Close)
+	return server, opened
 }
 
 // pooled returns a client with its own pool that trusts the server.
@@ -308,8 +313,7 @@ func TestFailureOfOneLeavesTheConnectionsOfOthers(t *testing.T) {
 // TestCloseIdleConnections checks that idle connections are closed. With another RoundTripper it does nothing.
 func TestCloseIdleConnections(t *testing.T) {
 	t.Parallel()
-	server, opened := countConnections(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
-		(*httptest.Server).Start)
+	server, opened := countConnections(t, func(http.ResponseWriter, *http.Request) {}, (*httptest.Server).Start)
 	c := pooled(t, server)
 	for range 2 {
 		_, err := c.Do(t.Context(), post(false).to(t, server.URL))
@@ -368,54 +372,48 @@ func TestUnknownCertificateIsRefusedOnce(t *testing.T) {
 }
 
 // TestConnectionLostAfterTheRequest checks that a request is never sent twice if its connection is lost, unless it may
-// be replayed.
+// be replayed. The first connection is new, and the second one is reused.
 func TestConnectionLostAfterTheRequest(t *testing.T) {
 	t.Parallel()
-	for name, start := range map[string]func(*httptest.Server){
-		"HTTP/1.1": (*httptest.Server).Start, "HTTP/2": startHTTP2,
-	} {
-		for _, method := range []string{
-			http.MethodPost, http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace,
-		} {
-			for _, body := range []string{"", "{}"} {
-				for _, replay := range []bool{false, true} {
-					t.Run(fmt.Sprintf("%s, %s, body %q, replay %t", name, method, body, replay), func(t *testing.T) {
-						t.Parallel()
-						var served atomic.Int64
-						server, _ := countConnections(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-							if r.URL.Path == "/drop" {
-								served.Add(1)
-								_, _ = io.Copy(io.Discard, r.Body)
-								panic(http.ErrAbortHandler)
-							}
-						}), start)
-						c := pooled(t, server)
-						request := func(path string) *Request {
-							r := (&Request{Method: method, Header: http.Header{}, Replay: replay}).to(t, server.URL+path)
-							if body != "" {
-								r.text(body)
-							}
-							return r
-						}
-						for range 2 { // on a new connection, and on a reused one
-							served.Store(0)
-							result, err := c.Do(t.Context(), request("/drop"))
+	starts := map[string]func(*httptest.Server){"HTTP/1.1": (*httptest.Server).Start, "HTTP/2": startHTTP2}
+	methods := []string{
+		http.MethodPost, http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace,
+	}
+	for name, start := range starts {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var dropped atomic.Int64
+			server, _ := countConnections(t, func(_ http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/drop" {
+					dropped.Add(1)
+					_, _ = io.Copy(io.Discard, r.Body)
+					panic(http.ErrAbortHandler)
+				}
+			}, start)
+			c := pooled(t, server)
+			for _, method := range methods {
+				for _, body := range []string{"", "{}"} {
+					for replay, attempts := range map[bool]int{false: 1, true: 3} {
+						request := (&Request{Method: method, Header: http.Header{}, Replay: replay}).text(body)
+						for range 2 {
+							dropped.Store(0)
+							result, err := c.Do(t.Context(), request.to(t, server.URL+"/drop"))
 							require.Error(t, err)
 							assert.Equal(t, Unknown, result.Delivery)
+							assert.Equal(t, attempts, result.Attempts)
 							if replay {
-								assert.Equal(t, 3, result.Attempts)
-								assert.GreaterOrEqual(t, served.Load(), int64(3)) // net/http may repeat it too
+								assert.GreaterOrEqual(t, dropped.Load(), int64(3)) // net/http may repeat it too
 							} else {
-								assert.Equal(t, 1, result.Attempts)
-								assert.EqualValues(t, 1, served.Load(), "never sent twice")
+								assert.EqualValues(t, 1, dropped.Load(), "%s of %q was sent twice", method, body)
 							}
-							_, err = c.Do(t.Context(), request("/warm-up"))
+							_, err = c.Do(t.Context(), request.to(t, server.URL+"/warm-up"))
 							require.NoError(t, err)
 						}
-					})
+						c.CloseIdleConnections()
+					}
 				}
 			}
-		}
+		})
 	}
 }
 
