@@ -70,22 +70,17 @@ func TestBackoffDoesNotOverflow(t *testing.T) {
 	for name, policy := range map[string]Policy{
 		"huge maximum":             {MinBackoff: time.Millisecond, MaxBackoff: math.MaxInt64},
 		"huge minimum and maximum": {MinBackoff: math.MaxInt64, MaxBackoff: math.MaxInt64},
-		"half":                     {MinBackoff: math.MaxInt64/2 + 1, MaxBackoff: math.MaxInt64},
 		"minimum above maximum":    {MinBackoff: math.MaxInt64, MaxBackoff: time.Second},
-		"one nanosecond":           {MinBackoff: 1, MaxBackoff: 1},
 		"nothing":                  {},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := newCall(t.Context(), &Client{config: Config{Policy: policy}}, post(false))
-			for _, n := range []int{0, 1, 2, 29, 30, 31, 62, 63, 64, 65, 1000, math.MaxInt} {
-				for range 20 {
-					wait := c.backoff(0, 0, n, nil)
-					require.GreaterOrEqual(t, wait, time.Duration(0), "n = %d", n)
-					require.LessOrEqual(t, wait, policy.MaxBackoff, "n = %d", n)
-				}
+		c := newCall(t.Context(), &Client{config: Config{Policy: policy}}, post(false))
+		for _, n := range []int{0, 1, 29, 30, 31, 62, 63, 64, 65, 1000, math.MaxInt} {
+			for range 20 {
+				wait := c.backoff(0, 0, n, nil)
+				require.GreaterOrEqual(t, wait, time.Duration(0), "%s, n = %d", name, n)
+				require.LessOrEqual(t, wait, policy.MaxBackoff, "%s, n = %d", name, n)
 			}
-		})
+		}
 	}
 }
 

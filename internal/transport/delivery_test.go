@@ -191,16 +191,22 @@ func TestRequestThatIsDumped(t *testing.T) {
 }
 
 // TestRequestTimeoutOnTheLastConnection checks that a 408 is an answer only if the hooks show that the last connection
-// was new. An earlier one may have been idle and dead.
+// was new. A server may send a 408 to an idle connection while the request is on its way. So then the outcome is
+// unknown, and a replayable request is repeated.
 func TestRequestTimeoutOnTheLastConnection(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		reused []bool // of each connection
+		replay bool
 		want   Delivery
+		sent   int
 	}{
-		{nil, Unknown},
-		{[]bool{true, false}, Answered},
-		{[]bool{false, true}, Unknown},
+		{nil, false, Unknown, 1},
+		{[]bool{true}, false, Unknown, 1},
+		{[]bool{true}, true, Unknown, 3},
+		{[]bool{false}, true, Answered, 1},
+		{[]bool{true, false}, false, Answered, 1},
+		{[]bool{false, true}, false, Unknown, 1},
 	} {
 		c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
 			for _, reused := range test.reused {
@@ -208,9 +214,10 @@ func TestRequestTimeoutOnTheLastConnection(t *testing.T) {
 			}
 			return response(http.StatusRequestTimeout, strings.NewReader(""), 0), nil
 		})))
-		result, err := c.Do(t.Context(), post(false))
+		result, err := c.Do(t.Context(), post(test.replay))
 		require.NoError(t, err)
 		assert.Equal(t, test.want, result.Delivery, "%v", test.reused)
+		assert.Equal(t, test.sent, result.Attempts, "%v", test.reused)
 	}
 }
 

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"net/http/httptrace"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -123,33 +121,6 @@ func TestDeliveryWithoutResponse(t *testing.T) {
 			require.ErrorIs(t, err, test.err)
 			assert.Equal(t, test.want, result.Delivery)
 			assert.Equal(t, map[Delivery]int{Unknown: 1, NotSent: 3}[test.want], result.Attempts)
-		})
-	}
-}
-
-// TestRequestTimeoutOnIdleConnection checks that a 408 on a reused connection leaves the outcome unknown. A server may
-// send it to an idle connection while the request is on its way. On a new connection a 408 is an answer.
-func TestRequestTimeoutOnIdleConnection(t *testing.T) {
-	t.Parallel()
-	for _, replay := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			answers := []string{"200 OK", "408 Request Timeout", "408 Request Timeout"}
-			served := 0
-			c := New(testConfig(pipes(t, func(conn net.Conn) {
-				for r := bufio.NewReader(conn); served < len(answers) && readRequest(r) == nil; served++ {
-					_, _ = io.WriteString(conn, "HTTP/1.1 "+answers[served]+"\r\nContent-Length: 0\r\n\r\n")
-				}
-			})))
-			first, err := c.Do(t.Context(), post(replay).to(t, "http://service.test/"))
-			require.NoError(t, err)
-			assert.Equal(t, http.StatusOK, first.Status)
-			request := post(replay).to(t, "http://service.test/")
-			request.MaxAttempts = 2
-			second, err := c.Do(t.Context(), request)
-			require.NoError(t, err)
-			assert.Equal(t, http.StatusRequestTimeout, second.Status)
-			assert.Equal(t, Unknown, second.Delivery)
-			assert.Equal(t, map[bool]int{false: 1, true: 2}[replay], second.Attempts)
 		})
 	}
 }

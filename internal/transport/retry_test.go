@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httptrace"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -258,11 +256,8 @@ func TestHeaderOfAnEarlierAttempt(t *testing.T) {
 // TestRedirectsAreNotFollowed checks that a redirect is returned as the answer, whatever its Location is.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
-	var elsewhere atomic.Int32
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
-	t.Cleanup(other.Close)
 	for _, status := range []int{300, 301, 302, 303, 304, 305, 307, 308} {
-		for _, location := range []string{other.URL + "/x", "/relative", "", "://%zz", "mailto:x@y"} {
+		for _, location := range []string{"https://other.test/x", "/relative", "", "://%zz", "mailto:x@y"} {
 			s := &script{steps: []step{answer(status, "moved", "Location", location, "X-Other", "1")}}
 			result, err := New(testConfig(s)).Do(t.Context(), post(true))
 			require.NoError(t, err, "%d to %q", status, location)
@@ -274,38 +269,23 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 			s.assertClosed(t)
 		}
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
-	}))
-	t.Cleanup(server.Close)
-	c := New(testConfig(nil))
-	t.Cleanup(c.CloseIdleConnections)
-	result, err := c.Do(t.Context(), post(true).to(t, server.URL))
-	require.NoError(t, err)
-	assert.Equal(t, http.StatusTemporaryRedirect, result.Status)
-	assert.Zero(t, elsewhere.Load())
 }
 
 // TestResponsesThatHandMadeRoundTrippersGive checks that a response without a body or header is read as an empty one.
 func TestResponsesThatHandMadeRoundTrippersGive(t *testing.T) {
 	t.Parallel()
-	for name, resp := range map[string]*http.Response{
-		"no body":         {StatusCode: 200, Header: http.Header{}},
-		"neither":         {StatusCode: 200},
-		"101, neither":    {StatusCode: 101},
-		"negative length": {StatusCode: 200, ContentLength: -7},
+	for _, resp := range []http.Response{
+		{StatusCode: 200, Header: http.Header{}},
+		{StatusCode: 200},
+		{StatusCode: 101},
+		{StatusCode: 429},
+		{StatusCode: 200, ContentLength: -7},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := &script{steps: times(3, func(*http.Request) (*http.Response, error) {
-				r := *resp
-				return &r, nil
-			})}
-			result, err := New(testConfig(s)).Do(t.Context(), post(false))
-			require.NoError(t, err)
-			assert.Equal(t, resp.StatusCode, result.Status)
-			assert.Empty(t, result.Body)
-			assert.Equal(t, Answered, result.Delivery)
-		})
+		c := New(testConfig(forgetful(func(*http.Request) (*http.Response, error) { return &resp, nil })))
+		result, err := c.Do(t.Context(), post(false))
+		require.NoError(t, err)
+		assert.Equal(t, resp.StatusCode, result.Status)
+		assert.Empty(t, result.Body)
+		assert.Equal(t, Answered, result.Delivery)
 	}
 }
