@@ -125,6 +125,24 @@ func TestDeliveryWithoutResponse(t *testing.T) {
 	}
 }
 
+// TestNoConnection checks that a request was not sent if a *http.Transport got no connection, even if it may speak
+// HTTP/2 and the request has no body.
+func TestNoConnection(t *testing.T) {
+	t.Parallel()
+	for _, http2 := range []bool{false, true} {
+		refusing := &http.Transport{
+			ForceAttemptHTTP2: http2,
+			DialContext:       func(context.Context, string, string) (net.Conn, error) { return nil, errRefused },
+		}
+		for _, request := range []*Request{post(false).text(""), post(false).text("{}"), post(false).upload(3)} {
+			result, err := New(testConfig(refusing)).Do(t.Context(), request)
+			require.ErrorIs(t, err, errRefused)
+			assert.Equal(t, NotSent, result.Delivery)
+			assert.Equal(t, 3, result.Attempts)
+		}
+	}
+}
+
 // TestPanicOfARoundTripper checks that a panic reaches the caller, and that the body cannot be read afterwards.
 func TestPanicOfARoundTripper(t *testing.T) {
 	t.Parallel()
