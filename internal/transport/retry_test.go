@@ -63,6 +63,18 @@ func TestRepeatedUntilItSucceeds(t *testing.T) {
 	}
 }
 
+// TestNotRepeated checks that even a replayable request is not repeated if the service itself failed or refused it, or
+// if the answer is too large.
+func TestNotRepeated(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]step{
+		"500": answer(500, ""), "501": answer(501, ""), "404": answer(404, ""), "too large": answer(200, repeated(2<<20)),
+	} {
+		result, _ := New(testConfig(&script{steps: []step{first}})).Do(t.Context(), post(true))
+		assert.Equal(t, 1, result.Attempts, name)
+	}
+}
+
 // TestMaxAttempts checks that the request's MaxAttempts overrides that of the policy.
 func TestMaxAttempts(t *testing.T) {
 	t.Parallel()
