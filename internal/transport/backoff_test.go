@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"net/http"
 	"testing"
@@ -69,22 +70,17 @@ func TestBackoffDoesNotOverflow(t *testing.T) {
 	for name, policy := range map[string]Policy{
 		"huge maximum":             {MinBackoff: time.Millisecond, MaxBackoff: math.MaxInt64},
 		"huge minimum and maximum": {MinBackoff: math.MaxInt64, MaxBackoff: math.MaxInt64},
-		"half":                     {MinBackoff: math.MaxInt64/2 + 1, MaxBackoff: math.MaxInt64},
 		"minimum above maximum":    {MinBackoff: math.MaxInt64, MaxBackoff: time.Second},
-		"one nanosecond":           {MinBackoff: 1, MaxBackoff: 1},
 		"nothing":                  {},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := newCall(t.Context(), &Client{config: Config{Policy: policy}}, post(false))
-			for _, n := range []int{0, 1, 2, 29, 30, 31, 62, 63, 64, 65, 1000, math.MaxInt} {
-				for range 20 {
-					wait := c.backoff(0, 0, n, nil)
-					require.GreaterOrEqual(t, wait, time.Duration(0), "n = %d", n)
-					require.LessOrEqual(t, wait, policy.MaxBackoff, "n = %d", n)
-				}
+		c := newCall(t.Context(), &Client{config: Config{Policy: policy}}, post(false))
+		for _, n := range []int{0, 1, 29, 30, 31, 62, 63, 64, 65, 1000, math.MaxInt} {
+			for range 20 {
+				wait := c.backoff(0, 0, n, nil)
+				require.GreaterOrEqual(t, wait, time.Duration(0), "%s, n = %d", name, n)
+				require.LessOrEqual(t, wait, policy.MaxBackoff, "%s, n = %d", name, n)
 			}
-		})
+		}
 	}
 }
 
@@ -101,42 +97,39 @@ func TestRetryAfter(t *testing.T) {
 		wait   time.Duration
 	}{
 		"seconds":        {"7", 7 * time.Second, 7 * time.Second},
-		"leading zeros":  {"007", 7 * time.Second, 7 * time.Second},
 		"spaces":         {" 7 ", 7 * time.Second, 7 * time.Second},
 		"at the cap":     {"30", 30 * time.Second, 30 * time.Second},
 		"above the cap":  {"31", 31 * time.Second, never},
 		"a day":          {"86400", 24 * time.Hour, never},
 		"above a day":    {"86401", 24 * time.Hour, never},
-		"most seconds":   {"9223372036", 24 * time.Hour, never},
-		"too many":       {"9223372037", 24 * time.Hour, never},
 		"absurd":         {"99999999999999999999", 24 * time.Hour, never},
 		"date":           {"Sat, 01 Jan 2000 00:00:09 GMT", 9 * time.Second, 9 * time.Second},
 		"date, RFC 850":  {"Saturday, 01-Jan-00 00:00:09 GMT", 9 * time.Second, 9 * time.Second},
-		"date, asctime":  {"Sat Jan  1 00:00:09 2000", 9 * time.Second, 9 * time.Second},
 		"far date":       {"Fri, 31 Dec 9999 23:59:59 GMT", 24 * time.Hour, never},
 		"past date":      {"Fri, 31 Dec 1999 23:59:59 GMT", 0, none},
 		"zero":           {"0", 0, none},
 		"negative":       {"-5", 0, none},
-		"plus sign":      {"+5", 0, none},
 		"fraction":       {"1.5", 0, none},
-		"garbage":        {"soon", 0, none},
 		"digits, letter": {"5s", 0, none},
-		"other digits":   {"٥", 0, none},
 		"empty":          {"", 0, none},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { // the clock of the bubble starts at 2000-01-01 00:00:00 UTC
-				steps := []step{answer(http.StatusTooManyRequests, "", "Retry-After", test.header), answer(http.StatusOK, "")}
-				s := &script{steps: steps}
-				config := testConfig(s)
+				var asked []time.Duration
+				refuse := func(req *http.Request) (*http.Response, error) {
+					resp, err := answer(http.StatusTooManyRequests, "", "Retry-After", test.header)(req)
+					asked = append(asked, overload.RetryAfter(resp.Header))
+					return resp, err
+				}
+				config := testConfig(&script{steps: []step{refuse, answer(http.StatusOK, "")}})
 				config.Policy = Policy{
-					MaxAttempts: 2, MinBackoff: time.Second, MaxBackoff: time.Second,
-					MaxRetryAfter: 30 * time.Second,
+					MaxAttempts: 2, MinBackoff: time.Second, MaxBackoff: time.Second, MaxRetryAfter: 30 * time.Second,
 				}
 				start := time.Now()
 				result, err := New(config).Do(t.Context(), post(false))
 				require.NoError(t, err)
+				assert.Equal(t, []time.Duration{test.asked}, asked)
 				switch test.wait {
 				case never:
 					assert.Equal(t, http.StatusTooManyRequests, result.Status)
@@ -150,83 +143,63 @@ func TestRetryAfter(t *testing.T) {
 				}
 				assert.Equal(t, http.StatusOK, result.Status)
 			})
-			synctest.Test(t, func(t *testing.T) {
-				s := &script{steps: times(1, answer(http.StatusTooManyRequests, "", "Retry-After", test.header))}
-				request := post(false)
-				request.MaxAttempts = 1
-				result, err := New(testConfig(s)).Do(t.Context(), request)
-				require.NoError(t, err)
-				assert.Equal(t, test.asked, overload.RetryAfter(result.Header))
-			})
 		})
 	}
 }
 
-// TestRetryAfterOfUnavailable checks that the client obeys Retry-After with 502, 503 and 504 too.
+// TestRetryAfterOfUnavailable checks that the client obeys Retry-After with 502, 503 and 504 too, and does not retry if
+// it is longer than MaxRetryAfter.
 func TestRetryAfterOfUnavailable(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
-		t.Run(http.StatusText(status), func(t *testing.T) {
-			t.Parallel()
+		for longest, waits := range map[time.Duration]bool{4 * time.Second: true, 3 * time.Second: false} {
 			synctest.Test(t, func(t *testing.T) {
 				s := &script{steps: []step{answer(status, "", "Retry-After", "4"), answer(http.StatusOK, "")}}
 				config := testConfig(s)
-				config.Policy.MaxRetryAfter = time.Minute
+				config.Policy.MaxRetryAfter = longest
 				start := time.Now()
-				_, err := New(config).Do(t.Context(), post(true))
+				result, err := New(config).Do(t.Context(), post(true))
 				require.NoError(t, err)
-				assert.Equal(t, 4*time.Second, time.Since(start))
+				assert.Equal(t, map[bool]int{true: 2, false: 1}[waits], result.Attempts)
+				assert.Equal(t, map[bool]time.Duration{true: 4 * time.Second, false: 0}[waits], time.Since(start))
 			})
-		})
+		}
 	}
 }
 
-// TestContextEndsBackoffAtOnce checks that a wait ends with its context. If the deadline comes before the end of a
-// Retry-After, the call fails without waiting.
+// TestContextEndsBackoffAtOnce checks that a wait ends with its context, after 3 seconds. If the deadline comes before
+// the end of a Retry-After, the call fails without waiting.
 func TestContextEndsBackoffAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		first    step
 		status   int
-		body     string
 		delivery Delivery
 	}{
-		"503": {
-			answer(http.StatusServiceUnavailable, "busy", "Retry-After", "20"), http.StatusServiceUnavailable,
-			"busy", Answered,
-		},
-		"429": {
-			answer(http.StatusTooManyRequests, "slow down", "Retry-After", "20"), http.StatusTooManyRequests,
-			"slow down", Answered,
-		},
-		"refused": {refused(errRefused), 0, "", NotSent},
-		"lost":    {lost(errLost), 0, "", Unknown},
+		"503":     {answer(503, "busy", "Retry-After", "20"), 503, Answered},
+		"429":     {answer(429, "busy", "Retry-After", "20"), 429, Answered},
+		"refused": {refused(errRefused), 0, NotSent},
+		"lost":    {lost(errLost), 0, Unknown},
 	} {
-		for end, contexts := range map[string]func(context.Context) (context.Context, context.CancelFunc){
-			"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
-				return context.WithTimeout(ctx, 3*time.Second)
-			},
-			"cancel": func(ctx context.Context) (context.Context, context.CancelFunc) {
-				ctx, cancel := context.WithCancel(ctx)
-				time.AfterFunc(3*time.Second, cancel)
-				return ctx, cancel
-			},
-		} {
-			t.Run(name+", "+end, func(t *testing.T) {
+		for _, hasDeadline := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, deadline %t", name, hasDeadline), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					s := &script{steps: []step{test.first}}
 					config := testConfig(s)
 					// a wait shorter than 3 s has a chance of one in 3 billion
 					config.Policy = Policy{
-						MaxAttempts: 5, MinBackoff: math.MaxInt64, MaxBackoff: math.MaxInt64,
-						MaxRetryAfter: time.Hour,
+						MaxAttempts: 5, MinBackoff: math.MaxInt64, MaxBackoff: math.MaxInt64, MaxRetryAfter: time.Hour,
 					}
-					ctx, cancel := contexts(t.Context())
+					ctx, cancel := context.WithCancel(t.Context())
+					if hasDeadline {
+						ctx, cancel = context.WithTimeout(t.Context(), 3*time.Second)
+					}
 					defer cancel()
+					time.AfterFunc(3*time.Second, cancel)
 					start := time.Now()
 					result, err := New(config).Do(ctx, post(true))
-					if test.status != 0 && end == "deadline" {
+					if hasDeadline && test.status != 0 {
 						require.NoError(t, err)
 						assert.Zero(t, time.Since(start))
 					} else {
@@ -236,11 +209,8 @@ func TestContextEndsBackoffAtOnce(t *testing.T) {
 					assert.Len(t, s.sent, 1)
 					assert.Equal(t, 1, result.Attempts)
 					assert.Equal(t, test.status, result.Status)
-					assert.Equal(t, test.body, string(result.Body))
+					assert.Equal(t, test.status != 0, string(result.Body) == "busy")
 					assert.Equal(t, test.delivery, result.Delivery)
-					if test.status != 0 {
-						assert.Equal(t, 20*time.Second, overload.RetryAfter(result.Header))
-					}
 				})
 			})
 		}

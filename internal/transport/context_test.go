@@ -3,7 +3,6 @@ package transport
 import (
 	"bufio"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -88,23 +86,4 @@ func TestKeySourceHasNoHooks(t *testing.T) {
 	result, err := New(config).Do(t.Context(), post(false))
 	require.ErrorIs(t, err, errRefused)
 	assert.Equal(t, Unknown, result.Delivery, "a transport that calls no hooks proves nothing")
-}
-
-// TestEndOfAttemptWithAnotherError checks that the outcome is unknown when an attempt times out, whatever error the
-// RoundTripper returns. On HTTP/2 it may still be writing the headers.
-func TestEndOfAttemptWithAnotherError(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
-			trace := httptrace.ContextClientTrace(req.Context())
-			trace.GetConn("service.test:443")
-			trace.GotConn(httptrace.GotConnInfo{})
-			<-req.Context().Done()
-			return nil, errors.New("another error")
-		})))
-		result, err := c.Do(t.Context(), post(false))
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.Equal(t, Unknown, result.Delivery)
-		assert.Equal(t, 1, result.Attempts)
-	})
 }

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -14,8 +13,6 @@ import (
 	"net/http/httputil"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -147,72 +144,6 @@ func TestWrappedTLSConnections(t *testing.T) {
 	}
 }
 
-// dying is an idle connection that the other side has left: every write fails.
-type dying struct {
-	net.Conn
-
-	dead *atomic.Bool
-}
-
-func (c *dying) Write(p []byte) (int, error) {
-	if c.dead.Load() {
-		return 0, &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}
-	}
-	return c.Conn.Write(p)
-}
-
-// TestDeadIdleConnection checks that a call survives a dead idle connection and is performed once. On a Transport that
-// can speak HTTP/2, nothing proves that a request without a body was not sent, so such a write fails.
-func TestDeadIdleConnection(t *testing.T) {
-	t.Parallel()
-	for _, force := range []bool{false, true} {
-		for _, request := range []*Request{
-			(&Request{Method: http.MethodPost}).text("{}"),
-			{Method: http.MethodPost},
-			{Method: http.MethodDelete},
-			{Method: http.MethodGet, Replay: true},
-			(&Request{Method: http.MethodPost}).upload(3),
-		} {
-			var served, dials atomic.Int64
-			first := new(atomic.Bool)
-			serving := pipes(t, func(conn net.Conn) {
-				for r := bufio.NewReader(conn); readRequest(r) == nil; {
-					served.Add(1)
-					_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-				}
-			})
-			dial := serving.DialContext
-			own := &http.Transport{
-				ForceAttemptHTTP2: force,
-				DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-					conn, err := dial(ctx, network, addr)
-					if dials.Add(1) == 1 {
-						return &dying{conn, first}, err
-					}
-					return conn, err
-				},
-			}
-			t.Cleanup(own.CloseIdleConnections)
-			c := New(testConfig(own))
-			request.Header = http.Header{}
-			_, err := c.Do(t.Context(), request.to(t, "http://service.test/"))
-			require.NoError(t, err)
-			first.Store(true)
-			result, err := c.Do(t.Context(), request)
-			if force && request.Length == 0 && !request.Replay {
-				require.Error(t, err)
-				assert.Equal(t, Unknown, result.Delivery)
-				assert.EqualValues(t, 1, served.Load())
-				continue
-			}
-			require.NoError(t, err, "%s, %t", request.Method, force)
-			assert.LessOrEqual(t, result.Attempts, 2)
-			assert.EqualValues(t, 2, served.Load())
-			assert.EqualValues(t, 2, dials.Load(), request.Method)
-		}
-	}
-}
-
 // TestResentByTheRoundTripper checks that the result is unsure if a RoundTripper used two connections. The first may
 // have carried the request, so a 429 on the second does not permit a retry.
 func TestResentByTheRoundTripper(t *testing.T) {
@@ -259,31 +190,34 @@ func TestRequestThatIsDumped(t *testing.T) {
 	assert.Equal(t, []any{http.StatusConflict, Answered, false}, []any{result.Status, result.Delivery, result.Unsure})
 }
 
-// TestRequestTimeoutWithoutHooks checks that a 408 leaves the outcome unknown if no hook shows a new connection.
-func TestRequestTimeoutWithoutHooks(t *testing.T) {
-	t.Parallel()
-	silent := forgetful(func(*http.Request) (*http.Response, error) {
-		return response(http.StatusRequestTimeout, strings.NewReader(""), 0), nil
-	})
-	result, err := New(testConfig(silent)).Do(t.Context(), post(false))
-	require.NoError(t, err)
-	assert.Equal(t, Unknown, result.Delivery)
-}
-
-// TestRequestTimeoutOnTheLastConnection checks that the last connection decides about a 408. An earlier one may have
-// been idle and dead.
+// TestRequestTimeoutOnTheLastConnection checks that a 408 is an answer only if the hooks show that the last connection
+// was new. A server may send a 408 to an idle connection while the request is on its way. So then the outcome is
+// unknown, and a replayable request is repeated.
 func TestRequestTimeoutOnTheLastConnection(t *testing.T) {
 	t.Parallel()
-	for _, reused := range [][]bool{{true, false}, {false, true}} {
+	for _, test := range []struct {
+		reused []bool // of each connection
+		replay bool
+		want   Delivery
+		sent   int
+	}{
+		{nil, false, Unknown, 1},
+		{[]bool{true}, false, Unknown, 1},
+		{[]bool{true}, true, Unknown, 3},
+		{[]bool{false}, true, Answered, 1},
+		{[]bool{true, false}, false, Answered, 1},
+		{[]bool{false, true}, false, Unknown, 1},
+	} {
 		c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
-			for _, reused := range reused {
+			for _, reused := range test.reused {
 				httptrace.ContextClientTrace(req.Context()).GotConn(httptrace.GotConnInfo{Reused: reused})
 			}
 			return response(http.StatusRequestTimeout, strings.NewReader(""), 0), nil
 		})))
-		result, err := c.Do(t.Context(), post(false))
+		result, err := c.Do(t.Context(), post(test.replay))
 		require.NoError(t, err)
-		assert.Equal(t, map[bool]Delivery{true: Unknown, false: Answered}[reused[1]], result.Delivery)
+		assert.Equal(t, test.want, result.Delivery, "%v", test.reused)
+		assert.Equal(t, test.sent, result.Attempts, "%v", test.reused)
 	}
 }
 
@@ -301,7 +235,7 @@ func TestLargestLimits(t *testing.T) {
 	}
 	for _, timeout := range []time.Duration{time.Second, math.MaxInt64} {
 		for _, length := range []int64{1 << 52, 1 << 58, math.MaxInt64} {
-			config := testConfig(reading(func(req *http.Request) (*http.Response, error) {
+			config := testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
 				deadline, _ := req.Context().Deadline()
 				assert.Greater(t, time.Until(deadline), 100*365*24*time.Hour)
 				return nil, errLost
@@ -317,23 +251,19 @@ func TestLargestLimits(t *testing.T) {
 // a body that can be read once, even if it is empty.
 func TestMeansToResend(t *testing.T) {
 	t.Parallel()
-	for _, onlyHTTP1 := range []bool{false, true} {
+	requests := []*Request{post(false).text(""), post(false).text("{}"), post(false).upload(3)}
+	for _, request := range requests {
 		for _, method := range []string{http.MethodPost, http.MethodDelete, http.MethodGet} {
 			for _, replay := range []bool{false, true} {
-				for _, body := range []func(*Request) *Request{
-					func(r *Request) *Request { return r.text("") },
-					func(r *Request) *Request { return r.text("{}") },
-					func(r *Request) *Request { return r.upload(3) },
-				} {
-					request := body(post(replay))
-					request.Method = method
-					want := onlyHTTP1 && (replay || method != http.MethodGet)
+				for _, onlyHTTP1 := range []bool{false, true} {
+					mayRepeat := onlyHTTP1 && (replay || method != http.MethodGet)
 					c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
-						assert.Equal(t, want && request.Length > 0, req.GetBody != nil)
-						assert.Equal(t, !want || request.Length > 0, req.Body != nil)
+						assert.Equal(t, mayRepeat && request.Length > 0, req.GetBody != nil)
+						assert.Equal(t, !mayRepeat || request.Length > 0, req.Body != nil)
 						return response(http.StatusOK, strings.NewReader(""), 0), nil
 					})))
 					c.onlyHTTP1 = onlyHTTP1
+					request.Method, request.Replay = method, replay
 					_, err := c.Do(t.Context(), request)
 					require.NoError(t, err)
 				}

@@ -106,11 +106,10 @@ func TestPlace(t *testing.T) {
 		attempts int
 		status   int
 	}{
-		"refused":            {[]step{answer(429, "")}, 1, 429},
-		"not sent, refused":  {[]step{refused(errRefused), answer(429, "")}, 2, 429},
-		"lost, refused":      {[]step{lost(errLost), answer(429, ""), answer(200, "")}, 3, 200},
-		"lost, unavailable":  {[]step{lost(errLost), answer(503, ""), answer(200, "")}, 3, 200},
-		"refused, no budget": {[]step{answer(429, "")}, 1, 429},
+		"refused":           {[]step{answer(429, "")}, 1, 429},
+		"not sent, refused": {[]step{refused(errRefused), answer(429, "")}, 2, 429},
+		"lost, refused":     {[]step{lost(errLost), answer(429, ""), answer(200, "")}, 3, 200},
+		"lost, unavailable": {[]step{lost(errLost), answer(503, ""), answer(200, "")}, 3, 200},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			request := post(true)
@@ -130,21 +129,17 @@ func TestPlace(t *testing.T) {
 }
 
 // TestCauseOfTheContext checks that Do returns the error of the context, not its cause. The cause may be the error of
-// another call.
+// another call. The context ends during an attempt, or before the wait after it.
 func TestCauseOfTheContext(t *testing.T) {
 	t.Parallel()
+	returnsCause := func(req *http.Request) (*http.Response, error) { return nil, context.Cause(req.Context()) }
 	for _, cause := range []error{&overload.HeldError{After: time.Minute}, &KeyError{errNoKey}, ErrTooLarge, ErrStopped} {
-		for _, late := range []func(*http.Request) (*http.Response, error){
-			func(req *http.Request) (*http.Response, error) { return nil, context.Cause(req.Context()) },
-			func(req *http.Request) (*http.Response, error) {
-				return answer(503, "")(req)
-			},
-		} {
+		for _, end := range []step{returnsCause, answer(503, "")} {
 			ctx, cancel := context.WithCancelCause(t.Context())
-			config := testConfig(&script{steps: []step{func(req *http.Request) (*http.Response, error) {
+			config := testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
 				cancel(cause)
-				return late(req)
-			}}})
+				return end(req)
+			}))
 			config.Policy.MinBackoff, config.Policy.MaxBackoff = time.Hour, time.Hour
 			_, err := New(config).Do(ctx, post(true))
 			require.Equal(t, context.Canceled, err)

@@ -27,16 +27,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// trackConnections counts the connections that a server has accepted.
-func trackConnections(server *httptest.Server) *atomic.Int64 {
-	opened := new(atomic.Int64)
+// countConnections starts a server and counts the connections that it accepts.
+func countConnections(
+	t *testing.T, handler http.HandlerFunc, start func(*httptest.Server),
+) (*httptest.Server, *atomic.Int64) {
+	t.Helper()
+	server, opened := httptest.NewUnstartedServer(handler), new(atomic.Int64)
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			opened.Add(1)
 		}
 	}
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
-	return opened
+	start(server)
+	t.Cleanup(server.Close)
+	return server, opened
 }
 
 // pooled returns a client with its own pool that trusts the server.
@@ -153,36 +158,30 @@ func (m *memory) round(t *testing.T, n, calls int, path string) {
 	synctest.Wait() // wait for connections that are still being made
 }
 
-// TestManyCallersKeepTheirConnections checks that 64 callers keep 64 connections and that later calls open no more.
+// TestManyCallersKeepTheirConnections checks that 64 callers keep 64 connections and that later calls open no more. The
+// pool speaks HTTP/1.1 to a server of HTTP/2 too.
 func TestManyCallersKeepTheirConnections(t *testing.T) {
 	t.Parallel()
 	const callers = 64
-	for name, test := range map[string]struct {
-		start func(*httptest.Server)
-		proto int
-	}{
-		"HTTP/1.1":      {(*httptest.Server).Start, 1},
-		"HTTP/1.1, TLS": {(*httptest.Server).StartTLS, 1},
-		"HTTP/2 server": {startHTTP2, 1},
+	for name, start := range map[string]func(*httptest.Server){
+		"HTTP/1.1": (*httptest.Server).Start, "HTTP/1.1, TLS": (*httptest.Server).StartTLS, "HTTP/2 server": startHTTP2,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			authority := httptest.NewUnstartedServer(nil)
-			test.start(authority)
+			start(authority)
 			t.Cleanup(authority.Close)
 			synctest.Test(t, func(t *testing.T) {
 				wait := together(callers)
 				m := newMemory(t, authority, func(w http.ResponseWriter, r *http.Request) {
-					if wait(); r.ProtoMajor != test.proto {
-						t.Error(r.Proto)
-					}
+					wait()
+					assert.Equal(t, 1, r.ProtoMajor)
 					_, _ = io.WriteString(w, `{"code":0}`)
 				})
 				m.round(t, callers, 1, hold)
-				warm := m.dials.Load()
-				assert.EqualValues(t, callers, warm)
+				assert.EqualValues(t, callers, m.dials.Load())
 				m.round(t, callers, 10, "/")
-				assert.Equal(t, warm, m.dials.Load(), "connections opened after that")
+				assert.EqualValues(t, callers, m.dials.Load(), "no connection was opened after that")
 			})
 		})
 	}
@@ -314,8 +313,7 @@ func TestFailureOfOneLeavesTheConnectionsOfOthers(t *testing.T) {
 // TestCloseIdleConnections checks that idle connections are closed. With another RoundTripper it does nothing.
 func TestCloseIdleConnections(t *testing.T) {
 	t.Parallel()
-	server, opened := countConnections(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
-		(*httptest.Server).Start)
+	server, opened := countConnections(t, func(http.ResponseWriter, *http.Request) {}, (*httptest.Server).Start)
 	c := pooled(t, server)
 	for range 2 {
 		_, err := c.Do(t.Context(), post(false).to(t, server.URL))
@@ -374,54 +372,48 @@ func TestUnknownCertificateIsRefusedOnce(t *testing.T) {
 }
 
 // TestConnectionLostAfterTheRequest checks that a request is never sent twice if its connection is lost, unless it may
-// be replayed.
+// be replayed. The first connection is new, and the second one is reused.
 func TestConnectionLostAfterTheRequest(t *testing.T) {
 	t.Parallel()
-	for name, start := range map[string]func(*httptest.Server){
-		"HTTP/1.1": (*httptest.Server).Start, "HTTP/2": startHTTP2,
-	} {
-		for _, method := range []string{
-			http.MethodPost, http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace,
-		} {
-			for _, body := range []string{"", "{}"} {
-				for _, replay := range []bool{false, true} {
-					t.Run(fmt.Sprintf("%s, %s, body %q, replay %t", name, method, body, replay), func(t *testing.T) {
-						t.Parallel()
-						var served atomic.Int64
-						server, _ := countConnections(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-							if r.URL.Path == "/drop" {
-								served.Add(1)
-								_, _ = io.Copy(io.Discard, r.Body)
-								panic(http.ErrAbortHandler)
-							}
-						}), start)
-						c := pooled(t, server)
-						request := func(path string) *Request {
-							r := (&Request{Method: method, Header: http.Header{}, Replay: replay}).to(t, server.URL+path)
-							if body != "" {
-								r.text(body)
-							}
-							return r
-						}
-						for range 2 { // on a new connection, and on a reused one
-							served.Store(0)
-							result, err := c.Do(t.Context(), request("/drop"))
+	starts := map[string]func(*httptest.Server){"HTTP/1.1": (*httptest.Server).Start, "HTTP/2": startHTTP2}
+	methods := []string{
+		http.MethodPost, http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace,
+	}
+	for name, start := range starts {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var dropped atomic.Int64
+			server, _ := countConnections(t, func(_ http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/drop" {
+					dropped.Add(1)
+					_, _ = io.Copy(io.Discard, r.Body)
+					panic(http.ErrAbortHandler)
+				}
+			}, start)
+			c := pooled(t, server)
+			for _, method := range methods {
+				for _, body := range []string{"", "{}"} {
+					for replay, attempts := range map[bool]int{false: 1, true: 3} {
+						request := (&Request{Method: method, Header: http.Header{}, Replay: replay}).text(body)
+						for range 2 {
+							dropped.Store(0)
+							result, err := c.Do(t.Context(), request.to(t, server.URL+"/drop"))
 							require.Error(t, err)
 							assert.Equal(t, Unknown, result.Delivery)
+							assert.Equal(t, attempts, result.Attempts)
 							if replay {
-								assert.Equal(t, 3, result.Attempts)
-								assert.GreaterOrEqual(t, served.Load(), int64(3)) // net/http may repeat it too
+								assert.GreaterOrEqual(t, dropped.Load(), int64(3)) // net/http may repeat it too
 							} else {
-								assert.Equal(t, 1, result.Attempts)
-								assert.EqualValues(t, 1, served.Load(), "never sent twice")
+								assert.EqualValues(t, 1, dropped.Load(), "%s of %q was sent twice", method, body)
 							}
-							_, err = c.Do(t.Context(), request("/warm-up"))
+							_, err = c.Do(t.Context(), request.to(t, server.URL+"/warm-up"))
 							require.NoError(t, err)
 						}
-					})
+						c.CloseIdleConnections()
+					}
 				}
 			}
-		}
+		})
 	}
 }
 
@@ -466,99 +458,56 @@ func TestIdleConnectionThatEndsBeforeTheWrite(t *testing.T) {
 	}
 }
 
-// TestIdleConnectionSeenToBeClosed checks that a connection that was closed while idle is not used again.
-func TestIdleConnectionSeenToBeClosed(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		served := 0
-		tr := pipes(t, func(conn net.Conn) {
-			if readRequest(bufio.NewReader(conn)) != nil {
-				return
-			}
-			served++
-			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-		})
-		c := New(testConfig(tr))
-		for i := range 3 {
-			result, err := c.Do(t.Context(), post(false).to(t, "http://service.test/"))
-			require.NoError(t, err)
-			assert.Equal(t, 1, result.Attempts)
-			synctest.Wait() // wait until the client has noticed the close
-			assert.Equal(t, i+1, served)
-		}
-	})
-}
-
-// deadConn is a connection that fails to write after the first request.
+// deadConn is a connection that fails to write once it is dead.
 type deadConn struct {
 	net.Conn
 
-	writes  atomic.Int64
+	dead    atomic.Bool
 	partial int // the bytes that the failing write accepts
 }
 
 func (c *deadConn) Write(p []byte) (int, error) {
-	if c.writes.Add(1) > 1 {
-		n := min(c.partial, len(p))
-		if n > 0 {
-			if _, err := c.Conn.Write(p[:n]); err != nil {
-				return 0, err
-			}
-		}
-		return n, &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}
+	if !c.dead.Load() {
+		return c.Conn.Write(p)
 	}
-	return c.Conn.Write(p)
+	n := min(c.partial, len(p))
+	if n > 0 {
+		if _, err := c.Conn.Write(p[:n]); err != nil {
+			return 0, err
+		}
+	}
+	return n, &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}
 }
 
-// TestStaleConnection checks a request on a connection that has died unnoticed. If nothing was written, the request is
-// sent on a new connection. If a part was written, it is repeated only if it may be replayed.
+// TestStaleConnection checks a request on a connection that has died unnoticed. It is sent on a new connection if it is
+// replayable or provably not sent, and otherwise it fails. "HTTP/2" is a Transport that can speak it.
 func TestStaleConnection(t *testing.T) {
 	t.Parallel()
-	for _, method := range []string{http.MethodPost, http.MethodDelete, http.MethodGet} {
-		for _, body := range []string{"", "{}"} {
-			for _, partial := range []int{0, 20} {
-				for _, replay := range []bool{false, true} {
-					if method == http.MethodGet && !replay && (partial == 0 || body != "") {
-						continue // net/http cannot send it again: see setBody
-					}
-					t.Run(fmt.Sprintf("%s, body %q, %d bytes written, replay %t", method, body, partial, replay), func(t *testing.T) {
+	requests := []Request{
+		{Method: http.MethodPost},
+		*(&Request{Method: http.MethodPost}).text("{}"),
+		*(&Request{Method: http.MethodPost}).upload(3),
+		{Method: http.MethodDelete},
+		*(&Request{Method: http.MethodDelete}).text("{}"),
+		{Method: http.MethodGet},
+		*(&Request{Method: http.MethodGet}).text("{}"),
+	}
+	for _, request := range requests {
+		for _, partial := range []int{0, 20} { // bytes of the request that are written
+			for _, replay := range []bool{false, true} {
+				for _, http2 := range []bool{false, true} {
+					nothingIsSent := partial == 0 && !http2 && request.Method != http.MethodGet // net/http sends it again
+					// If the client sees that net/http has not read the body, the end of the headers was not sent.
+					seesTheBody := request.Length > 0 && (http2 || request.Open != nil || request.Method == http.MethodGet)
+					fails := !replay && !nothingIsSent && !seesTheBody
+					name := fmt.Sprintf("%s of %d bytes, %d written, replay %t, HTTP/2 %t",
+						request.Method, request.Length, partial, replay, http2)
+					t.Run(name, func(t *testing.T) {
 						t.Parallel()
 						synctest.Test(t, func(t *testing.T) {
-							served := 0
-							tr := pipes(t, func(conn net.Conn) {
-								r := bufio.NewReader(conn)
-								for readRequest(r) == nil {
-									served++
-									_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-								}
-							})
-							dial, dials := tr.DialContext, 0
-							tr.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
-								conn, err := dial(ctx, network, addr)
-								if dials++; dials > 1 {
-									return conn, err
-								}
-								return &deadConn{Conn: conn, partial: partial}, err
-							}
-							c := New(testConfig(tr))
-							request := func() *Request {
-								r := (&Request{Method: method, Header: http.Header{}, Replay: replay}).to(t, "http://service.test/")
-								return r.text(body)
-							}
-							_, err := c.Do(t.Context(), request())
-							require.NoError(t, err)
-							require.Equal(t, 1, served)
-							result, err := c.Do(t.Context(), request())
-							if partial > 0 && !replay {
-								require.Error(t, err)
-								assert.Equal(t, Unknown, result.Delivery)
-								assert.Equal(t, 1, served)
-								assert.Equal(t, 1, dials)
-								return
-							}
-							require.NoError(t, err)
-							assert.Equal(t, 2, served)
-							assert.Equal(t, 2, dials)
+							r := request
+							r.Header, r.Replay = http.Header{}, replay
+							testStaleConnection(t, &r, partial, http2, fails)
 						})
 					})
 				}
@@ -567,44 +516,73 @@ func TestStaleConnection(t *testing.T) {
 	}
 }
 
-// TestStreamsResetByHTTP2 checks that a request is sent once if HTTP/2 resets its stream, unless it may be replayed.
-// The server resets two streams and then answers.
+// testStaleConnection sends a request twice. The connection of the first one dies before the second one.
+func testStaleConnection(t *testing.T, request *Request, partial int, http2, fails bool) {
+	t.Helper()
+	served, dials := 0, 0
+	tr := pipes(t, func(conn net.Conn) {
+		for r := bufio.NewReader(conn); readRequest(r) == nil; {
+			served++
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+		}
+	})
+	dying := &deadConn{partial: partial}
+	dial := tr.DialContext
+	tr.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if dials++; dials > 1 {
+			return conn, err
+		}
+		dying.Conn = conn
+		return dying, err
+	}
+	tr.ForceAttemptHTTP2 = http2
+	c := New(testConfig(tr))
+	_, err := c.Do(t.Context(), request.to(t, "http://service.test/"))
+	require.NoError(t, err)
+	require.Equal(t, 1, served)
+	dying.dead.Store(true)
+	result, err := c.Do(t.Context(), request)
+	if fails {
+		require.Error(t, err)
+		assert.Equal(t, Unknown, result.Delivery)
+		assert.Equal(t, 1, served)
+		assert.Equal(t, 1, dials)
+		return
+	}
+	require.NoError(t, err)
+	assert.Equal(t, 2, served)
+	assert.Equal(t, 2, dials)
+}
+
+// TestStreamsResetByHTTP2 checks that net/http does not repeat a stream that HTTP/2 has reset. The server resets two
+// streams and then answers. It gets one request per attempt, and only a replayable request gets more than one attempt.
 func TestStreamsResetByHTTP2(t *testing.T) {
 	t.Parallel()
-	const protocolError, internalError, refusedStream = 1, 2, 7
-	for name, test := range map[string]struct {
-		code    uint32
-		replay  bool
-		streams int64
-		want    Delivery
-	}{
-		"refused":                {refusedStream, false, 1, Unknown},
-		"refused, replay":        {refusedStream, true, 3, Answered},
-		"protocol error":         {protocolError, false, 1, Unknown},
-		"protocol error, replay": {protocolError, true, 3, Answered},
-		"internal error":         {internalError, false, 1, Unknown},
-		"internal error, replay": {internalError, true, 3, Answered},
-	} {
-		for _, request := range []struct {
-			method string
-			body   string
-		}{{http.MethodPost, "{}"}, {http.MethodPost, ""}, {http.MethodDelete, ""}, {http.MethodGet, ""}} {
+	codes := map[string]uint32{"protocol error": 1, "internal error": 2, "refused": 7}
+	for name, code := range codes {
+		for _, request := range []Request{
+			*(&Request{Method: http.MethodPost}).text("{}"),
+			{Method: http.MethodPost},
+			{Method: http.MethodDelete},
+			{Method: http.MethodGet},
+		} {
 			for _, scheme := range []string{"https", "http"} {
-				t.Run(fmt.Sprintf("%s, %s %s, body %q", name, scheme, request.method, request.body), func(t *testing.T) {
-					t.Parallel()
-					c, address, streams := resetting(t, scheme, test.code, 2)
-					r := &Request{Method: request.method, Header: http.Header{}, Replay: test.replay}
-					result, err := c.Do(t.Context(), r.text(request.body).to(t, address))
-					assert.Equal(t, test.streams, streams.Load())
-					assert.Equal(t, test.want, result.Delivery, "%v", err)
-					assert.Equal(t, test.replay, result.Unsure)
-					if test.want == Answered {
-						require.NoError(t, err)
-						assert.Equal(t, http.StatusOK, result.Status)
-					} else {
-						require.Error(t, err)
-					}
-				})
+				for attempts, want := range map[int]Delivery{1: Unknown, 2: Unknown, 3: Answered} {
+					t.Run(fmt.Sprintf("%s, %s, %s, %d attempts", name, scheme, request.Method, attempts), func(t *testing.T) {
+						t.Parallel()
+						c, address, streams := resetting(t, scheme, code, 2)
+						r := request
+						r.Header, r.MaxAttempts, r.Replay = http.Header{}, max(attempts, 2), attempts > 1
+						result, err := c.Do(t.Context(), r.to(t, address))
+						assert.Equal(t, attempts, result.Attempts)
+						assert.EqualValues(t, attempts, streams.Load())
+						assert.Equal(t, want, result.Delivery)
+						assert.Equal(t, r.Replay, result.Unsure)
+						assert.Equal(t, want == Answered, err == nil)
+						assert.NotErrorIs(t, err, context.Canceled, "nobody has canceled the call")
+					})
+				}
 			}
 		}
 	}

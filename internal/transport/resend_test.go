@@ -1,22 +1,18 @@
 package transport
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"example.com/payvault/internal/overload"
 )
 
 // derived returns RoundTrippers that give net/http a new context, as http.Client with a Timeout and tracing do.
@@ -76,137 +72,115 @@ func TestNeverTwiceOnHTTP2(t *testing.T) {
 	}
 }
 
-// TestPartialHooksProveNothing checks that the outcome is unknown if a RoundTripper sends the request on two paths: one
-// without hooks, and one that is refused.
-func TestPartialHooksProveNothing(t *testing.T) {
+// TestDeliveryWithoutResponse checks what a failure proves for each set of hooks that were called before it. The
+// RoundTripper is the caller's own, so it may speak HTTP/2, and it may have sent what no hook tells.
+func TestDeliveryWithoutResponse(t *testing.T) {
 	t.Parallel()
-	for _, body := range []string{"{}", ""} {
-		sent := 0
-		hedging := forgetful(func(req *http.Request) (*http.Response, error) {
-			sent++ // by the path without hooks, whose answer is lost
-			if req.ContentLength > 0 {
-				_, err := io.Copy(io.Discard, req.Body)
-				require.NoError(t, err)
-			}
-			httptrace.ContextClientTrace(req.Context()).GetConn("service.test:443")
-			return nil, errRefused
-		})
-		result, err := New(testConfig(hedging)).Do(t.Context(), post(false).text(body))
-		require.ErrorIs(t, err, errRefused)
-		assert.Equal(t, Unknown, result.Delivery)
-		assert.Equal(t, 1, result.Attempts)
-		assert.Equal(t, 1, sent)
-	}
-}
-
-// TestNoHooksProveNothing checks that the outcome is unknown if a RoundTripper fails without calling a hook or reading
-// the body. It may have sent the request.
-func TestNoHooksProveNothing(t *testing.T) {
-	t.Parallel()
-	own := forgetful(func(*http.Request) (*http.Response, error) { return nil, errRefused })
-	result, err := New(testConfig(own)).Do(t.Context(), post(false).text("{}"))
-	require.ErrorIs(t, err, errRefused)
-	assert.Equal(t, Unknown, result.Delivery)
-	assert.Equal(t, 1, result.Attempts)
-}
-
-// TestHeadersWithoutBody checks failures after the headers and before the body. Only a failed write proves that the
-// headers are incomplete. After any other failure they may have arrived.
-func TestHeadersWithoutBody(t *testing.T) {
-	t.Parallel()
-	for failure, want := range map[error]Delivery{
-		errRefused: Unknown,
-		&net.OpError{Op: "read", Err: errRefused}:  Unknown,
-		&net.OpError{Op: "write", Err: errRefused}: NotSent,
+	errWrite := &net.OpError{Op: "write", Err: errRefused}
+	errRead := &net.OpError{Op: "read", Err: errRefused}
+	type hooks struct{ asked, connected, wroteHeaders, readBody bool }
+	for name, test := range map[string]struct {
+		body  string
+		hooks hooks
+		err   error
+		want  Delivery
+	}{
+		"no hooks":                      {"{}", hooks{}, errRefused, Unknown},
+		"no connection":                 {"{}", hooks{asked: true}, errRefused, NotSent},
+		"no connection, body read":      {"{}", hooks{asked: true, readBody: true}, errRefused, Unknown},
+		"no connection, no body":        {"", hooks{asked: true}, errRefused, Unknown},
+		"connection":                    {"{}", hooks{asked: true, connected: true}, errRefused, NotSent},
+		"connection, canceled":          {"{}", hooks{asked: true, connected: true}, context.Canceled, Unknown},
+		"connection, timeout":           {"{}", hooks{asked: true, connected: true}, context.DeadlineExceeded, Unknown},
+		"headers, failed write":         {"{}", hooks{true, true, true, false}, errWrite, NotSent},
+		"headers, failed read":          {"{}", hooks{true, true, true, false}, errRead, Unknown},
+		"headers, other failure":        {"{}", hooks{true, true, true, false}, errRefused, Unknown},
+		"part of the body":              {"{}", hooks{true, true, true, true}, errWrite, Unknown},
+		"headers of a body of no bytes": {"", hooks{true, true, true, false}, errWrite, Unknown},
 	} {
-		broken := forgetful(func(req *http.Request) (*http.Response, error) {
-			trace := httptrace.ContextClientTrace(req.Context())
-			trace.GetConn("service.test:443")
-			trace.GotConn(httptrace.GotConnInfo{})
-			trace.WroteHeaders()
-			return nil, failure
-		})
-		request := post(false).text("{}")
-		request.MaxAttempts = 1
-		result, err := New(testConfig(broken)).Do(t.Context(), request)
-		require.ErrorIs(t, err, errRefused)
-		assert.Equal(t, want, result.Delivery, failure)
-	}
-}
-
-// TestContextEndsBeforeTheHeaders checks failures after the connection and before the headers. If the context has
-// ended, HTTP/2 may still write the headers, so the outcome is unknown.
-func TestContextEndsBeforeTheHeaders(t *testing.T) {
-	t.Parallel()
-	for failure, want := range map[error]Delivery{
-		context.Canceled:         Unknown,
-		context.DeadlineExceeded: Unknown,
-		errRefused:               NotSent,
-	} {
-		broken := forgetful(func(req *http.Request) (*http.Response, error) {
-			trace := httptrace.ContextClientTrace(req.Context())
-			trace.GetConn("service.test:443")
-			trace.GotConn(httptrace.GotConnInfo{})
-			return nil, failure
-		})
-		request := post(false).text("{}")
-		request.MaxAttempts = 1
-		result, err := New(testConfig(broken)).Do(t.Context(), request)
-		require.ErrorIs(t, err, failure)
-		assert.Equal(t, want, result.Delivery, failure)
-	}
-}
-
-// TestRequestTimeoutOnIdleConnection checks that a 408 on a reused connection leaves the outcome unknown. A server may
-// send it to an idle connection while the request is on its way. On a new connection a 408 is an answer.
-func TestRequestTimeoutOnIdleConnection(t *testing.T) {
-	t.Parallel()
-	for _, replay := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			answers := []string{"200 OK", "408 Request Timeout", "408 Request Timeout"}
-			served := 0
-			c := New(testConfig(pipes(t, func(conn net.Conn) {
-				for r := bufio.NewReader(conn); served < len(answers) && readRequest(r) == nil; served++ {
-					_, _ = io.WriteString(conn, "HTTP/1.1 "+answers[served]+"\r\nContent-Length: 0\r\n\r\n")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			broken := forgetful(func(req *http.Request) (*http.Response, error) {
+				trace := httptrace.ContextClientTrace(req.Context())
+				if test.hooks.asked {
+					trace.GetConn("service.test:443")
 				}
-			})))
-			first, err := c.Do(t.Context(), post(replay).to(t, "http://service.test/"))
-			require.NoError(t, err)
-			assert.Equal(t, http.StatusOK, first.Status)
-			request := post(replay).to(t, "http://service.test/")
-			request.MaxAttempts = 2
-			second, err := c.Do(t.Context(), request)
-			require.NoError(t, err)
-			assert.Equal(t, http.StatusRequestTimeout, second.Status)
-			assert.Equal(t, Unknown, second.Delivery)
-			assert.Equal(t, map[bool]int{false: 1, true: 2}[replay], second.Attempts)
+				if test.hooks.connected {
+					trace.GotConn(httptrace.GotConnInfo{})
+				}
+				if test.hooks.wroteHeaders {
+					trace.WroteHeaders()
+				}
+				if test.hooks.readBody {
+					_, _ = req.Body.Read(make([]byte, 1))
+				}
+				return nil, test.err
+			})
+			request := post(false).text(test.body)
+			result, err := New(testConfig(broken)).Do(t.Context(), request)
+			require.ErrorIs(t, err, test.err)
+			assert.Equal(t, test.want, result.Delivery)
+			assert.Equal(t, map[Delivery]int{Unknown: 1, NotSent: 3}[test.want], result.Attempts)
 		})
 	}
 }
 
-// TestRetryAfterBeyondTheCap checks that the client does not retry if the service asks for a longer wait than
-// MaxRetryAfter.
-func TestRetryAfterBeyondTheCap(t *testing.T) {
+// TestNoConnection checks that a request was not sent if a *http.Transport got no connection, even if it may speak
+// HTTP/2 and the request has no body.
+func TestNoConnection(t *testing.T) {
 	t.Parallel()
-	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
-		s := &script{steps: times(2, answer(status, "", "Retry-After", "2"))}
-		result, err := New(testConfig(s)).Do(t.Context(), post(true))
-		require.NoError(t, err)
-		assert.Equal(t, 1, result.Attempts)
-		assert.Equal(t, 2*time.Second, overload.RetryAfter(result.Header))
+	for _, http2 := range []bool{false, true} {
+		refusing := &http.Transport{
+			ForceAttemptHTTP2: http2,
+			DialContext:       func(context.Context, string, string) (net.Conn, error) { return nil, errRefused },
+		}
+		for _, request := range []*Request{post(false).text(""), post(false).text("{}"), post(false).upload(3)} {
+			result, err := New(testConfig(refusing)).Do(t.Context(), request)
+			require.ErrorIs(t, err, errRefused)
+			assert.Equal(t, NotSent, result.Delivery)
+			assert.Equal(t, 3, result.Attempts)
+		}
 	}
 }
 
 // TestPanicOfARoundTripper checks that a panic reaches the caller, and that the body cannot be read afterwards.
 func TestPanicOfARoundTripper(t *testing.T) {
 	t.Parallel()
-	errOwn := errors.New("broken")
 	var body io.Reader
 	c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
 		body = req.Body
-		panic(errOwn)
+		panic(errLost)
 	})))
-	assert.PanicsWithError(t, "broken", func() { _, _ = c.Do(t.Context(), post(false)) })
+	assert.PanicsWithError(t, errLost.Error(), func() { _, _ = c.Do(t.Context(), post(false)) })
 	_, err := body.Read(make([]byte, 1))
 	require.ErrorIs(t, err, io.ErrClosedPipe)
+}
+
+// TestNothingIsReadAfterTheAttempt checks that no reader of an upload can be read after its attempt. On HTTP/2 net/http
+// may go on reading after it has answered.
+func TestNothingIsReadAfterTheAttempt(t *testing.T) {
+	t.Parallel()
+	for _, onlyHTTP1 := range []bool{false, true} {
+		var readers []io.Reader
+		c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
+			readers = []io.Reader{req.Body}
+			if onlyHTTP1 { // net/http may read the upload anew
+				again, err := req.GetBody()
+				assert.NoError(t, err)
+				readers = append(readers, again)
+			}
+			for _, r := range readers {
+				_, err := io.ReadFull(r, make([]byte, 3))
+				assert.NoError(t, err)
+			}
+			return response(http.StatusOK, strings.NewReader(""), 0), nil
+		})))
+		c.standard, c.onlyHTTP1 = onlyHTTP1, onlyHTTP1
+		_, err := c.Do(t.Context(), post(false).upload(7))
+		require.NoError(t, err)
+		for _, r := range readers {
+			_, err := r.Read(make([]byte, 3))
+			require.ErrorIs(t, err, io.ErrClosedPipe)
+		}
+	}
 }

@@ -5,11 +5,8 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
-	"strings"
-	"sync/atomic"
+	"net/http/httptrace"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,77 +20,75 @@ var errNoKey = errors.New("the vault is sealed")
 // TestKeyErrorIsNotRepeated checks that a call fails without a request if the key source fails.
 func TestKeyErrorIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	for _, replay := range []bool{false, true} {
-		s := &script{}
-		config := testConfig(s)
-		asked := 0
-		config.Authorization = func(context.Context) (string, error) {
-			asked++
-			return "", errNoKey
-		}
-		result, err := New(config).Do(t.Context(), post(replay))
-		require.ErrorIs(t, err, errNoKey)
-		_, ok := errors.AsType[*KeyError](err)
-		assert.True(t, ok)
-		assert.Empty(t, s.sent)
-		assert.Equal(t, 1, asked)
-		assert.Equal(t, NotSent, result.Delivery)
-		assert.Empty(t, result.Keys)
+	s := &script{}
+	config := testConfig(s)
+	asked := 0
+	config.Authorization = func(context.Context) (string, error) {
+		asked++
+		return "", errNoKey
 	}
+	result, err := New(config).Do(t.Context(), post(true))
+	require.ErrorIs(t, err, errNoKey)
+	require.ErrorAs(t, err, new(*KeyError))
+	assert.Empty(t, s.sent)
+	assert.Equal(t, 1, asked)
+	assert.Equal(t, NotSent, result.Delivery)
+	assert.Empty(t, result.Keys)
 }
 
 // TestRepeatedUntilItSucceeds checks which failures are retried, and that the result is that of the last attempt.
 func TestRepeatedUntilItSucceeds(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		steps  []step
-		replay bool
+		first, second step
+		replay        bool
 	}{
-		"not sent":        {[]step{refused(errRefused), refused(errRefused)}, false},
-		"429":             {[]step{answer(429, ""), answer(429, "")}, false},
-		"429 and refused": {[]step{answer(429, ""), refused(errRefused)}, false},
-		"replayed":        {[]step{lost(errLost), answer(502, "")}, true},
-		"timeout and cut": {[]step{hang, cut(200)}, true},
+		"not sent":        {refused(errRefused), refused(errRefused), false},
+		"429":             {answer(429, ""), answer(429, ""), false},
+		"429 and refused": {answer(429, ""), refused(errRefused), false},
+		"replayed":        {lost(errLost), answer(502, ""), true},
+		"timeout and cut": {hang, cut(200), true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := &script{steps: append(test.steps, answer(200, "done", "X-Answer", "yes"))}
-				result, err := New(testConfig(s)).Do(t.Context(), post(test.replay))
-				require.NoError(t, err)
-				assert.Equal(t, "done", string(result.Body))
-				assert.Equal(t, "yes", result.Header.Get("X-Answer"))
-				assert.Equal(t, 3, result.Attempts)
-				assert.Equal(t, Answered, result.Delivery)
-				assert.Equal(t, []string{"Basic static"}, result.Keys, "each once")
-				s.assertClosed(t)
-			})
+		synctest.Test(t, func(t *testing.T) {
+			s := &script{steps: []step{test.first, test.second, answer(200, "done", "X-Answer", "yes")}}
+			result, err := New(testConfig(s)).Do(t.Context(), post(test.replay))
+			require.NoError(t, err, name)
+			assert.Equal(t, "done", string(result.Body))
+			assert.Equal(t, "yes", result.Header.Get("X-Answer"))
+			assert.Equal(t, 3, result.Attempts)
+			assert.Equal(t, Answered, result.Delivery)
+			assert.Equal(t, []string{"Basic static"}, result.Keys, "each once")
+			s.assertClosed(t)
 		})
+	}
+}
+
+// TestNotRepeated checks that even a replayable request is not repeated if the service itself failed or refused it, or
+// if the answer is too large.
+func TestNotRepeated(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]step{
+		"500": answer(500, ""), "501": answer(501, ""), "404": answer(404, ""), "too large": answer(200, repeated(2<<20)),
+	} {
+		result, _ := New(testConfig(&script{steps: []step{first}})).Do(t.Context(), post(true))
+		assert.Equal(t, 1, result.Attempts, name)
 	}
 }
 
 // TestMaxAttempts checks that the request's MaxAttempts overrides that of the policy.
 func TestMaxAttempts(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct{ policy, request, want int }{
-		"policy":        {3, 0, 3},
-		"one":           {1, 0, 1},
-		"request, less": {3, 1, 1},
-		"request, more": {3, 7, 7},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := &script{steps: times(10, refused(errRefused))}
-				config := testConfig(s)
-				config.Policy.MaxAttempts = test.policy
-				request := post(false)
-				request.MaxAttempts = test.request
-				result, err := New(config).Do(t.Context(), request)
-				require.ErrorIs(t, err, errRefused)
-				assert.Len(t, s.sent, test.want)
-				assert.Equal(t, test.want, result.Attempts)
-			})
+	for _, test := range []struct{ policy, request, want int }{{3, 0, 3}, {1, 0, 1}, {3, 1, 1}, {3, 7, 7}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &script{steps: times(10, refused(errRefused))}
+			config := testConfig(s)
+			config.Policy.MaxAttempts = test.policy
+			request := post(false)
+			request.MaxAttempts = test.request
+			result, err := New(config).Do(t.Context(), request)
+			require.ErrorIs(t, err, errRefused)
+			assert.Len(t, s.sent, test.want)
+			assert.Equal(t, test.want, result.Attempts)
 		})
 	}
 }
@@ -110,59 +105,31 @@ func TestDeliveryOfAllAttempts(t *testing.T) {
 		status int
 		unsure bool // whether an earlier attempt may have performed it, so that the request must be replayable
 	}{
-		"lost, refused":     {steps: []step{lost(errLost), refused(errRefused)}, want: NotSent, unsure: true},
-		"timeout, refused":  {steps: []step{hang, refused(errRefused)}, want: NotSent, unsure: true},
-		"cut off, refused":  {steps: []step{cut(200), refused(errRefused)}, want: NotSent, unsure: true},
-		"no hooks, refused": {steps: []step{silent(errLost), refused(errRefused)}, want: NotSent, unsure: true},
-		"503, refused":      {steps: []step{answer(503, ""), refused(errRefused)}, want: NotSent, unsure: true},
-		"503, 429, refused": {
-			steps: []step{answer(503, ""), answer(429, ""), refused(errRefused)}, want: NotSent,
-			unsure: true,
-		},
-		"lost, refused, refused": {
-			steps: []step{lost(errLost), refused(errRefused), refused(errRefused)},
-			want:  NotSent, unsure: true,
-		},
-		"lost, no key": {steps: []step{lost(errLost)}, keys: 1, want: NotSent, unsure: true},
-		"lost, 429": {
-			steps: []step{lost(errLost), answer(429, "")}, want: Answered, status: 429,
-			unsure: true,
-		},
-		"503, 429": {
-			steps: []step{answer(503, ""), answer(429, "")}, want: Answered, status: 429,
-			unsure: true,
-		},
-		"lost, 200": {
-			steps: []step{lost(errLost), answer(200, "")}, want: Answered, status: 200,
-			unsure: true,
-		},
-		"lost, 404": {
-			steps: []step{lost(errLost), answer(404, "")}, want: Answered, status: 404,
-			unsure: true,
-		},
-		"refused, refused":     {steps: []step{refused(errRefused), refused(errRefused)}, want: NotSent},
-		"429, refused":         {steps: []step{answer(429, ""), refused(errRefused)}, want: NotSent},
-		"429 cut off, refused": {steps: []step{cut(429), refused(errRefused)}, want: NotSent},
-		"refused, 429, refused": {
-			steps: []step{refused(errRefused), answer(429, ""), refused(errRefused)},
-			want:  NotSent,
-		},
-		"429, no key":      {steps: []step{answer(429, "")}, keys: 1, want: NotSent},
-		"no key":           {keys: noKey, want: NotSent},
-		"refused, lost":    {steps: []step{refused(errRefused), lost(errLost)}, want: Unknown},
-		"429, lost":        {steps: []step{answer(429, ""), lost(errLost)}, want: Unknown},
-		"refused, 429":     {steps: []step{refused(errRefused), answer(429, "")}, want: Answered, status: 429},
-		"429, 429":         {steps: []step{answer(429, ""), answer(429, "")}, want: Answered, status: 429},
-		"refused, cut off": {steps: []step{refused(errRefused), cut(200)}, want: Unknown, status: 200},
-		"refused, too large": {
-			steps: []step{refused(errRefused), answer(200, repeated(101))}, want: Unknown,
-			status: 200,
-		},
-		"429, then 500": {steps: []step{answer(429, ""), answer(500, "")}, want: Answered, status: 500},
-		"refused, certificate failed": {
-			steps: []step{refused(errRefused), refused(x509.UnknownAuthorityError{})},
-			want:  NotSent,
-		},
+		// an earlier attempt may have performed the operation
+		"lost, refused":          {[]step{lost(errLost), refused(errRefused)}, 0, NotSent, 0, true},
+		"timeout, refused":       {[]step{hang, refused(errRefused)}, 0, NotSent, 0, true},
+		"cut off, refused":       {[]step{cut(200), refused(errRefused)}, 0, NotSent, 0, true},
+		"no hooks, refused":      {[]step{silent(errLost), refused(errRefused)}, 0, NotSent, 0, true},
+		"503, 429, refused":      {[]step{answer(503, ""), answer(429, ""), refused(errRefused)}, 0, NotSent, 0, true},
+		"lost, refused, refused": {[]step{lost(errLost), refused(errRefused), refused(errRefused)}, 0, NotSent, 0, true},
+		"lost, no key":           {[]step{lost(errLost)}, 1, NotSent, 0, true},
+		"lost, 429":              {[]step{lost(errLost), answer(429, "")}, 0, Answered, 429, true},
+		"503, 429":               {[]step{answer(503, ""), answer(429, "")}, 0, Answered, 429, true},
+		"lost, 200":              {[]step{lost(errLost), answer(200, "")}, 0, Answered, 200, true},
+
+		// no earlier attempt can have performed it
+		"429, refused":          {[]step{answer(429, ""), refused(errRefused)}, 0, NotSent, 0, false},
+		"429 cut off, refused":  {[]step{cut(429), refused(errRefused)}, 0, NotSent, 0, false},
+		"refused, 429, refused": {[]step{refused(errRefused), answer(429, ""), refused(errRefused)}, 0, NotSent, 0, false},
+		"429, no key":           {[]step{answer(429, "")}, 1, NotSent, 0, false},
+		"no key":                {nil, noKey, NotSent, 0, false},
+		"refused, lost":         {[]step{refused(errRefused), lost(errLost)}, 0, Unknown, 0, false},
+		"429, lost":             {[]step{answer(429, ""), lost(errLost)}, 0, Unknown, 0, false},
+		"429, 429":              {[]step{answer(429, ""), answer(429, "")}, 0, Answered, 429, false},
+		"refused, cut off":      {[]step{refused(errRefused), cut(200)}, 0, Unknown, 200, false},
+		"refused, too large":    {[]step{refused(errRefused), answer(200, repeated(101))}, 0, Unknown, 200, false},
+		"429, then 500":         {[]step{answer(429, ""), answer(500, "")}, 0, Answered, 500, false},
+		"refused, certificate":  {[]step{refused(errRefused), refused(x509.UnknownAuthorityError{})}, 0, NotSent, 0, false},
 	} {
 		for _, replay := range []bool{false, true} {
 			if test.unsure && !replay {
@@ -217,19 +184,28 @@ func TestContextThatHasEnded(t *testing.T) {
 	}
 }
 
-// TestContextEndsAnAttempt checks that the outcome is unknown if the context ends during an attempt.
+// TestContextEndsAnAttempt checks that the outcome is unknown if the context ends during an attempt, whatever error the
+// RoundTripper returns. There is no retry.
 func TestContextEndsAnAttempt(t *testing.T) {
 	t.Parallel()
-	for _, replay := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			s := &script{steps: times(2, hang)}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			result, err := New(testConfig(s)).Do(ctx, post(replay))
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-			assert.Len(t, s.sent, 1)
-			assert.Equal(t, Unknown, result.Delivery)
-		})
+	for name, err := range map[string]error{"its error": context.DeadlineExceeded, "another": errLost} {
+		for _, replay := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				wait := func(req *http.Request) (*http.Response, error) {
+					trace := httptrace.ContextClientTrace(req.Context())
+					trace.GetConn("service.test:443")
+					trace.GotConn(httptrace.GotConnInfo{}) // on HTTP/2 the headers may be on their way now
+					<-req.Context().Done()
+					return nil, err
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				result, err := New(testConfig(forgetful(wait))).Do(ctx, post(replay))
+				require.ErrorIs(t, err, context.DeadlineExceeded, name)
+				assert.Equal(t, 1, result.Attempts)
+				assert.Equal(t, Unknown, result.Delivery)
+			})
+		}
 	}
 }
 
@@ -289,81 +265,39 @@ func TestHeaderOfAnEarlierAttempt(t *testing.T) {
 	}
 }
 
-// TestObserveIsToldTheDuration checks that Observe gets the duration of each attempt.
-func TestObserveIsToldTheDuration(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &script{steps: []step{hang, answer(200, "")}}
-		config := testConfig(s)
-		config.AttemptTimeout = 5 * time.Second
-		var durations []time.Duration
-		request := post(true)
-		request.Observe = func(a Attempt) { durations = append(durations, a.Duration) }
-		_, err := New(config).Do(t.Context(), request)
-		require.NoError(t, err)
-		assert.Equal(t, []time.Duration{5 * time.Second, 0}, durations)
-	})
-}
-
 // TestRedirectsAreNotFollowed checks that a redirect is returned as the answer, whatever its Location is.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
-	var elsewhere atomic.Int32
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
-	t.Cleanup(other.Close)
 	for _, status := range []int{300, 301, 302, 303, 304, 305, 307, 308} {
-		for _, location := range []string{other.URL + "/x", "/relative", "", "://%zz", "http://[::1", "\x7f", "mailto:x@y"} {
-			for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
-				s := &script{steps: []step{answer(status, "moved", "Location", location, "X-Other", "1")}}
-				request := post(true)
-				request.Method = method
-				result, err := New(testConfig(s)).Do(t.Context(), request)
-				require.NoError(t, err, "%d to %q", status, location)
-				assert.Equal(t, status, result.Status)
-				assert.Equal(t, "moved", string(result.Body))
-				assert.Equal(t, location, result.Header.Get("Location"), "the caller sees it")
-				assert.Equal(t, "1", result.Header.Get("X-Other"))
-				assert.Len(t, s.sent, 1)
-				s.assertClosed(t)
-			}
+		for _, location := range []string{"https://other.test/x", "/relative", "", "://%zz", "mailto:x@y"} {
+			s := &script{steps: []step{answer(status, "moved", "Location", location, "X-Other", "1")}}
+			result, err := New(testConfig(s)).Do(t.Context(), post(true))
+			require.NoError(t, err, "%d to %q", status, location)
+			assert.Equal(t, status, result.Status)
+			assert.Equal(t, "moved", string(result.Body))
+			assert.Equal(t, location, result.Header.Get("Location"), "the caller sees it")
+			assert.Equal(t, "1", result.Header.Get("X-Other"))
+			assert.Len(t, s.sent, 1)
+			s.assertClosed(t)
 		}
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
-	}))
-	t.Cleanup(server.Close)
-	c := New(testConfig(nil))
-	t.Cleanup(c.CloseIdleConnections)
-	result, err := c.Do(t.Context(), post(true).to(t, server.URL))
-	require.NoError(t, err)
-	assert.Equal(t, http.StatusTemporaryRedirect, result.Status)
-	assert.Zero(t, elsewhere.Load())
 }
 
 // TestResponsesThatHandMadeRoundTrippersGive checks that a response without a body or header is read as an empty one.
 func TestResponsesThatHandMadeRoundTrippersGive(t *testing.T) {
 	t.Parallel()
-	for name, resp := range map[string]*http.Response{
-		"no body":           {StatusCode: 200, Header: http.Header{}},
-		"no header":         {StatusCode: 200, Body: io.NopCloser(strings.NewReader(""))},
-		"neither":           {StatusCode: 200},
-		"redirect, neither": {StatusCode: 302},
-		"429, neither":      {StatusCode: 429},
-		"101, neither":      {StatusCode: 101},
-		"length, no body":   {StatusCode: 200, ContentLength: 1 << 19},
-		"negative length":   {StatusCode: 200, ContentLength: -7},
+	for _, resp := range []http.Response{
+		{StatusCode: 200, Header: http.Header{}},
+		{StatusCode: 200},
+		{StatusCode: 101},
+		{StatusCode: 429},
+		{StatusCode: 200, ContentLength: -7},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := &script{steps: times(3, func(*http.Request) (*http.Response, error) {
-				r := *resp
-				return &r, nil
-			})}
-			result, err := New(testConfig(s)).Do(t.Context(), post(false))
-			require.NoError(t, err)
-			assert.Equal(t, resp.StatusCode, result.Status)
-			assert.Empty(t, result.Body)
-			assert.Equal(t, Answered, result.Delivery)
-		})
+		c := New(testConfig(forgetful(func(*http.Request) (*http.Response, error) { return &resp, nil })))
+		result, err := c.Do(t.Context(), post(false))
+		require.NoError(t, err)
+		assert.Equal(t, resp.StatusCode, result.Status)
+		assert.Empty(t, result.Body)
+		assert.Equal(t, Answered, result.Delivery)
 	}
 }
