@@ -24,10 +24,8 @@ import (
 // response or the error of RoundTrip. checkRetry also takes the cost of a retry from the budget, and reports the
 // attempt to the rate limit and to Observe.
 //
-// If checkRetry returns false and no error, the engine returns the result of RoundTrip. checkRetry returns an error in
-// two cases only:
-//   - The wait before the attempt failed, so there was no attempt.
-//   - A retry would follow, but the context has ended. The caller gets the end of its context, not the 503 before it.
+// If checkRetry returns false and no error, the engine returns the result of RoundTrip. checkRetry returns an error only
+// if the wait before the attempt failed, so that there was no attempt.
 func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (again bool, _ error) {
 	failed, attempted := errors.AsType[*attemptError](err)
 	if err != nil && !attempted {
@@ -38,10 +36,6 @@ func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (
 	if !c.wantsRetry(ctx, resp, failed, after) {
 		c.report(failed, false)
 		return false, nil
-	}
-	if ended := ctx.Err(); ended != nil {
-		c.report(failed, false)
-		return false, ended
 	}
 	paid := c.payForRetry(resp, failed)
 	c.report(failed, !paid)
