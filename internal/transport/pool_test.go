@@ -261,8 +261,8 @@ func TestFailureOfOneLeavesTheConnectionsOfOthers(t *testing.T) {
 	plain := httptest.NewServer(nil)
 	t.Cleanup(plain.Close)
 	ways := failures()
-	left := callers + 1
-	warm := left
+	left := callers + 1 // connections after all failures: one for each caller, and one for the caller that fails
+	warm := left        // connections before: the failures lose some of their own
 	for _, way := range ways {
 		warm += way.costs
 	}
@@ -292,12 +292,12 @@ func TestFailureOfOneLeavesTheConnectionsOfOthers(t *testing.T) {
 			}
 			return "Basic key", nil
 		}
-		held := func(n int) {
+		held := func(n int) { // makes n requests that are in the server at the same time
 			wait := together(int64(n))
 			gate.Store(&wait)
 			m.round(t, n, 1, hold)
 		}
-		held(warm)
+		held(warm) // opens all of them
 		require.EqualValues(t, warm, m.dials.Load())
 		for name, way := range ways {
 			var failing sync.WaitGroup
@@ -305,7 +305,7 @@ func TestFailureOfOneLeavesTheConnectionsOfOthers(t *testing.T) {
 			m.round(t, callers, 3, "/")
 			failing.Wait()
 		}
-		held(left)
+		held(left) // needs all that are left
 		assert.EqualValues(t, warm, m.dials.Load(), "no connection was opened again")
 	})
 }

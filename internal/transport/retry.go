@@ -24,8 +24,8 @@ import (
 // response or the error of RoundTrip. checkRetry also takes the cost of a retry from the budget, and reports the
 // attempt to the rate limit and to Observe.
 //
-// If checkRetry returns false and no error, the engine returns the result of RoundTrip. checkRetry returns an error only
-// if the wait before the attempt failed, so that there was no attempt.
+// If checkRetry returns false and no error, the engine returns the result of RoundTrip. checkRetry returns an error
+// only if the wait before the attempt failed, so that there was no attempt.
 func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (again bool, _ error) {
 	failed, attempted := errors.AsType[*attemptError](err)
 	if err != nil && !attempted {

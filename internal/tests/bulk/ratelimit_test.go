@@ -168,6 +168,17 @@ func TestSubmitAllBeyondTheCap(t *testing.T) {
 	})
 }
 
+// TestSubmitAllWaitsAsLongAsACall checks that MaxBulkRetryAfter is not below a MaxRetryAfter of more than 15 minutes.
+func TestSubmitAllWaitsAsLongAsACall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := refusing("1800", succeeds)
+		c := s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{MaxRetryAfter: time.Hour}))
+		got := collect(c.AccountUpdater.SubmitAll(t.Context(), stream(100, nil), nil))
+		assert.Equal(t, batchesOf(100), got)
+	})
+}
+
 // TestSubmitAllOfOneAttempt checks that a 429 ends the walk if the policy or an option permits only one attempt.
 func TestSubmitAllOfOneAttempt(t *testing.T) {
 	t.Parallel()
