@@ -172,7 +172,7 @@ func TestSubmitAllBeyondTheCap(t *testing.T) {
 func TestSubmitAllWaitsAsLongAsACall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := refusing("1800", succeeds)
+		s := refusing(times(1, "1800")...)
 		c := s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{MaxRetryAfter: time.Hour}))
 		got := collect(c.AccountUpdater.SubmitAll(t.Context(), stream(100, nil), nil))
 		assert.Equal(t, batchesOf(100), got)
