@@ -1,9 +1,9 @@
-// Boarding shows how a partner boards a merchant: it saves what the merchant has filled in so far, reads what the
-// service finds missing, and fills it in from what it has on file, until the application passes.
+// Boarding shows how a partner boards a merchant. It saves the fields that the merchant has filled in so far. Then it
+// reads which fields are missing, and fills them in from its own file, until the application passes.
 //
 // It runs offline, against the emulator, unless PAYVAULT_BASE_URL and PAYVAULT_PARTNER_API_KEY name a sandbox. Then
-// PAYVAULT_VENDOR_ID, PAYVAULT_CHANNEL_ID and PAYVAULT_SALES_REP are needed too; the key and the ID of a merchant are
-// not.
+// PAYVAULT_VENDOR_ID, PAYVAULT_CHANNEL_ID and PAYVAULT_SALES_REP are needed too. The key and the ID of a merchant are
+// not needed.
 package main
 
 import (
@@ -54,7 +54,7 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
 	return b.board(ctx, request)
 }
 
-// newPartner returns the client of a partner. Boarding does without the vendor ID, but tokenizing does not.
+// newPartner returns the client of a partner. Boarding does not need the vendor ID, but tokenizing does.
 func newPartner(getenv func(string) string) (*payvault.Client, error) {
 	baseURL, key := getenv("PAYVAULT_BASE_URL"), getenv("PAYVAULT_PARTNER_API_KEY")
 	if baseURL == "" || key == "" {
@@ -67,7 +67,7 @@ func newPartner(getenv func(string) string) (*payvault.Client, error) {
 	return payvault.NewClient(baseURL, key, payvault.WithVendorID(vendor))
 }
 
-// createRequest names what the operator has assigned to the partner.
+// createRequest returns a request with the numbers that the operator has assigned to the partner.
 func createRequest(getenv func(string) string) (*payvault.ApplicationCreateRequest, error) {
 	channel, err := sandbox.Integer(getenv, "PAYVAULT_CHANNEL_ID")
 	if err != nil {
