@@ -103,7 +103,7 @@ func validHeaderValue(value string) bool {
 	return !strings.ContainsFunc(value, func(r rune) bool { return r != '\t' && unicode.IsControl(r) })
 }
 
-// Response is the answer as it came over the wire. JSON, XML and YAML of it leave out header and body.
+// Response is the answer as it came over the wire. Its JSON, XML and YAML do not contain header and body.
 type Response struct {
 	StatusCode int           // 0 if no response arrived
 	Header     http.Header   `json:"-" xml:"-" yaml:"-"` // of the last response

@@ -54,7 +54,7 @@ func TestError_text(t *testing.T) {
 		},
 		{200, `{"code":7,"message":"No","data":"order_on is unknown"}`, `200 OK: code 7: No: order_on is unknown`},
 		{200, `{"code":2,"data":["a is bad","b is\nodd"]}`, `200 OK: code 2: a is bad, b is odd`},
-		{200, `{"code":7,"data":{"order_on":["is unknown"],"line":3}}`, `200 OK: code 7`}, // data is a record and has no messages
+		{200, `{"code":7,"data":{"order_on":["is unknown"],"line":3}}`, `200 OK: code 7`}, // data has no messages
 		{200, `{"code":7,"data":{"message":"Because","name":"Jane Doe"}}`, `200 OK: code 7: Because`},
 		{200, `{"data":{"message":"Jane Doe"}}`, `200 OK: ` + malformed + `no result code` + unknown},
 		{503, `<html>`, `503 Service Unavailable` + unknown},

@@ -260,7 +260,7 @@ func walkError(op Operation, text string) error {
 }
 
 // onPage adds the number of the page to an error of the service or of the network. It returns any other error as it is,
-// such as that of a local check, which counts for all pages.
+// such as the error of a local check, which concerns all pages.
 func onPage(page int, err error) error {
 	if e, ok := errors.AsType[*Error](err); !ok || e.isLocal() {
 		return err

@@ -50,7 +50,7 @@ const (
 
 func (w when) holds(repeats bool) bool { return w == always || w == ifRepeated && repeats }
 
-// rule describes what the client must do after an effect.
+// rule describes the required reaction of the client to an effect.
 type rule struct {
 	repeats  when              // whether the client retries
 	delivery payvault.Delivery // Delivery of the error

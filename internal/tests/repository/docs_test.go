@@ -214,7 +214,7 @@ func markdownBlocks(t *testing.T, names ...string) (blocks []block) {
 	return blocks
 }
 
-// commentBlocks returns the Go code in the comments of public packages. It leaves out tables, whose lines have columns.
+// commentBlocks returns the Go code in the comments of public packages. It skips tables, whose lines have columns.
 func commentBlocks(t *testing.T) (blocks []block) {
 	t.Helper()
 	columns := regexp.MustCompile(`^(\s*\S.*\S  +\S.*\n)+$`)

@@ -71,7 +71,7 @@ type Armed struct {
 	ID        int64  `json:"id"`
 	Operation string `json:"operation"` // empty for all operations
 	Kind      string `json:"kind"`
-	Status    int    `json:"status,omitempty"` // this and the next fields are those of the fault
+	Status    int    `json:"status,omitempty"` // this and the next fields are copied from the fault
 	Delay     string `json:"delay,omitempty"`
 	Performed bool   `json:"after_commit,omitempty"`
 	Code      int    `json:"code,omitempty"`
