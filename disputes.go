@@ -101,7 +101,7 @@ type File struct {
 
 // OpenFile opens a file for reading. Close it after the call. Its errors are those of package os.
 func OpenFile(path string) (*File, error) {
-	f, err := os.Open(path) // nolint:gosec // the caller chooses the file
+	f, err := os.Open(path) //nolint:gosec // the caller chooses the file
 	if err != nil {
 		return nil, err
 	}

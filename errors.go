@@ -328,7 +328,7 @@ func SafeToRetry(err error) bool {
 // errorsOfCalls returns the errors of calls that err is or wraps. Some packages that join errors, such as
 // hashicorp/go-multierror, give access to an element only by the method As.
 func errorsOfCalls(err error) (calls []*Error) {
-	if e, ok := err.(*Error); ok { // the loop unwraps errors itself
+	if e, ok := err.(*Error); ok { //nolint:errorlint // the loop unwraps errors itself
 		if e != nil {
 			calls = []*Error{e}
 		}

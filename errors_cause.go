@@ -59,7 +59,7 @@ func disown(err error) error {
 
 // isOutsideCalls reports whether err matches target. It works like [errors.Is] but does not look into errors of calls.
 func isOutsideCalls(err, target error) bool {
-	switch wrapped := err.(type) { // the function unwraps errors itself
+	switch wrapped := err.(type) { //nolint:errorlint // the function unwraps errors itself
 	case *Error:
 		return false
 	case interface{ Unwrap() error }:
@@ -81,7 +81,7 @@ func safeCause(ctx context.Context, err error) error {
 		if cause == end { //nolint:errorlint // a cause that wraps the end says more
 			return end
 		}
-		return &shownError{fmt.Errorf("%v: %v", end, cause), end} // its text is enough
+		return &shownError{fmt.Errorf("%v: %v", end, cause), end} //nolint:errorlint // its text is enough
 	}
 	if errors.Is(err, transport.ErrTooLarge) {
 		return ErrResponseTooLarge

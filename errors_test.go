@@ -129,7 +129,7 @@ func TestError_notSent(t *testing.T) {
 	_, err := service.Client(t, service.Nowhere).Webhooks.AddEvent(late, "w", "e")
 	assert.EqualError(t, err, "payvault: webhooks.add_event: context deadline exceeded (not sent)")
 	assert.NotErrorIs(t, err, context.Canceled)
-	neither := func(*http.Request) (*http.Response, error) { return nil, nil } // returns neither on purpose
+	neither := func(*http.Request) (*http.Response, error) { return nil, nil } //nolint:nilnil // on purpose
 	err = addEvent(t, service.Client(t, service.Nowhere, service.Over(service.RoundTripper(neither))))
 	assert.EqualError(t, err, "payvault: webhooks.add_event: connection failed (outcome unknown)")
 }

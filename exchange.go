@@ -78,7 +78,7 @@ type outcome struct {
 
 // tell fills in the Response of WithResponse, if there is one, and calls End of the observers.
 func (e *outcome) tell(ctx context.Context, observers observers, info CallInfo, into reply, response *Response) {
-	if e.err == errPanic { // set by perform
+	if e.err == errPanic { //nolint:errorlint // set by perform
 		e.err = panicError(info.Op)
 	}
 	took := time.Since(e.start)

@@ -77,7 +77,7 @@ func (m *masked) mask(text []byte) {
 		if i%8 == 0 {
 			stream = maphash.Comparable(maskKey, block{m.tag, i})
 		}
-		text[i] ^= byte(stream >> (i % 8 * 8)) // one byte of stream
+		text[i] ^= byte(stream >> (i % 8 * 8)) //nolint:gosec // one byte of stream
 	}
 }
 

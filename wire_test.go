@@ -77,7 +77,7 @@ type (
 
 		Named    callerText          `json:"named"`
 		None     int                 `json:"none,omitempty"`
-		Time     time.Time           `json:"time,omitempty"` // the test is about its effect
+		Time     time.Time           `json:"time,omitempty"` //nolint:modernize // the test is about its effect
 		Wait     time.Duration       `json:"wait"`
 		Slice    []int               `json:"slice"`
 		NilMap   map[string]int      `json:"nil_map"`

@@ -35,7 +35,7 @@ type Delivery struct {
 // keep their order, and a slow receiver does not delay other webhooks. Any number of deliveries may wait, so none is
 // lost.
 type dispatcher struct {
-	ctx     context.Context // ends with the server
+	ctx     context.Context //nolint:containedctx // ends with the server
 	client  *http.Client
 	logger  *slog.Logger
 	feed    *inspect.Feed

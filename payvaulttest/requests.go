@@ -24,7 +24,7 @@ type Request struct {
 	Operation     payvault.Operation // empty if no operation has the method and path of the request
 	Method        string             // HTTP method
 	Path          string             // escaped path, unchanged, with the base path
-	Query         url.Values         // parsed
+	Query         url.Values         // the query, parsed
 	Header        http.Header        // unchanged, without Authorization: see [Request.Authorization]
 	Host          string             // host in the request
 	Proto         string             // such as HTTP/1.1
@@ -118,7 +118,7 @@ func readForm(contentType string, body io.Reader) ([]Part, error) {
 	var parts []Part
 	for {
 		part, err := reader.NextRawPart()
-		if err == io.EOF { // a wrapped EOF means that the form ends too early
+		if err == io.EOF { //nolint:errorlint // a wrapped EOF means that the form ends too early
 			return parts, nil
 		}
 		var head limitedBuffer

@@ -24,7 +24,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dir) // this is an example
+	defer os.RemoveAll(dir) //nolint:errcheck // this is an example
 
 	run := func(ctx context.Context) error {
 		journal, err := sqlpayvault.Open(ctx, filepath.Join(dir, "cards.journal"))
@@ -64,7 +64,7 @@ func ExampleNew() { //nolint:testableexamples // it needs a Postgres
 		if err != nil {
 			return err
 		}
-		defer db.Close() // each commit was reported before
+		defer db.Close() //nolint:errcheck // each commit was reported before
 		journal, err := sqlpayvault.New(ctx, db)
 		if err != nil {
 			return err
@@ -94,7 +94,7 @@ func ExampleOpen_untilDone() {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dir) // this is an example
+	defer os.RemoveAll(dir) //nolint:errcheck // this is an example
 
 	run := func(ctx context.Context) (left, failed int, err error) {
 		// Each run opens its own journal, which holds the job until it is closed.
@@ -138,7 +138,7 @@ func ExampleJournal_Resolve() {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dir) // this is an example
+	defer os.RemoveAll(dir) //nolint:errcheck // this is an example
 	lost := payvaulttest.Fault{Operation: payvault.OpAccountUpdaterSubmit, Kind: payvaulttest.DropBeforeCommit, Times: 1}
 	if _, err := srv.Inject(lost); err != nil {
 		fmt.Println(err)
@@ -150,7 +150,7 @@ func ExampleJournal_Resolve() {
 		fmt.Println(err)
 		return
 	}
-	defer journal.Close() // each commit was reported before
+	defer journal.Close() //nolint:errcheck // each commit was reported before
 	const job = "cards of November"
 	submit := func() {
 		options := &payvault.SubmitAllOptions{Concurrency: 1, Journal: journal, Job: job}

@@ -44,7 +44,7 @@ type forgetful struct{ http.RoundTripper }
 
 func (f forgetful) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := f.RoundTripper.RoundTrip(req)
-	if err == nil && rand.IntN(lostOneIn) == 0 { // need not be secure
+	if err == nil && rand.IntN(lostOneIn) == 0 { //nolint:gosec // need not be secure
 		return nil, errors.Join(io.ErrUnexpectedEOF, resp.Body.Close())
 	}
 	return resp, err
@@ -74,7 +74,7 @@ func submit(url string) {
 		err = batches[0].Err
 	}
 	if err != nil {
-		log.Fatal(err) // a program ends in this way
+		log.Fatal(err) //nolint:forbidigo // a program ends in this way
 	}
 }
 
@@ -128,7 +128,7 @@ func killed(t *testing.T, srv *payvaulttest.Server, place string) {
 	program.Env = append(os.Environ(), "SQLPAYVAULT_SERVICE="+srv.URL,
 		"SQLPAYVAULT_KEY="+srv.Merchant().APIKey, "SQLPAYVAULT_PLACE="+place)
 	program.Stderr = os.Stderr
-	enough := srv.Commits(payvault.OpAccountUpdaterSubmit) + rand.IntN(4) // need not be secure
+	enough := srv.Commits(payvault.OpAccountUpdaterSubmit) + rand.IntN(4) //nolint:gosec // need not be secure
 	require.NoError(t, program.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- program.Wait() }()
@@ -141,7 +141,7 @@ func killed(t *testing.T, srv *payvaulttest.Server, place string) {
 			require.FailNow(t, "there is nothing left to send", err)
 		}
 	}
-	<-time.After(time.Duration(rand.IntN(5000)) * time.Microsecond) // need not be secure
+	<-time.After(time.Duration(rand.IntN(5000)) * time.Microsecond) //nolint:gosec // need not be secure
 	require.NoError(t, program.Process.Kill())
 	err := <-ended
 	exit, ok := errors.AsType[*exec.ExitError](err)

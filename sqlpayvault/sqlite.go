@@ -20,7 +20,7 @@ import (
 // batches. It cannot tell such a file from the file of a run that was killed just while it opened or closed the file.
 // The error tells you how to proceed in this case. Open reads the whole file, and refuses it if a part is missing.
 func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // the caller chooses the file
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller chooses the file
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func inspect(path string) (isNew, isOpen bool, err error) {
 	if err != nil {
 		return false, false, err
 	}
-	defer file.Close() // the file was only read
+	defer file.Close() //nolint:errcheck // the file was only read
 	var header [20]byte
 	n, err := io.ReadFull(file, header[:])
 	if n == 0 && errors.Is(err, io.EOF) {

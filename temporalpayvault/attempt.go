@@ -29,7 +29,7 @@ type ending struct {
 // attempt ended.
 func (e *ending) end(ctx context.Context, err error, progress bool) error {
 	if err == nil || ctx.Err() != nil {
-		return nil // a canceled activity returns its report
+		return nil //nolint:nilerr // a canceled activity returns its report
 	}
 	again := e.consider(err, progress, activity.GetInfo(ctx).Attempt)
 	if again == nil {

@@ -32,9 +32,9 @@ type Job struct {
 	RequestsPerSecond  float64 // of all activities together, without retries after 429; if 0, only the service limits them
 
 	// MaxBad is the number of batches that may be refused or of unknown outcome before the job pauses. Ten accepted
-	// batches of one activity offset one such batch, so fewer than ten BatchesPerActivity never do. MaxBad also limits
-	// the requests in flight, because all of them may go wrong at once. If it is not positive, it is 20, or Concurrency
-	// × InFlight if that is more. Batches that a killed worker had counted do not count.
+	// batches of one activity offset one such batch, so an activity with fewer than ten batches offsets
+	// none. MaxBad also limits the requests in flight, because all of them may go wrong at once. If it is not positive,
+	// it is 20, or Concurrency × InFlight if that is more. Batches that a killed worker had counted do not count.
 	MaxBad int
 
 	CallTimeout      time.Duration // a longer call of the CardSource pauses the job; 5 minutes if not positive

@@ -211,7 +211,7 @@ func readSeed(name string) (payvaulttest.Seed, error) {
 	if name == "" {
 		return loadSeed(bytes.NewReader(defaultSeed))
 	}
-	file, err := os.Open(name) // the user chooses the file
+	file, err := os.Open(name) //nolint:gosec // the user chooses the file
 	if err != nil {
 		return payvaulttest.Seed{}, fmt.Errorf("open the seed: %w", err)
 	}

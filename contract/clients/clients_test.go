@@ -25,7 +25,7 @@ func TestGeneratedClients(t *testing.T) {
 		{"tool", "ogen", "-target", "testdata/generated/ogen", "-package", "ogen", "-clean", document},
 		{"test", "-count=1", "./testdata/calls"},
 	} {
-		output, err := exec.CommandContext(t.Context(), "go", command...).CombinedOutput() // the commands are constants
+		output, err := exec.CommandContext(t.Context(), "go", command...).CombinedOutput() //nolint:gosec // constants
 		require.NoError(t, err, "go %v:\n%s", command, output)
 	}
 }

@@ -19,7 +19,7 @@ func (a *answer) send(ctx context.Context, client *payvault.Client, out io.Write
 		if err != nil {
 			return err
 		}
-		defer file.Close() // the file was only read
+		defer file.Close() //nolint:errcheck // the file was only read
 		a.response.Evidence = file
 	}
 	id := payvault.DisputeID(a.dispute)

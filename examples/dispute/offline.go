@@ -48,7 +48,7 @@ func newOffline(a *answer) (*offline, error) {
 	var err error
 	if o.dir, err = os.MkdirTemp("", "payvault-dispute-"); err == nil {
 		a.file = filepath.Join(o.dir, "receipt.pdf")
-		err = os.WriteFile(a.file, receipt, 0o600) // the directory was just made
+		err = os.WriteFile(a.file, receipt, 0o600) //nolint:gosec // the directory was just made
 	}
 	if err != nil {
 		return nil, errors.Join(err, o.close())

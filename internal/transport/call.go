@@ -22,7 +22,7 @@ type call struct {
 	*Request
 
 	client    *Client
-	ctx       context.Context // the caller's context, for the attempts
+	ctx       context.Context //nolint:containedctx // the caller's context, for the attempts
 	max       int             // number of attempts allowed
 	result    Result          // results of the attempts so far; the engine drops the last response when a context ends
 	lastPlace overload.Place  // permission of the rate limit for the last attempt

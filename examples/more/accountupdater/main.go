@@ -104,7 +104,7 @@ func run(ctx context.Context, file string, args []string, getenv func(string) st
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(dir) // the directory is temporary
+		defer os.RemoveAll(dir) //nolint:errcheck // the directory is temporary
 		client, file = srv.Client(), filepath.Join(dir, "cards.csv")
 		if err := generate(file, 100_000); err != nil {
 			return err

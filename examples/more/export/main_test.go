@@ -163,7 +163,7 @@ func TestTerminatedExport(t *testing.T) {
 	t.Cleanup(func() { close(answer) })
 	path := filepath.Join(t.TempDir(), "customers.csv")
 	require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
-	program := exec.CommandContext(t.Context(), os.Args[0], "-o", path) // the test binary itself
+	program := exec.CommandContext(t.Context(), os.Args[0], "-o", path) //nolint:gosec // the test binary itself
 	program.Env = append(os.Environ(), "EXPORT_PROGRAM=1",
 		"PAYVAULT_BASE_URL="+service.URL, "PAYVAULT_API_KEY=key", "PAYVAULT_MERCHANT_ID=1")
 	require.NoError(t, program.Start())

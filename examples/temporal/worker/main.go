@@ -64,7 +64,7 @@ func run(ctx context.Context) error {
 		WorkerStopTimeout: 70 * time.Second, // longer than a request may take, so that a deploy cuts off no request
 	})
 	folder := cmp.Or(os.Getenv("PAYVAULT_EXPORT"), filepath.Join(os.TempDir(), "payvault-export"))
-	if err := os.MkdirAll(folder, 0o700); err != nil { // the user chooses the folder
+	if err := os.MkdirAll(folder, 0o700); err != nil { //nolint:gosec // the user chooses the folder
 		return err
 	}
 	temporalpayvault.Register(w, &temporalpayvault.Activities{

@@ -52,7 +52,7 @@ func run(m *testing.M) int {
 type tab struct {
 	*testing.T
 
-	ctx context.Context // context of the tab
+	ctx context.Context //nolint:containedctx // context of the tab
 	srv *payvaulttest.Server
 	url string
 }

@@ -121,7 +121,7 @@ func TestPageIsClosedFirst(t *testing.T) {
 
 func (p *tab) send() error {
 	request := &payvault.InvoiceSendRequest{EmailAddress: []string{"jane@example.com"}}
-	return p.srv.Client().Invoices.Send(p.ctx, "INV-1", request) // unchanged
+	return p.srv.Client().Invoices.Send(p.ctx, "INV-1", request) //nolint:wrapcheck // unchanged
 }
 
 // TestFaultAtAClick checks that a fault that is armed by a click strikes, and that its remaining count goes down.
@@ -462,7 +462,7 @@ func TestCopiedLineCompiles(t *testing.T) {
 	p.waitFor(`document.querySelector('#said').innerText.endsWith('write what is meant in place of fillIn')`)
 	name := filepath.Join(t.TempDir(), "main.go")
 	require.NoError(t, os.WriteFile(name, []byte(source), 0o600))
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, name) // the file is made by this test
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, name) //nolint:gosec // of this test
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s\n%s", out, source)
 }

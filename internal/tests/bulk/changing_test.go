@@ -109,7 +109,7 @@ func TestWalkWhileRecordsAreAdded(t *testing.T) {
 			t.Parallel()
 			forEach(t, []int{0, 1, 2, 8, 32}, func(t *testing.T, prefetch int) {
 				for seed := range uint64(20) {
-					random := rand.New(rand.NewPCG(seed, 0)) // the test has to be repeatable
+					random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // the test has to be repeatable
 					l := newLive(60, 3)
 					l.totals = totals
 					there := slices.Clone(l.ids)

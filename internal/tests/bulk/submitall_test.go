@@ -363,7 +363,7 @@ func TestSubmitAllOfInvalidArguments(t *testing.T) {
 	known := newJournal(t, nil)
 	j := known.options(1)
 	for name, test := range map[string]struct {
-		ctx  context.Context // an argument of the walk
+		ctx  context.Context //nolint:containedctx // an argument of the walk
 		o    payvault.SubmitAllOptions
 		n    int // number of attempts
 		want string

@@ -394,7 +394,7 @@ func TestRefused(t *testing.T) {
 		service.AssertInvalid(t, err, c.Op, c.Problems)
 		assert.Nil(t, result)
 		client = service.Client(t, service.Nowhere, unobserved)
-		_, err = c.Do(nil, client, calls.Documented(), c.Full) // the test needs a nil context
+		_, err = c.Do(nil, client, calls.Documented(), c.Full) //nolint:staticcheck // the test needs a nil context
 		service.AssertInvalid(t, err, c.Op, service.Fields{"context": {"is nil"}})
 	}
 }

@@ -113,7 +113,7 @@ func Renderings(err error) []string {
 	if e, ok := errors.AsType[*payvault.Error](err); ok {
 		texts = append(texts, fmt.Sprintf("%+v %#v", *e, *e), Logged(*e), e.Code, e.Message, e.Detail, fmt.Sprint(e.Fields))
 	}
-	switch wrapper := err.(type) { // the loop unwraps errors itself
+	switch wrapper := err.(type) { //nolint:errorlint // the loop unwraps errors itself
 	case interface{ Unwrap() error }:
 		texts = append(texts, Renderings(wrapper.Unwrap())...)
 	case interface{ Unwrap() []error }:

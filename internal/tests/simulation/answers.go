@@ -253,7 +253,7 @@ func (d die) mutateBytes(doc []byte) []byte {
 func (d die) garbage() []byte {
 	b := make([]byte, 1+d.IntN(60))
 	for i := range b {
-		b[i] = byte(d.IntN(256)) // any byte will do
+		b[i] = byte(d.IntN(256)) //nolint:gosec // any byte will do
 	}
 	return b
 }
@@ -420,7 +420,7 @@ func (x *exchange) zip(body []byte) []byte {
 		return x.run.world.bomb
 	}
 	var b bytes.Buffer
-	w := zippers.Get().(*gzip.Writer) // the pool holds nothing else
+	w := zippers.Get().(*gzip.Writer) //nolint:errcheck,forcetypeassert // the pool holds nothing else
 	defer zippers.Put(w)
 	w.Reset(&b)
 	_, _ = w.Write(body)

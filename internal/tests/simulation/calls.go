@@ -97,7 +97,7 @@ func (c *caller) guarded(f func()) {
 			if c.panicked {
 				c.fail("the panic of the caller's own code was lost")
 			}
-		case p == errInjected: // it has to be the value itself
+		case p == errInjected: //nolint:errorlint // it has to be the value itself
 		default:
 			c.fail("panic: %v\n%s", p, debug.Stack())
 		}

@@ -114,7 +114,7 @@ func (r *run) accept(far *conn, plan Dial) {
 		return
 	case "garbage first":
 		r.strike("connection: " + plan.Fault)
-		_, _ = far.Write(newDie(uint64(plan.At)).garbage()) // the plan draws the number
+		_, _ = far.Write(newDie(uint64(plan.At)).garbage()) //nolint:gosec // the plan draws the number
 		far.awaitEnd()
 		return
 	case "wrong protocol":
@@ -134,7 +134,7 @@ func (r *run) accept(far *conn, plan Dial) {
 			Certificates: []tls.Certificate{certificate}, NextProtos: []string{protocol}, MinVersion: tls.VersionTLS13,
 			SessionTicketsDisabled: true, CurvePreferences: []tls.CurveID{tls.X25519},
 		})
-		if secured.Handshake() != nil { // it ends with the connection
+		if secured.Handshake() != nil { //nolint:noctx // it ends with the connection
 			return
 		}
 		l.Conn = secured

@@ -237,7 +237,7 @@ func (d die) wrap(s *Step) {
 		s.Framing = pick(d, framings())
 	}
 	if d.chance(25) {
-		s.Cut, s.CutAt, s.Code = pick(d, cuts()), max(0, d.IntN(1400)-400), uint32(d.IntN(16)) // the numbers are small
+		s.Cut, s.CutAt, s.Code = pick(d, cuts()), max(0, d.IntN(1400)-400), uint32(d.IntN(16)) //nolint:gosec // small
 		if d.chance(40) {
 			s.Perform = s.Perform || s.Status >= 500
 		}

@@ -163,7 +163,7 @@ func (c *conn) Write(p []byte) (int, error) {
 }
 
 func opError(op string, err error) error {
-	if err == nil || err == io.EOF { // as package net does
+	if err == nil || err == io.EOF { //nolint:errorlint // as package net does
 		return err
 	}
 	return &net.OpError{Op: op, Net: "tcp", Err: err}

@@ -97,7 +97,7 @@ func (r *run) caller(base *http.Transport) http.RoundTripper {
 			case callerBoth:
 				return resp, errOwn
 			case callerNeither:
-				return nil, nil // this RoundTripper returns neither
+				return nil, nil //nolint:nilnil // this RoundTripper returns neither
 			}
 			return nil, errOwn
 		})
@@ -118,7 +118,7 @@ func (r *run) caller(base *http.Transport) http.RoundTripper {
 func withoutHooks(req *http.Request) *http.Request {
 	ctx, cancel := context.WithCancel(context.Background())
 	context.AfterFunc(req.Context(), cancel)
-	return req.WithContext(ctx) // the context must not have the values
+	return req.WithContext(ctx) //nolint:contextcheck // the context must not have the values
 }
 
 // twice returns two copies of a request. A header tells the service that both belong to one attempt of the SDK.
@@ -153,7 +153,7 @@ func (r *run) hedge(base http.RoundTripper, req *http.Request) (*http.Response, 
 	results := make(chan result, 2)
 	send := func(one *http.Request) {
 		r.serving.Go(func() {
-			resp, err := base.RoundTrip(one) // closed by the client or below
+			resp, err := base.RoundTrip(one) //nolint:bodyclose // closed by the client or below
 			results <- result{resp, err}
 		})
 	}

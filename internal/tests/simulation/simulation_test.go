@@ -22,7 +22,7 @@ var (
 
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(800)   // collect seldom, because scenarios leave only garbage
-	log.SetOutput(io.Discard) // net/http logs answers that nobody asked for
+	log.SetOutput(io.Discard) //nolint:forbidigo // net/http logs answers that nobody asked for
 	goleak.VerifyTestMain(m)
 }
 

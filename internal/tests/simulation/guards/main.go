@@ -292,19 +292,19 @@ func try(scratch string, g guard, n int, limit time.Duration) (string, error) {
 		return "", fmt.Errorf("%s has it %d times: %s", g.file, strings.Count(string(whole), g.old), g.old)
 	}
 	broken := strings.Replace(string(whole), g.old, g.broken, 1)
-	if err := os.WriteFile(path, []byte(broken), 0o600); err != nil { // a file in the copy
+	if err := os.WriteFile(path, []byte(broken), 0o600); err != nil { //nolint:gosec // a file in the copy
 		return "", err
 	}
-	defer func() { _ = os.WriteFile(path, whole, 0o600) }() // a file in the copy
+	defer func() { _ = os.WriteFile(path, whole, 0o600) }() //nolint:gosec // a file in the copy
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	folder, program := filepath.Join(scratch, "internal", "tests", "simulation"), filepath.Join(scratch, "simulate.out")
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./simulate") // the path is made above
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./simulate") //nolint:gosec // made above
 	build.Dir = folder
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
-	command := exec.CommandContext(ctx, program, // the program was built above
+	command := exec.CommandContext(ctx, program, //nolint:gosec // the program was built above
 		"-n", strconv.Itoa(n), "-failures", "1", "-workers", "1", "-shrink=false")
 	command.Dir = folder
 	out, err := command.CombinedOutput()
