@@ -24,7 +24,7 @@ type callOptions struct {
 	header   http.Header
 	problems problems
 
-	// Of a walk only:
+	// Only walks set the next fields.
 	maxRetryAfter time.Duration
 	place         *overload.Place // the place in the queue for the rate limit
 	stopContext   context.Context //nolint:containedctx // ends when the walk stops

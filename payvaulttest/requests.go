@@ -88,7 +88,7 @@ type Part struct {
 	FileName    string            // empty if it is not a file
 	ContentType string            // unchanged from the form
 	Size        int64             // bytes of the whole content
-	SHA256      [sha256.Size]byte // of the whole content
+	SHA256      [sha256.Size]byte // checksum of the whole content
 
 	content sealed
 }

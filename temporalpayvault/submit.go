@@ -54,8 +54,8 @@ type Summary struct {
 	FromJournal int `json:"from_journal,omitempty"` // the batches above that an earlier attempt or job has sent
 	LeftOut     int `json:"left_out,omitempty"`     // cards that cannot be sent; the other cards of their batches are sent
 
-	RefusedBatches []RefusedBatch `json:"refused_batches,omitempty"` // at most 1,000 of them
-	UnknownBatches []int          `json:"unknown_batches,omitempty"` // at most 1,000 of them
+	RefusedBatches []RefusedBatch `json:"refused_batches,omitempty"` // at most 1,000 entries
+	UnknownBatches []int          `json:"unknown_batches,omitempty"` // at most 1,000 entries
 	InvalidCards   []InvalidCard  `json:"invalid_cards,omitempty"`   // at most 1,000 of the cards that cannot be sent
 	NotDone        []Range        `json:"not_done,omitempty"`        // batches of a canceled job that may be unsent
 
@@ -65,7 +65,7 @@ type Summary struct {
 // Range is a range of batches. Some of them may be done; the journal has these.
 type Range struct {
 	From int `json:"from"`
-	To   int `json:"to"` // not included
+	To   int `json:"to"` // end of the range, not included
 }
 
 // jobInput is a job, with the state that a run of the workflow passes to the next run.

@@ -141,7 +141,7 @@ func TestRun_pauses(t *testing.T) {
 	for name, test := range map[string]struct {
 		status int
 		body   string
-		lost   string // status of these batches
+		lost   string // status of the batches that are refused or unknown
 	}{
 		"the service is gone":   {http.StatusServiceUnavailable, "", "unknown"},
 		"all cards are refused": {http.StatusBadRequest, `{"code":7}`, "refused"},

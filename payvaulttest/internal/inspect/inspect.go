@@ -24,7 +24,7 @@ const (
 	pollEvery    = time.Second / 5  // how often a stream looks for changes
 	speakEvery   = 5 * time.Second  // longest time without a message in a stream
 	writeTimeout = 10 * time.Second // limit for a reader that is slow or gone
-	maxFault     = 64 << 10         // bytes
+	maxFault     = 64 << 10         // largest size of a fault, in bytes
 )
 
 // An Emulator is the server behind the page. The page shows its records and injects faults into it.
