@@ -38,7 +38,7 @@ func (e *ending) end(ctx context.Context, err error, progress bool) error {
 	return again
 }
 
-// consider chooses what follows from the error of an attempt: a pause, a wait, or a retry by Temporal. For a retry it
+// consider chooses the reaction to the error of an attempt: a pause, a wait, or a retry by Temporal. For a retry it
 // returns the error. After progress the workflow gives the rest to a new activity. So attempt counts only attempts
 // without progress, and attempts whose worker was lost.
 func (e *ending) consider(err error, progress bool, attempt int32) error {

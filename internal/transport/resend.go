@@ -24,8 +24,8 @@ import (
 // for every connection. onlyHTTP1 means that it also uses nothing but HTTP/1.
 //
 // TLSNextProto has the protocols besides HTTP/1. The caller can add some, which may call no hooks. net/http adds its
-// own HTTP/2 when it sets up the Transport. inspect cannot see what the caller has registered by RegisterProtocol; the
-// comment of WithHTTPClient warns of that.
+// own HTTP/2 when it sets up the Transport. inspect cannot see protocols that the caller has registered by
+// RegisterProtocol; the comment of WithHTTPClient warns of that.
 func inspect(rt http.RoundTripper) (standard, onlyHTTP1 bool) {
 	t, ok := rt.(*http.Transport)
 	if !ok {

@@ -178,7 +178,7 @@ type block struct {
 }
 
 // TestDocs checks that the Go code in all documents compiles, that commands name existing things, and that the first
-// program of README.md prints what the document shows.
+// program of README.md prints the output that is in the document.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	readme := markdownBlocks(t, "README.md")

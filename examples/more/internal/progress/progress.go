@@ -23,7 +23,7 @@ type Progress struct {
 // lines is the total number of plain lines.
 const lines = 10
 
-// New starts the display of a progress. The word what names the counted things, such as "customers".
+// New starts the display of a progress. what is the name of the counted things, such as "customers".
 func New(out io.Writer, what string, total int) *Progress {
 	p := &Progress{out: out, what: what, total: total}
 	p.next = p.step()

@@ -54,8 +54,8 @@ func Check(ctx context.Context, name string) (snapshot temporalpayvault.Snapshot
 	return snapshot, bad, err
 }
 
-// File is a card source that reads files. A reference is the name of a file that all workers can read. An error says
-// what to correct in the file, and contains no data of a card.
+// File is a card source that reads files. A reference is the name of a file that all workers can read. An error names
+// the problem in the file, and contains no data of a card.
 type File struct{}
 
 // Snapshot counts the rows and hashes the file. It reads the whole file, once for each activity. If your files are
