@@ -15,7 +15,7 @@ var errNotAmount = errors.New("not a decimal number of at most 19 digits")
 // Amount is an exact decimal number, such as an amount of money in units of its currency (12.50). It holds up to 19
 // digits, and keeps its scale if that fits into them. On the wire it is a JSON number, and a text in [ApplicationData].
 // It can be read from a quoted number too. The zero value is 0. A JSON value that means "none", such as null or an
-// empty string, is read as 0. The arithmetic is in [decimal.Decimal].
+// empty string, is read as 0. For arithmetic, use [Amount.Decimal].
 type Amount struct{ d decimal.Decimal }
 
 // NewAmount returns value / 10^scale: NewAmount(1250, 2) is 12.50. A scale outside 0 to 19 is an error.
