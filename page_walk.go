@@ -64,7 +64,7 @@ func (l list[T]) pages(ctx context.Context, o *ListOptions, opts []CallOption) i
 }
 
 // pageWalk is one walk over the pages of a list. It runs in the goroutine of the caller's loop. Only fetch also runs in
-// other goroutines. So fetch changes nothing of the walk but failed.
+// other goroutines. So fetch changes only one field of the walk: failed.
 type pageWalk[T any] struct {
 	list     list[T]
 	options  ListOptions // Page is the first page of the run

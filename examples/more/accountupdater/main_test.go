@@ -233,7 +233,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestRowsThatCannotBeSent checks that bad rows are reported and left out, even a whole batch of them, and that all
+// TestRowsThatCannotBeSent checks that bad rows are reported and skipped, even a whole batch of them, and that all
 // other rows are accepted.
 func TestRowsThatCannotBeSent(t *testing.T) {
 	t.Parallel()

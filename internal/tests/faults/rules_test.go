@@ -151,7 +151,7 @@ func (c *cell) sentinels(status int, rejection bool, r rule) []string {
 	case rejection:
 		want = append(want, payvault.ErrRejected)
 	}
-	if r.delivery == payvault.DeliveryUnknown && c.call.Replay != payvault.ReplayRead { // not for reads
+	if r.delivery == payvault.DeliveryUnknown && c.call.Replay != payvault.ReplayRead { // only for writes
 		want = append(want, payvault.ErrOutcomeUnknown)
 	}
 	return names(func(sentinel error) bool { return slices.Contains(want, sentinel) })
