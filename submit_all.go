@@ -77,10 +77,10 @@ const (
 //
 // Then it sends nothing more and yields the rest of the stream as not sent. Requests in flight go on to their end,
 // within the time of one attempt, and are not repeated. Without a Journal they are cut off when ctx ends, which leaves
-// their outcome unknown. The last batch usually has the reason. If it does not, because the walk stopped before the end
-// of its stream or the journal failed, the walk yields one more batch with the reason and without cards. With a Journal
-// an earlier run may have sent the batches that this run did not send. So [SafeToRetry] is false for their errors: run
-// the job again.
+// their outcome unknown. If the walk stopped before the end of its stream, or if the journal failed, the last batch has
+// the reason. If the batch with the last cards does not have it, the walk yields one more batch, which has the reason
+// and no cards. With a Journal an earlier run may have sent the batches that this run did not send. So [SafeToRetry] is
+// false for their errors: run the job again.
 //
 // Leaving the loop ends the walk as the end of ctx does. It waits until the stream gives its next card or returns, so
 // cancel ctx before you leave the loop of a stream that may wait. A panic of the stream, a transport, a key source or
