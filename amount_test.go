@@ -16,8 +16,8 @@ import (
 	"example.com/payvault"
 )
 
-// TestAmount: a number is read exactly, with its scale, and written as a JSON number. internal/answer has the tests of
-// numbers themselves.
+// TestAmount checks that a number is read exactly, with its scale, and written as a JSON number. internal/answer tests
+// the forms of numbers.
 func TestAmount(t *testing.T) {
 	t.Parallel()
 	for wire, want := range map[string]string{
@@ -25,9 +25,9 @@ func TestAmount(t *testing.T) {
 		`" 12.50 "`: "12.50", `"1.5e1"`: "15", `"1,234.50"`: "1234.50", `"-12,345,678.9"`: "-12345678.9",
 		`null`: "0", `""`: "0", `[]`: "0", `{}`: "0", `false`: "0",
 		`-9999999999999999999`: "-9999999999999999999", `0.0000000000000000001`: "0.0000000000000000001",
-		`9007199254740993`: "9007199254740993", // not a float64
+		`9007199254740993`: "9007199254740993", // not exact in a float64
 	} {
-		got := payvault.MustParseAmount("1") // which is replaced, by null too
+		got := payvault.MustParseAmount("1") // UnmarshalJSON replaces it, even by null
 		require.NoError(t, json.Unmarshal([]byte(wire), &got), wire)
 		assert.Equal(t, want, got.String())
 		text, err := json.Marshal(got)
@@ -36,7 +36,8 @@ func TestAmount(t *testing.T) {
 	}
 }
 
-// TestAmount_refused: a number that does not fit, another form and another grouping are errors that do not show it.
+// TestAmount_refused checks that a number that does not fit, another form and another grouping are errors that do not
+// contain the text.
 func TestAmount_refused(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`99999999999999999999`, `1.00000000000000000001`, `1e-20`, `1e400`} {
@@ -51,7 +52,7 @@ func TestAmount_refused(t *testing.T) {
 	assert.Panics(t, func() { payvault.MustParseAmount("12.50 USD") })
 }
 
-// TestAmount_isExact: amounts are made of integers and of decimals without rounding.
+// TestAmount_isExact checks that amounts are made of integers and of decimals without rounding.
 func TestAmount_isExact(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, decimal.MustParse("0.3"), payvault.MustParseAmount("0.3").Decimal())

@@ -110,8 +110,8 @@ type Validation struct {
 func (v *Validation) OK() bool { return len(v.Problems) == 0 }
 
 // Create starts an application and returns it with its ID, which is App.ID. A request without a channel ID or sales
-// representative fails before anything is sent. It does not take a merchant_id: through [Client.ForMerchant] it fails
-// with [ErrMerchantNotSupported].
+// representative fails before anything is sent. Create does not take a merchant_id: through [Client.ForMerchant] it
+// fails with [ErrMerchantNotSupported].
 //
 // Create is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown]
 // there may be an application whose ID nobody knows.

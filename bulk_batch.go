@@ -11,7 +11,7 @@ import (
 type AccountUpdaterBatch struct {
 	Index       int           // zero-based, counted from the start of the stream
 	Start       int           // position of the first card in the stream, zero-based
-	End         int           // position after the last card in the stream
+	End         int           // position in the stream after the last card of the batch
 	Invalid     []InvalidCard // cards that cannot be sent, in the order of the stream; the others are sent without them
 	Status      BatchStatus   // BatchAccepted, BatchRefused, BatchUnknown or BatchNotSent
 	RequestID   string        // set if the service accepted the batch

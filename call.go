@@ -12,7 +12,7 @@ import (
 
 // call describes one call of an operation: its request, and the value for its answer.
 type call struct {
-	op      OperationInfo // its row of the table of operations
+	op      OperationInfo // row of the operation in the table of operations
 	path    []pathValue   // values for the parameters of the path, in their order
 	content makeContent   // nil for an operation that has neither query nor body
 	reply   reply

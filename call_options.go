@@ -24,7 +24,7 @@ type callOptions struct {
 	header   http.Header
 	problems problems
 
-	// Of a walk only:
+	// Only walks set the next fields.
 	maxRetryAfter time.Duration
 	place         *overload.Place // the place in the queue for the rate limit
 	stopContext   context.Context //nolint:containedctx // ends when the walk stops
@@ -103,15 +103,16 @@ func validHeaderValue(value string) bool {
 	return !strings.ContainsFunc(value, func(r rune) bool { return r != '\t' && unicode.IsControl(r) })
 }
 
-// Response is the answer as it came over the wire. JSON, XML and YAML of it leave out header and body.
+// Response is the raw answer of the service. Its JSON, XML and YAML do not contain header and body.
 type Response struct {
 	StatusCode int           // 0 if no response arrived
-	Header     http.Header   `json:"-" xml:"-" yaml:"-"` // of the last response
-	Body       []byte        `json:"-" xml:"-" yaml:"-"` // raw, as far as it was read
+	Header     http.Header   `json:"-" xml:"-" yaml:"-"` // header of the last response
+	Body       []byte        `json:"-" xml:"-" yaml:"-"` // raw bytes, as far as they were read
 	Attempts   int           // 0 if nothing was tried
-	Duration   time.Duration // of the whole call, waits included
-	// JSON pointers to values of the answer of a write that could not be read, also of a refusal. They also name
-	// documented values that are missing and that the caller can do without. There are 20 unreadable values at most.
+	Duration   time.Duration // time of the whole call, waits included
+	// Unread has JSON pointers to values that could not be read, in the answer of a write or in a refusal. It also has
+	// pointers to documented values that are missing and that the caller can do without. Unread has at most 20
+	// unreadable values.
 	Unread []string
 }
 

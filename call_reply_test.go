@@ -20,19 +20,20 @@ import (
 )
 
 var (
-	// anything matches places where any value may stand, or whose values are not read. It also matches whole records, and
-	// saved fields except two of them.
+	// anything matches JSON pointers of values that may have any type, or that are not read. It also matches whole
+	// records, and saved fields except two of them.
 	anything = regexp.MustCompile(`^/(code|rcode|message)$|/(plan|relatedBusinesses)(/|$)|fields/\d+/value(/|$)|` +
 		`^(/data)?(/app|/fields)?(/\d+)?$|^/data/fields/([1-57-9]|\d\d)`)
-	// needed matches IDs without which a result is of no use, behind the name of the operation.
+	// needed matches IDs without which a result is of no use. The name of the operation stands before the JSON pointer.
 	needed = regexp.MustCompile(`^(customers.list /data/\d+|customers.create /data)/customer_id$|` +
 		`^[\w.]+ /data/((app/app|payee|request)_id)$`)
-	// informs matches values that the caller can do without, but whose absence is named.
+	// informs matches values that the caller can do without. If they are missing, Unread has their pointers.
 	informs = regexp.MustCompile(`^/card_id$|^/data/fields/\d+/key$`)
 	element = regexp.MustCompile(`/\d+$`)
 )
 
-// eachValue visits the values of a JSON text, with their places and a function that puts another value there.
+// eachValue visits the values of a JSON text. visit gets the JSON pointer of a value, and a function that replaces the
+// value.
 func eachValue(place string, value any, put func(any), visit func(place string, value any, put func(any))) {
 	switch node := value.(type) {
 	case map[string]any:
@@ -47,7 +48,7 @@ func eachValue(place string, value any, put func(any), visit func(place string, 
 	visit(place, value, put)
 }
 
-// otherForm is what a service may send in place of a documented value.
+// otherForm is a JSON value that a service may send in place of a documented one, with its meaning.
 type otherForm struct {
 	json string
 	is   meaning
@@ -62,7 +63,7 @@ const (
 	unreadable meaning = "a value that cannot be read"
 )
 
-// otherForms returns the forms in which a documented value may come.
+// otherForms returns the forms in which a service may send a documented value.
 func otherForms(value any) (forms []otherForm) {
 	add := func(is meaning, texts ...string) {
 		for _, text := range texts {
@@ -102,7 +103,8 @@ func otherForms(value any) (forms []otherForm) {
 }
 
 // TestReading checks each other form of each value of the documented answers. A readable form is read. An unreadable
-// one is an error of an operation that reads. An operation that writes still returns its result. Both name the place.
+// form is an error of an operation that reads. An operation that writes still returns its result. Both name the JSON
+// pointer of the value.
 func TestReading(t *testing.T) {
 	t.Parallel()
 	for _, o := range calls.Table() {
@@ -138,9 +140,9 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// reading is what came of one answer.
+// reading is the result of reading one answer.
 type reading struct {
-	result string // in its wire form
+	result string // result in its wire form
 	unread []string
 	err    error
 	log    bytes.Buffer
@@ -159,7 +161,7 @@ func (r *reading) read(t *testing.T, o *calls.Operation, body string) {
 	}
 }
 
-// check checks what came of an answer that has a form at a place. want is the documented result.
+// check checks the reading of an answer that has another form at a JSON pointer. want is the documented result.
 func (r *reading) check(t *testing.T, o *calls.Operation, place string, form otherForm, want string) {
 	t.Helper()
 	what := place + " as " + form.json
@@ -193,15 +195,15 @@ func (r *reading) check(t *testing.T, o *calls.Operation, place string, form oth
 	assert.Empty(t, r.unread, what)
 	switch form.is {
 	case same:
-		notPrimary := strings.NewReplacer(`,"primary":false`, "") // which may also not be told
+		notPrimary := strings.NewReplacer(`,"primary":false`, "") // false may also be missing in the result
 		assert.JSONEq(t, notPrimary.Replace(want), notPrimary.Replace(r.result), what)
 	case literal:
 		assert.Contains(t, r.result, `"`+form.json+`"`, what)
 	}
 }
 
-// TestReading_largePage checks that a page of 15,000 records, which gets the tolerant pass only, is read like any
-// other.
+// TestReading_largePage checks a page of 15,000 records, which gets the tolerant pass only. It is read like any other
+// page.
 func TestReading_largePage(t *testing.T) {
 	t.Parallel()
 	many := strings.Repeat(`{"customer_id":"C1"},`, 15_000)
@@ -219,7 +221,7 @@ func TestReading_largePage(t *testing.T) {
 	require.ErrorContains(t, err, "/data/15000")
 }
 
-// readings are calls by short names, for tests of odd answers.
+// readings returns calls by short names, for tests of odd answers.
 func readings(t *testing.T) map[string]call {
 	t.Helper()
 	return map[string]call{
@@ -235,8 +237,8 @@ func readings(t *testing.T) map[string]call {
 	}
 }
 
-// TestReading_goesOn checks that code 0 decides. A value that is missing or unreadable, and that the caller does not
-// need, is named in Unread, and the values beside it are read.
+// TestReading_goesOn checks that code 0 decides. If a value is missing or unreadable and the caller does not need it,
+// Unread has its pointer, and the values beside it are read.
 func TestReading_goesOn(t *testing.T) {
 	t.Parallel()
 	payee, done, noFields := &payvault.Payee{ID: 4}, &payvault.Confirmation{}, []payvault.SavedField{}
@@ -295,7 +297,7 @@ func TestReading_goesOn(t *testing.T) {
 	}
 }
 
-// TestReading_malformed: an answer that cannot be taken for a success is an error that says why.
+// TestReading_malformed checks that an answer that is neither a success nor a failure is an error with the reason.
 func TestReading_malformed(t *testing.T) {
 	t.Parallel()
 	const tooMany = "response: more values than an answer may have"

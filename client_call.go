@@ -17,8 +17,8 @@ import (
 
 // Request is an operation for [Client.Call] that this package has no types for. Its body is written as encoding/json
 // writes it, except that each [Secret] in it is written as its text. If a MarshalJSON method of your own has written a
-// redacted Secret, the call fails before anything is sent. Such a type needs the method MarshalJSONTo of JSON v2. Logs
-// of a Request leave out path, query and body, and so do JSON, XML and YAML.
+// redacted Secret, the call fails before anything is sent. Such a type needs the method MarshalJSONTo of JSON v2. The
+// logs, JSON, XML and YAML of a Request do not contain path, query and body.
 type Request struct {
 	// Name is the name of the operation in errors, logs, spans and metrics, such as "disputes.accept". Without it they
 	// say "client.call". It has at most 64 letters, digits, dots, hyphens and underscores. Write it into the program:

@@ -20,7 +20,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// TestCall: a request arrives as the caller has made it, and its answer is read into the caller's type.
+// TestCall checks that a request arrives unchanged, and that its answer is read into the caller's type.
 func TestCall(t *testing.T) {
 	t.Parallel()
 	server := service.Answer(t, 200, `{"code":0,"message":"Success","data":{"invoice_id":"I1","amount":12.50}}`)
@@ -47,14 +47,15 @@ func TestCall(t *testing.T) {
 	}, got.Header)
 }
 
-// TestCall_codes: either code says success, and both must not disagree. A failure leaves the result alone.
+// TestCall_codes checks that either code can mean success, and that both must not disagree. A failure does not change
+// the result.
 func TestCall_codes(t *testing.T) {
 	t.Parallel()
 	malformed := []error{payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown}
 	for _, test := range []struct {
 		status     int
 		body, code string
-		kinds      []error // none of a success
+		kinds      []error // empty for a success
 	}{
 		{200, `{"code":"0","data":[]}`, "", nil},
 		{201, `{"rcode":"000"}`, "", nil},
@@ -79,7 +80,7 @@ func TestCall_codes(t *testing.T) {
 	}
 }
 
-// TestCall_refused: a request that is wrong is not sent, and all of its problems are named.
+// TestCall_refused checks that an invalid request is not sent, and that all of its problems are named.
 func TestCall_refused(t *testing.T) {
 	t.Parallel()
 	client := service.Client(t, service.Nowhere)
@@ -122,7 +123,7 @@ func TestCall_refused(t *testing.T) {
 		payvault.ErrMerchantNotSupported)
 }
 
-// TestCall_name: errors, observers and logs say the name of the request and not its path.
+// TestCall_name checks that errors, observers and logs have the name of the request and not its path.
 func TestCall_name(t *testing.T) {
 	t.Parallel()
 	const name payvault.Operation = "disputes.accept-2_x"
@@ -140,7 +141,8 @@ func TestCall_name(t *testing.T) {
 	assert.NotContains(t, log.String(), "4711")
 }
 
-// TestCall_path: an error may repeat words of documented paths and of the name, and no other part of the path.
+// TestCall_path checks that an error may repeat words of documented paths and of the name, and no other part of the
+// path.
 func TestCall_path(t *testing.T) {
 	t.Parallel()
 	client := answering(t, 400, `{"code":2,"message":"customer JANE1","data":{"customer_email":["of JANE1"]}}`)
@@ -155,7 +157,7 @@ func TestCall_path(t *testing.T) {
 	assert.Equal(t, service.Fields{"accept_reason": {"of dispute [REDACTED] is required"}}, err.Fields)
 }
 
-// TestCall_replay: Replay says whether a request is repeated, and its method does not.
+// TestCall_replay checks that Replay decides whether a request is repeated, and that its method does not.
 func TestCall_replay(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"GET", "PUT", "DELETE", "POST"} {
@@ -168,8 +170,8 @@ func TestCall_replay(t *testing.T) {
 	}
 }
 
-// TestCall_answers: types of the caller are read as encoding/json reads them. An error names the place and nothing
-// else.
+// TestCall_answers checks that types of the caller are read as encoding/json reads them. An error has the path of the
+// value, but not the value.
 func TestCall_answers(t *testing.T) {
 	t.Parallel()
 	for _, member := range []string{
@@ -183,7 +185,7 @@ func TestCall_answers(t *testing.T) {
 		require.NoError(t, answering(t, 200, body).Call(t.Context(), request("GET"), &got), member)
 		assert.Equal(t, want, got, member)
 	}
-	// The decoder of GOEXPERIMENT=jsonv2 names more places than the other one.
+	// The decoder of GOEXPERIMENT=jsonv2 has more names in its paths than the other one.
 	for member, place := range map[string]string{
 		`"list":[{},{"inner":1}]`: "/list(/1)?/inner", `"map":{"` + garbageCanary + `":5}`: "/map",
 		`"time":"` + garbageCanary + `"`: "(the body|/time)",

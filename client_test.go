@@ -27,7 +27,8 @@ func assertNoClient(t *testing.T, want service.Fields, baseURL, key string, opts
 	service.AssertHidden(t, err, "hunter2", service.APIKey)
 }
 
-// TestNewClient_baseURL: a base URL is absolute, has nothing but a path, and uses plain http for the loopback only.
+// TestNewClient_baseURL checks that a base URL must be absolute, may have only a path, and may use plain http only for
+// loopback.
 func TestNewClient_baseURL(t *testing.T) {
 	t.Parallel()
 	for want, refused := range map[string][]string{
@@ -59,7 +60,7 @@ func TestNewClient_baseURL(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// TestNewClient_options: options refuse values that they do not take. All problems are named at once.
+// TestNewClient_options checks that options refuse invalid values, and that all problems are named at once.
 func TestNewClient_options(t *testing.T) {
 	t.Parallel()
 	type policy = payvault.RetryPolicy
@@ -102,7 +103,7 @@ func TestNewClient_options(t *testing.T) {
 	assert.NoError(t, err, "a nil option is none")
 }
 
-// TestNewClient_noIO: NewClient sends no request and does not ask for a key.
+// TestNewClient_noIO checks that NewClient sends no request and does not ask for a key.
 func TestNewClient_noIO(t *testing.T) {
 	t.Parallel()
 	pool := service.RoundTripper(func(*http.Request) (*http.Response, error) { panic("a request was sent") })
@@ -137,7 +138,7 @@ func TestWithHTTPClient(t *testing.T) {
 	assert.Len(t, server.Seen(), 3)
 }
 
-// TestWithUserAgent: the product of the caller stands before the name of the package.
+// TestWithUserAgent checks that the product of the caller stands before the name of the package.
 func TestWithUserAgent(t *testing.T) {
 	t.Parallel()
 	for product, want := range map[string]string{"acme/2.1": `^acme/2\.1 payvault-go/`, "": "^payvault-go/"} {
@@ -189,7 +190,7 @@ func TestWithHeader_refused(t *testing.T) {
 	}
 }
 
-// TestWithMaxAttempts: the option of a call goes before the policy of the client.
+// TestWithMaxAttempts checks that the option of a call overrides the policy of the client.
 func TestWithMaxAttempts(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -211,7 +212,7 @@ func TestWithMaxAttempts(t *testing.T) {
 	service.AssertInvalid(t, err, payvault.OpWebhooksAddEvent, service.Fields{"WithMaxAttempts": {"is not positive"}})
 }
 
-// TestWithResponse: the caller gets the whole answer, or an empty Response if nothing was sent.
+// TestWithResponse checks that the caller gets the whole answer, or an empty Response if nothing was sent.
 func TestWithResponse(t *testing.T) {
 	t.Parallel()
 	const body = `{"code":0,"data":{},"unknown":[1.50]}`
@@ -227,7 +228,8 @@ func TestWithResponse(t *testing.T) {
 	assert.Equal(t, payvault.Response{Duration: raw.Duration}, raw, "a request that fails a local check has no answer")
 }
 
-// TestClient_ForMerchant: clients of several merchants share connections, and each sends its own merchant.
+// TestClient_ForMerchant checks that clients of several merchants share connections, and that each sends its own
+// merchant.
 func TestClient_ForMerchant(t *testing.T) {
 	t.Parallel()
 	connections := map[string]bool{}
@@ -247,8 +249,8 @@ func TestClient_ForMerchant(t *testing.T) {
 	assert.Len(t, connections, 2)
 }
 
-// TestWithTimeout_isOfOneAttempt: the timeout limits one attempt. So does the Timeout of the caller's http.Client, and
-// the shorter one counts.
+// TestWithTimeout_isOfOneAttempt checks that the timeout limits one attempt. The Timeout of the caller's http.Client
+// does so too, and the shorter one counts.
 func TestWithTimeout_isOfOneAttempt(t *testing.T) {
 	t.Parallel()
 	const none, second = time.Duration(0), time.Second

@@ -63,7 +63,7 @@ type Customer struct {
 	FirstName         string            `json:"customer_first_name,omitzero"`
 	LastName          string            `json:"customer_last_name,omitzero"`
 	FirmName          string            `json:"customer_firm_name,omitzero"`
-	Phone             string            `json:"customer_phone,omitzero"` // as it was stored
+	Phone             string            `json:"customer_phone,omitzero"` // unchanged from the request
 	Email             string            `json:"customer_email,omitzero"`
 	ReferenceID       string            `json:"reference_id,omitzero"`
 	Comments          string            `json:"comments,omitzero"`
@@ -98,7 +98,7 @@ type ShippingAddress struct {
 	State       string     `json:"shipping_state,omitzero"`
 	Zip         string     `json:"shipping_zip,omitzero"`          // postal code
 	Zip4        string     `json:"shipping_zip4,omitzero"`         // extension of the postal code
-	Country     string     `json:"shipping_country,omitzero"`      // name
+	Country     string     `json:"shipping_country,omitzero"`      // name of the country
 	CountryCode string     `json:"shipping_country_code,omitzero"` // numeric code
 	Primary     *bool      `json:"primary,omitzero"`               // nil is not sent; nil in a result means unknown
 	MerchantID  MerchantID `json:"merchant_id,omitzero"`           // only in requests

@@ -12,7 +12,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// TestDate: a day is written as YYYY-MM-DD, and read in the forms that services send. Some of them stand for no day.
+// TestDate checks that a day is written as YYYY-MM-DD, and read in the forms that services send. Some of these forms
+// mean that there is no day.
 func TestDate(t *testing.T) {
 	t.Parallel()
 	day := payvault.Date{2026, time.February, 28}
@@ -36,7 +37,8 @@ func TestDate(t *testing.T) {
 	}
 }
 
-// TestDate_location: a day begins at its first midnight, or later if clocks skip it, in the location that is given.
+// TestDate_location checks that a day begins at its first midnight in the given location, or later if clocks skip
+// midnight.
 func TestDate_location(t *testing.T) {
 	t.Parallel()
 	day := payvault.Date{2026, time.February, 28}
@@ -44,11 +46,11 @@ func TestDate_location(t *testing.T) {
 	assert.Equal(t, time.Date(2026, 2, 28, 0, 0, 0, 0, berlin), day.In(berlin))
 	saoPaulo, err := time.LoadLocation("America/Sao_Paulo")
 	require.NoError(t, err)
-	first := time.Date(2018, 11, 4, 1, 0, 0, 0, saoPaulo) // of the day, when midnight was left out
+	first := time.Date(2018, 11, 4, 1, 0, 0, 0, saoPaulo) // first instant of the day, whose midnight was skipped
 	assert.Equal(t, first, payvault.Date{2018, 11, 4}.In(saoPaulo))
 	amman, err := time.LoadLocation("Asia/Amman")
 	require.NoError(t, err)
-	midnight := time.Date(2021, 10, 28, 21, 0, 0, 0, time.UTC) // the first of two in Amman
+	midnight := time.Date(2021, 10, 28, 21, 0, 0, 0, time.UTC) // the first of two midnights in Amman
 	assert.True(t, midnight.Equal(payvault.Date{2021, 10, 29}.In(amman)))
 	late := time.Date(2026, 2, 28, 23, 59, 0, 0, time.FixedZone("", -3600))
 	assert.Equal(t, day, payvault.DateOf(late), "the day in the location of the time")
@@ -74,7 +76,7 @@ func TestDate_refused(t *testing.T) {
 	assert.True(t, payvault.Date{2000, 2, 29}.Valid())
 }
 
-// TestTimestamp: an instant is read in the forms that services send, and keeps its offset.
+// TestTimestamp checks that an instant is read in the forms that services send, and keeps its offset.
 func TestTimestamp(t *testing.T) {
 	t.Parallel()
 	for want, texts := range map[string][]string{
@@ -98,7 +100,7 @@ func TestTimestamp(t *testing.T) {
 		},
 	} {
 		for _, text := range texts {
-			got := payvault.Timestamp{Time: time.Unix(1, 0)} // which is replaced, by null too
+			got := payvault.Timestamp{Time: time.Unix(1, 0)} // UnmarshalJSON replaces it, even by null
 			require.NoError(t, json.Unmarshal([]byte(text), &got), text)
 			assert.Equal(t, want, got.Format(time.RFC3339Nano), text)
 			written, err := json.Marshal(got)
@@ -108,7 +110,8 @@ func TestTimestamp(t *testing.T) {
 	}
 }
 
-// TestTimestamp_refused: a text without an offset is no instant, and other forms are not guessed.
+// TestTimestamp_refused checks that a text without an offset is not read as an instant, and that other forms are
+// errors.
 func TestTimestamp_refused(t *testing.T) {
 	t.Parallel()
 	assertUnreadable[payvault.Timestamp](t, `"2026-01-15"`, `"2026-01-15T14:30:42"`, `"2026-01-15T14:30"`, `1768487442`,

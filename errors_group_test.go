@@ -21,8 +21,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// silent is a client of a service that receives each request and never answers. Only the creation of payees gets an
-// answer, which is a 429.
+// silent returns a client of a service that receives each request and never answers. Only the creation of payees gets
+// an answer, which is a 429.
 func silent(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	t.Helper()
 	pool := service.Pipe(t, func(w http.ResponseWriter, r *http.Request) {
@@ -31,7 +31,7 @@ func silent(t *testing.T, opts ...payvault.Option) *payvault.Client {
 			service.Say(w, http.StatusTooManyRequests, "")
 			return
 		}
-		_, _ = io.Copy(io.Discard, r.Body) // or the server does not notice that the client leaves
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the client leaves
 		<-r.Context().Done()
 	})
 	client, err := payvault.NewClient("http://127.0.0.1:1", service.APIKey,
@@ -40,7 +40,8 @@ func silent(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	return client
 }
 
-// siblings are calls whose errors would be wrong for a call beside them: they say that nothing was performed.
+// siblings returns calls whose errors mean that nothing was performed. As errors of a call beside them, these errors
+// would be wrong.
 func siblings(ctx context.Context, client *payvault.Client) map[string]func() error {
 	return map[string]func() error{
 		"a failed local check": func() error {
@@ -56,7 +57,7 @@ func siblings(ctx context.Context, client *payvault.Client) map[string]func() er
 	}
 }
 
-// causeJournal is a journal whose error is the cause of the context, as that of a database driver may be.
+// causeJournal is a journal that returns the cause of its context as an error, like some database drivers.
 type causeJournal struct{}
 
 func (causeJournal) Begin(ctx context.Context, _ string, _ int) (payvault.BatchState, error) {
@@ -65,8 +66,8 @@ func (causeJournal) Begin(ctx context.Context, _ string, _ int) (payvault.BatchS
 
 func (causeJournal) End(context.Context, string, int, payvault.BatchOutcome) error { return nil }
 
-// besides are pieces of work that run beside a sibling. They return the error of each request that they would make. The
-// first ones are in flight when the sibling fails.
+// besides returns pieces of work that run beside a sibling. They return the error of each request that they would make.
+// The first requests are in flight when the sibling fails.
 func besides() map[string]func(context.Context, *payvault.Client) []error {
 	submitAll := func(ctx context.Context, c *payvault.Client, options payvault.SubmitAllOptions) (errs []error) {
 		cards := slices.Repeat([]payvault.AccountUpdaterCard{card()}, 10*payvault.MaxAccountUpdaterCards)
@@ -88,9 +89,9 @@ func besides() map[string]func(context.Context, *payvault.Client) []error {
 	}
 }
 
-// TestError_causeIsTheErrorOfASibling: errgroup makes the error of one call the cause of the context of the others.
-// What was in flight then is of unknown outcome, and the rest is not sent. No error matches what that of the sibling
-// matches.
+// TestError_causeIsTheErrorOfASibling uses errgroup, which makes the error of one call the cause of the context of the
+// others. The test checks that the requests in flight are of unknown outcome, and that the others are not sent. No
+// error matches the error of the sibling or its sentinels.
 func TestError_causeIsTheErrorOfASibling(t *testing.T) {
 	t.Parallel()
 	for _, sibling := range []string{"a failed local check", "a 429 that cannot be waited out"} {
@@ -127,7 +128,7 @@ func TestError_causeIsTheErrorOfASibling(t *testing.T) {
 	}
 }
 
-// assertOwn checks that an error says what became of its own request, whatever canceled the context.
+// assertOwn checks that an error is about its own request, whatever canceled the context.
 func assertOwn(t *testing.T, err error, wasSent, isJob bool) {
 	t.Helper()
 	if wasSent {
@@ -194,7 +195,7 @@ func TestError_ofAnotherCall(t *testing.T) {
 	}
 }
 
-// waysOf are calls that get an error from the caller's own code.
+// waysOf returns calls that get an error from the caller's own code.
 func waysOf(t *testing.T, err error) map[string]func() error {
 	t.Helper()
 	send := func(opt payvault.Option) func() error {

@@ -30,8 +30,8 @@ import (
 	"example.com/payvault/internal/transport"
 )
 
-// TestError_text: an error says status, code, message, detail, fields and cause on one line, under every verb. It shows
-// no record in the data of an answer.
+// TestError_text checks that an error has status, code, message, detail, fields and cause on one line, under every
+// verb. It does not contain a record in the data of an answer.
 func TestError_text(t *testing.T) {
 	t.Parallel()
 	const malformed, unknown = "malformed response: ", " (outcome unknown)"
@@ -52,11 +52,11 @@ func TestError_text(t *testing.T) {
 		},
 		{
 			200, `{"code":7,"message":"no","data":{"41111111":["11111111 bad"]}}`,
-			`200 OK: code 7: no: [REDACTED] bad`, // a number that is spread over a name and its message
+			`200 OK: code 7: no: [REDACTED] bad`, // the number is spread over a name and its message
 		},
 		{200, `{"code":7,"message":"No","data":"order_on is unknown"}`, `200 OK: code 7: No: order_on is unknown`},
 		{200, `{"code":2,"data":["a is bad","b is\nodd"]}`, `200 OK: code 2: a is bad, b is odd`},
-		{200, `{"code":7,"data":{"order_on":["is unknown"],"line":3}}`, `200 OK: code 7`}, // a record
+		{200, `{"code":7,"data":{"order_on":["is unknown"],"line":3}}`, `200 OK: code 7`}, // data has no messages
 		{200, `{"code":7,"data":{"message":"Because","name":"Jane Doe"}}`, `200 OK: code 7: Because`},
 		{200, `{"data":{"message":"Jane Doe"}}`, `200 OK: ` + malformed + `no result code` + unknown},
 		{503, `<html>`, `503 Service Unavailable` + unknown},
@@ -73,8 +73,8 @@ func TestError_text(t *testing.T) {
 	}
 }
 
-// TestError_hostileService: the text of an error is printable and has a bound, whatever the service sends. Message has
-// the whole text of the service.
+// TestError_hostileService checks that the text of an error is printable and limited, whatever the service sends.
+// Message has the whole text of the service.
 func TestError_hostileService(t *testing.T) {
 	t.Parallel()
 	for _, message := range []string{
@@ -96,7 +96,8 @@ func TestError_hostileService(t *testing.T) {
 	}
 }
 
-// TestError_notSent: an error says why a request was not sent. It shows no text of the server or of a proxy.
+// TestError_notSent checks that an error has the reason why a request was not sent. It contains no text of the server
+// or of a proxy.
 func TestError_notSent(t *testing.T) {
 	t.Parallel()
 	const unknownAuthority = "x509: certificate signed by unknown authority"
@@ -130,13 +131,13 @@ func TestError_notSent(t *testing.T) {
 	_, err := service.Client(t, service.Nowhere).Webhooks.AddEvent(late, "w", "e")
 	assert.EqualError(t, err, "payvault: webhooks.add_event: context deadline exceeded (not sent)")
 	assert.NotErrorIs(t, err, context.Canceled)
-	neither := func(*http.Request) (*http.Response, error) { return nil, nil } //nolint:nilnil // the point
+	neither := func(*http.Request) (*http.Response, error) { return nil, nil } //nolint:nilnil // on purpose
 	err = addEvent(t, service.Client(t, service.Nowhere, service.Over(service.RoundTripper(neither))))
 	assert.EqualError(t, err, "payvault: webhooks.add_event: connection failed (outcome unknown)")
 }
 
-// TestError_endOfContextKeepsTheAnswer: the context ends while the next attempt waits, or while the body of a refusal
-// is read. The error has the refusal, and matches the end of the context.
+// TestError_endOfContextKeepsTheAnswer checks a context that ends while the next attempt waits, or while the body of a
+// refusal is read. The error has the refusal, and matches the end of the context.
 func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -185,8 +186,8 @@ func (j joined) WrappedErrors() []error { return j }
 
 func (j joined) Unwrap() error { return j[len(j)-1] }
 
-// TestSafeToRetry: a call is safe to repeat if nothing was performed, or if performing it twice changes nothing and the
-// failure may pass. Errors that a fake makes go by the class of their operation.
+// TestSafeToRetry checks that a call is safe to repeat if nothing was performed. It is also safe if performing it twice
+// changes nothing and a later call may succeed. Errors that a fake makes have the class of their operation.
 func TestSafeToRetry(t *testing.T) {
 	t.Parallel()
 	notSent := &payvault.Error{Delivery: payvault.DeliveryNotSent, Attempts: 1}
@@ -194,16 +195,16 @@ func TestSafeToRetry(t *testing.T) {
 		notSent, fmt.Errorf("wrapped: %w", notSent), errors.Join(io.EOF, notSent),
 		joined{io.EOF, notSent, notSent},
 		&payvault.Error{Delivery: payvault.DeliveryAnswered, StatusCode: 429},
-		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 408}, // of a server that did not get the request
+		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 408}, // the server did not get the request
 	} {
 		assert.True(t, payvault.SafeToRetry(err), "%#v", err)
 	}
 	for _, err := range []error{
 		nil, io.ErrUnexpectedEOF, context.Canceled, (*payvault.Error)(nil),
-		&payvault.Error{}, &payvault.Error{StatusCode: 503}, // of what is not replayable
+		&payvault.Error{}, &payvault.Error{StatusCode: 503}, // their class is not replayable
 		&payvault.Error{Delivery: payvault.DeliveryAnswered, StatusCode: 404},
 		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 408, Delivery: payvault.DeliveryAnswered},
-		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 404}, // after an attempt that was lost
+		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 404}, // an earlier attempt was lost
 		&payvault.Error{Delivery: payvault.DeliveryAnswered, StatusCode: 200, Code: "7"},
 		errors.Join(notSent, &payvault.Error{}), errors.Join(&payvault.Error{}, notSent), // of two calls
 		joined{notSent, &payvault.Error{}},
@@ -213,12 +214,12 @@ func TestSafeToRetry(t *testing.T) {
 		assert.False(t, payvault.SafeToRetry(err), "%T", err)
 	}
 	replayable := []payvault.Replay{payvault.ReplaySame, payvault.ReplayRead}
-	for _, op := range append(payvault.Operations(), payvault.OperationInfo{Op: payvault.OpCall}) { // made by a fake
+	for _, op := range append(payvault.Operations(), payvault.OperationInfo{Op: payvault.OpCall}) { // errors of fakes
 		err := &payvault.Error{Op: op.Op, StatusCode: 502}
 		assert.Equal(t, slices.Contains(replayable, op.Replay), payvault.SafeToRetry(err), op.Op)
 		assert.Equal(t, op.Replay != payvault.ReplayRead, errors.Is(err, payvault.ErrOutcomeUnknown), op.Op)
 	}
-	for _, c := range calls.All() { // turned away after an attempt that may have performed it
+	for _, c := range calls.All() { // a 429 after an attempt that may have performed the operation
 		_, err := c.Do(t.Context(), service.Client(t, service.Nowhere, inTurn(503, 429)), calls.Documented(), c.Full,
 			payvault.WithReplay(), payvault.WithMaxAttempts(2))
 		assert.Equal(t, 2, service.AsError(t, err).Attempts)
@@ -226,7 +227,7 @@ func TestSafeToRetry(t *testing.T) {
 	}
 }
 
-// TestDelivery: the constants have the values of those of the transport, and zero is unknown.
+// TestDelivery checks that the constants have the same values as those of the transport, and that zero is unknown.
 func TestDelivery(t *testing.T) {
 	t.Parallel()
 	assert.Zero(t, payvault.DeliveryUnknown)
@@ -258,13 +259,13 @@ func refusal(t *testing.T, req payvault.TokenizeRequest, answer object) *payvaul
 	return service.AsError(t, err)
 }
 
-// TestError_cleared: card numbers and secrets of the request are cleared wherever the service repeats them.
+// TestError_cleared checks that card numbers and secrets of the request are redacted wherever the service repeats them.
 func TestError_cleared(t *testing.T) {
 	t.Parallel()
 	none := payvault.TokenizeRequest{}
 	for text, want := range map[string]string{
 		"card 5105 1051 0510 5100 is known":         "card [REDACTED] is known",
-		"card %35105&#49;05105105100 is known":      mark, // the whole text, since an escape hides the number
+		"card %35105&#49;05105105100 is known":      mark, // the whole text, because an escape hides the number
 		"card 12345678901 is too short to be known": "card 12345678901 is too short to be known",
 	} {
 		message := refusal(t, none, object{"rcode": "905", "rmsg": text, "data": object{"message": text}})
@@ -282,14 +283,14 @@ func TestError_cleared(t *testing.T) {
 	req := payvault.TokenizeRequest{CardSwipe: swipe, CVV2: payvault.NewSecret("937")}
 	e := refusal(t, req, object{"rcode": "905", "rmsg": "cvv 937, track ;5105105105105100=25121?"})
 	assert.Equal(t, "cvv [REDACTED], track [REDACTED]", e.Message)
-	e = refusal(t, none, object{"rcode": "2", "data": object{ // no text is lost when two names become the same
+	e = refusal(t, none, object{"rcode": "2", "data": object{ // two names become the same, and the texts of both are kept
 		strangerCard: []string{"first"}, strangerCard + "1": []string{"second"}, "17": []string{"third"}, "d": []string{},
 	}})
 	assert.Equal(t, service.Fields{mark: {"first", "second"}, "17": {"third"}, "d": {}}, e.Fields)
 }
 
-// TestError_echoOfTheCaller: IDs of the path, values of filters and of the query, and headers are not repeated. Names
-// of fields and the paging parameters are.
+// TestError_echoOfTheCaller checks that IDs of the path, values of filters and of the query, and headers are not
+// repeated. Names of fields and the paging parameters are repeated.
 func TestError_echoOfTheCaller(t *testing.T) {
 	t.Parallel()
 	client := service.Client(t, service.Nowhere, service.Over(service.RoundTripper(
@@ -321,7 +322,7 @@ func TestError_echoOfTheCaller(t *testing.T) {
 	assert.Contains(t, service.AsError(t, err).Message, kept.Encode(), "what names nobody's data stays")
 }
 
-// TestError_everyKey: the keys of all attempts are cleared, because an earlier one may still be valid.
+// TestError_everyKey checks that the keys of all attempts are redacted, because an earlier key may still be valid.
 func TestError_everyKey(t *testing.T) {
 	t.Parallel()
 	server := service.Observe(t, func(n int, w http.ResponseWriter, r *http.Request) {
@@ -338,7 +339,8 @@ func TestError_everyKey(t *testing.T) {
 	assert.Equal(t, "[REDACTED] then [REDACTED] then Basic [REDACTED]", service.AsError(t, err).Message)
 }
 
-// TestError_long: a text of more than 64 KiB is left out as a whole, and of many fields the first 20 are in the text.
+// TestError_long checks that an error does not contain a text of more than 64 KiB, and that its text has only the first
+// 20 of many fields.
 func TestError_long(t *testing.T) {
 	t.Parallel()
 	none, long := payvault.TokenizeRequest{}, strings.Repeat("x", 64<<10)
@@ -360,8 +362,8 @@ func TestError_long(t *testing.T) {
 	}
 }
 
-// TestError_code: a code that is cleared does not become a refusal, and a short one is not cleared, whatever digits the
-// request has. The rcode of a tokenization goes before a code.
+// TestError_code checks that a redacted code does not become a refusal. A short code is not redacted, whatever digits
+// the request has. For a tokenization, the rcode decides before a code.
 func TestError_code(t *testing.T) {
 	t.Parallel()
 	none := payvault.TokenizeRequest{}

@@ -23,7 +23,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// A card is stored, and then a customer who pays with it.
+// This example stores a card, and then a customer who pays with it.
 func Example() {
 	srv := payvaulttest.NewServer() // the emulator; for the sandbox, pass its URL and your key to NewClient
 	defer srv.Close()
@@ -56,14 +56,14 @@ func emulator(opts ...payvault.Option) (*payvaulttest.Server, *payvault.Client) 
 	return srv, srv.Client(opts...)
 }
 
-// inject makes requests fail in the way that fault describes.
+// inject injects a fault.
 func inject(srv *payvaulttest.Server, fault payvaulttest.Fault) {
 	if _, err := srv.Inject(fault); err != nil {
 		panic(err)
 	}
 }
 
-// After a failure the caller has three cases to distinguish.
+// This example shows the three cases that a caller has to distinguish after a failure.
 func Example_afterFailure() {
 	srv, client := emulator()
 	defer srv.Close()
@@ -90,7 +90,7 @@ func Example_afterFailure() {
 		inject(srv, fault)
 		cancel()
 	}
-	cancel() // the code makes a second call without a look at the subscription
+	cancel() // this code calls again without looking at the subscription
 	fmt.Println("performed:", srv.Commits(payvault.OpSubscriptionsCancel))
 	// Output:
 	// not performed: try again later
@@ -616,8 +616,8 @@ func ExampleWithReplay() {
 	defer srv.Close()
 	invoice := srv.Invoices.Seed(payvaulttest.Invoice{})
 
-	// The first answer is a 503. The client does not repeat the sending of an invoice by itself, since the invoice could
-	// go out twice. WithReplay says that the caller accepts this.
+	// The first answer is a 503. The client does not repeat the sending of an invoice by itself, because the invoice
+	// could go out twice. WithReplay states that the caller accepts this.
 	inject(srv, payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 503, Times: 1})
 	var answer payvault.Response
 	options := []payvault.CallOption{payvault.WithReplay(), payvault.WithResponse(&answer)}

@@ -19,7 +19,7 @@ func loseAnswer() (*payvaulttest.Server, *payvault.Client) {
 	return srv, client
 }
 
-// matches lists those sentinels of these examples that the error matches.
+// matches returns the names of the sentinels of these examples that the error matches.
 func matches(err error) string {
 	var names []string
 	for _, sentinel := range []error{
@@ -90,7 +90,8 @@ func ExamplePayeesService_Create_unknown() {
 	// <nil> stored: 2
 }
 
-// The repetition by WithReplay finds no payee. Its refusal does not say who deleted it, so the outcome stays unknown.
+// WithReplay makes the client repeat the request, which finds no payee. This refusal does not say who deleted the
+// payee, so the outcome stays unknown.
 func ExamplePayeesService_Delete_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()
@@ -127,8 +128,9 @@ func ExampleDisputesService_Respond_unknown() {
 	// rejected, conflict
 }
 
-// The repetition by WithReplay is refused with status 409. The first request may have canceled the subscription, and so
-// may somebody else, so the outcome stays unknown. Look for ErrOutcomeUnknown before ErrConflict.
+// WithReplay makes the client repeat the request, which is refused with status 409. The first request may have canceled
+// the subscription, and so may somebody else, so the outcome stays unknown. Look for ErrOutcomeUnknown before
+// ErrConflict.
 func ExampleSubscriptionsService_Cancel_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()
@@ -139,7 +141,7 @@ func ExampleSubscriptionsService_Cancel_unknown() {
 	// Output: outcome unknown, rejected, conflict
 }
 
-// The emulator sends an invoice once. The real service may send its messages again.
+// The emulator sends an invoice only once. The real service may send its messages again.
 func ExampleInvoicesService_Send_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()
@@ -162,7 +164,7 @@ func ExampleAccountUpdaterService_Submit_unknown() {
 	// <nil> submitted: 2
 }
 
-// In the emulator an event that is added twice is the same as one that is added once.
+// In the emulator, adding an event twice has the same result as adding it once.
 func ExampleWebhooksService_AddEvent_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()

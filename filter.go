@@ -86,7 +86,7 @@ func (f Filter) wire() string {
 
 // ListOptions selects, sorts and pages a list. Empty fields are not sent. Then the defaults of the service apply; they
 // are not documented. Page is always sent. Only a single page with nil options sends nothing but the merchant of
-// [Client.ForMerchant]. JSON, XML and YAML leave out the values of filters.
+// [Client.ForMerchant]. The JSON, XML and YAML of the options do not contain the values of filters.
 type ListOptions struct {
 	OrderOn    string     // wire name of the field to sort by
 	OrderBy    Order      // Ascending or Descending

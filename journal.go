@@ -14,15 +14,16 @@ import (
 // Its methods are called concurrently, for different batches. Their records have to outlive the process. The first
 // error of either method ends the walk: nothing more is sent.
 type Journal interface {
-	// Begin records that a batch is about to be sent, and returns what was recorded before. If the batch is recorded
-	// already, Begin changes nothing. The exception is a batch that ended as [BatchNotSent]: it counts as not recorded.
+	// Begin records that a batch is about to be sent, and returns the earlier record of the batch. If the batch is
+	// recorded already, Begin changes nothing. The exception is a batch that ended as [BatchNotSent]: it counts as not
+	// recorded.
 	//
 	// The context ends when nothing more is to be sent. A Begin that fails should record nothing, because the outcome
 	// of a batch that is begun and never ended stays unknown. A batch that the service refuses with status 429 ends as
 	// BatchNotSent, and is begun again before it is sent again.
 	Begin(ctx context.Context, job string, batch int) (BatchState, error)
-	// End records the outcome of a batch and replaces what was recorded before. Its context does not end with the
-	// context of the walk.
+	// End records the outcome of a batch and replaces the earlier record. Its context does not end with the context of
+	// the walk.
 	End(ctx context.Context, job string, batch int, outcome BatchOutcome) error
 }
 

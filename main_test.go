@@ -27,8 +27,8 @@ func answering(tb testing.TB, status int, body string, opts ...payvault.Option) 
 	return service.Client(tb, service.Nowhere, append(opts, service.Over(service.Canned(status, body)))...)
 }
 
-// inTurn is a service that answers with the statuses in their order, and goes on with the last one. The body is that of
-// a success. Status 0 is a lost connection.
+// inTurn returns an option for a service that answers with the statuses in their order, and goes on with the last one.
+// The body is the body of a success. Status 0 is a lost connection.
 func inTurn(statuses ...int) payvault.Option {
 	return service.Over(service.RoundTripper(func(*http.Request) (*http.Response, error) {
 		status := statuses[0]
@@ -52,7 +52,7 @@ func addEvent(tb testing.TB, c *payvault.Client, opts ...payvault.CallOption) er
 // call makes a call by a client.
 type call func(c *payvault.Client, opts ...payvault.CallOption) (any, error)
 
-// named returns the call that has this name in package calls. It makes the call with the smallest request.
+// named returns the call with the given name in package calls. It makes the call with the smallest request.
 func named(tb testing.TB, name string) call {
 	tb.Helper()
 	all := calls.All()
@@ -74,10 +74,10 @@ func decode[T any](text string) (T, error) {
 	return v, err
 }
 
-// garbageCanary stands in values that cannot be read. No error may repeat it.
+// garbageCanary is in values that cannot be read. No error may repeat it.
 const garbageCanary = "4111garbage1111"
 
-// assertUnreadable checks that each text is an error that does not repeat it.
+// assertUnreadable checks that reading each text is an error that does not repeat the text.
 func assertUnreadable[T any](t *testing.T, texts ...string) {
 	t.Helper()
 	texts = append(texts, `"`+garbageCanary+`"`, `{"a":"`+garbageCanary+`"}`, `["`+garbageCanary+`"]`, `true`)

@@ -15,8 +15,9 @@ import (
 
 // Observer has functions that run for every call, for traces and metrics; see [WithObserver]. Each page of an iterator
 // is a call, and so is each batch of [AccountUpdaterService.SubmitAll] that is sent. A page or batch whose wait for the
-// rate limit fails is no call, and a call with a nil context is not observed. Functions that are nil are left out. The
-// others run in the goroutine of the call, which waits for them. Concurrent calls call them concurrently.
+// rate limit fails is no call, and a call with a nil context is not observed. Functions that are nil are not called.
+// The other functions run in the goroutine of the call, which waits for them. Concurrent calls run the functions
+// concurrently.
 type Observer struct {
 	// Start is called before anything is checked or sent. It returns the context for the HTTP requests of the call, and
 	// for Attempt and End. That context has to be derived from ctx.

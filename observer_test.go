@@ -24,7 +24,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// diary keeps what an observer is told of calls that are made one after another.
+// diary records the values that an observer gets for calls that are made one after another.
 type diary struct {
 	calls          []payvault.CallInfo
 	attempts, ends []payvault.CallResult
@@ -32,7 +32,7 @@ type diary struct {
 
 type diaryKey struct{}
 
-// option also marks the context of a call.
+// option returns the observer. The observer also marks the context of a call.
 func (d *diary) option() payvault.Option {
 	return payvault.WithObserver(payvault.Observer{
 		Start: func(ctx context.Context, call payvault.CallInfo) context.Context {
@@ -46,7 +46,8 @@ func (d *diary) option() payvault.Option {
 	})
 }
 
-// TestObserver_callInfo: observers are told the template of the path. Client.Call has none, and its path may hold IDs.
+// TestObserver_callInfo checks that observers get the template of the path. Client.Call has none, because its path may
+// hold IDs.
 func TestObserver_callInfo(t *testing.T) {
 	t.Parallel()
 	for base, want := range map[string]string{
@@ -65,7 +66,7 @@ func TestObserver_callInfo(t *testing.T) {
 	}
 }
 
-// TestObserver_panic: observers and the log are told the end of a call in which the caller's own code panics.
+// TestObserver_panic checks that observers and the log get the end of a call in which the caller's own code panics.
 func TestObserver_panic(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][3]string{
@@ -87,8 +88,8 @@ func TestObserver_panic(t *testing.T) {
 	}
 }
 
-// TestObserver_context: key sources, transports and log handlers get the context that Start returns. The log has its
-// records before End is called.
+// TestObserver_context checks that key sources, transports and log handlers get the context that Start returns. The log
+// has its records before End is called.
 func TestObserver_context(t *testing.T) {
 	t.Parallel()
 	var d diary
@@ -107,7 +108,8 @@ func TestObserver_context(t *testing.T) {
 	assert.Equal(t, slices.Repeat([]string{"of the call 0"}, 4), seen, "key source, transport, and two records")
 }
 
-// TestObserver_severalInOrder: observers are called in the order in which they were given, and nil functions are not.
+// TestObserver_severalInOrder checks that observers are called in the order in which they were given, and that nil
+// functions are not called.
 func TestObserver_severalInOrder(t *testing.T) {
 	t.Parallel()
 	var order []string
@@ -125,8 +127,8 @@ func TestObserver_severalInOrder(t *testing.T) {
 	assert.Equal(t, []string{"start 1", "start 2", "end 1", "end 2"}, order)
 }
 
-// TestObserver_hiddenURL: no error has the URL of the request, in which net/http wraps each failure. The failure itself
-// can be matched and is not shown.
+// TestObserver_hiddenURL checks that no error has the URL of the request, with which net/http wraps each failure. The
+// failure itself can be matched and is not shown.
 func TestObserver_hiddenURL(t *testing.T) {
 	t.Parallel()
 	var d diary
@@ -146,8 +148,8 @@ func TestObserver_hiddenURL(t *testing.T) {
 	assert.Empty(t, canary.Find(fmt.Sprintf("%+v %#v", d.attempts[0], d.calls[0]), canary.Forms(canary.Secret)))
 }
 
-// TestCallResult_ErrorClass: each kind of error has a class. An unknown outcome and a 429 are no rejections, whatever
-// code they have.
+// TestCallResult_ErrorClass checks that each kind of error has a class. An unknown outcome and a 429 are no rejections,
+// with any code.
 func TestCallResult_ErrorClass(t *testing.T) {
 	t.Parallel()
 	noKey := addEvent(t, service.Client(t, service.Nowhere, payvault.WithKeySource(
@@ -166,7 +168,7 @@ func TestCallResult_ErrorClass(t *testing.T) {
 		{"invalid_request", payvault.CallResult{Err: fmt.Errorf("x: %w", payvault.ErrInvalidRequest)}},
 		{"merchant_not_supported", payvault.CallResult{Err: addEvent(t, service.Client(t, service.Nowhere).ForMerchant(1))}},
 		{"outcome_unknown", payvault.CallResult{StatusCode: 409, Err: &payvault.Error{
-			Op: payvault.OpInvoicesSend, StatusCode: 409, Code: "7", // of the last attempt, after one that was lost
+			Op: payvault.OpInvoicesSend, StatusCode: 409, Code: "7", // the last attempt, after a lost one
 		}}},
 		{"outcome_unknown", payvault.CallResult{StatusCode: 503, Err: &payvault.Error{
 			Op: payvault.OpInvoicesSend, StatusCode: 503, Code: "7",
@@ -190,7 +192,7 @@ func TestCallResult_ErrorClass(t *testing.T) {
 	}
 }
 
-// notes is a handler that keeps records from a level on as lines.
+// notes is a log handler that keeps records from a level on as lines.
 type notes struct {
 	slog.Handler
 
@@ -210,7 +212,7 @@ func (n *notes) Handle(ctx context.Context, r slog.Record) error {
 		switch {
 		case a.Key == "duration" && a.Value.Duration() > 0:
 			line += " took"
-		case a.Key == "error": // whose text is that of the error
+		case a.Key == "error": // its text is the text of the error
 			line += " error"
 		default:
 			line += " " + a.Value.String()
@@ -221,7 +223,7 @@ func (n *notes) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestLogger: the log has a record of each attempt and of each call, at the documented levels.
+// TestLogger checks that the log has a record of each attempt and of each call, at the documented levels.
 func TestLogger(t *testing.T) {
 	t.Parallel()
 	read, write := named(t, "applications.validate"), named(t, "webhooks.add_event")
@@ -270,7 +272,7 @@ func TestLogger(t *testing.T) {
 	}
 }
 
-// TestLogger_oneLine checks that the error of the caller's own code is logged on one line, also for an attempt.
+// TestLogger_oneLine checks that the error of the caller's own code is logged on one line, for an attempt too.
 func TestLogger_oneLine(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder

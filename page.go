@@ -11,7 +11,7 @@ type Page[T any] struct {
 	Items        []T `json:"data"`         // in the order of the service
 	Number       int `json:"-"`            // zero-based number of the requested page
 	TotalPages   int `json:"totalPages"`   // 0 if the service sends none
-	TotalRecords int `json:"totalRecords"` // of all pages
+	TotalRecords int `json:"totalRecords"` // number of records on all pages
 }
 
 // pageReply is the success of a page. Before the answer is read, number and tidy are set, and Data points to items.

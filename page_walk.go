@@ -64,7 +64,7 @@ func (l list[T]) pages(ctx context.Context, o *ListOptions, opts []CallOption) i
 }
 
 // pageWalk is one walk over the pages of a list. It runs in the goroutine of the caller's loop. Only fetch also runs in
-// other goroutines. So fetch changes nothing of the walk but failed.
+// other goroutines. So fetch changes only one field of the walk: failed.
 type pageWalk[T any] struct {
 	list     list[T]
 	options  ListOptions // Page is the first page of the run
@@ -260,7 +260,7 @@ func walkError(op Operation, text string) error {
 }
 
 // onPage adds the number of the page to an error of the service or of the network. It returns any other error as it is,
-// such as that of a local check, which counts for all pages.
+// such as the error of a local check, which concerns all pages.
 func onPage(page int, err error) error {
 	if e, ok := errors.AsType[*Error](err); !ok || e.isLocal() {
 		return err

@@ -12,7 +12,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// TestPairs: names and values keep their order and all their digits on the way to text and back.
+// TestPairs checks that names and values keep their order and all their digits when they are written and read.
 func TestPairs(t *testing.T) {
 	t.Parallel()
 	pairs := payvault.Pairs{
@@ -49,7 +49,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestPairs_refused: a text of another shape is an error that does not show it.
+// TestPairs_refused checks that a text of another shape is an error that does not contain the text.
 func TestPairs_refused(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{

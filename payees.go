@@ -12,7 +12,7 @@ type PayeesService struct{ caller *caller }
 // PayeeCreateRequest is a payee to store. Only the name is required.
 type PayeeCreateRequest struct {
 	Name       string       `json:"payee_name"`
-	Email      []string     `json:"payee_email,omitempty"` // any number
+	Email      []string     `json:"payee_email,omitempty"` // any number of addresses
 	Address    PayeeAddress `json:"payee_address,omitzero"`
 	Account    PayeeAccount `json:"payee_account,omitzero"`
 	MerchantID MerchantID   `json:"merchant_id,omitzero"` // when acting for another merchant; see also Client.ForMerchant

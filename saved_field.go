@@ -50,7 +50,7 @@ func savedOf(wire savedField[stdjson.RawMessage]) SavedField {
 	saved := SavedField{Key: wire.Key, Type: wire.Type, Settings: wire.Settings}
 	if value := jsontext.Value(wire.Value); value.Kind() != 'n' {
 		// Texts are written anew, so that an incomplete character becomes U+FFFD: MarshalWire would refuse it.
-		_ = value.Compact(jsontext.PreserveRawStrings(false)) // no error, since it was read before
+		_ = value.Compact(jsontext.PreserveRawStrings(false)) // no error, because it was read before
 		saved.Value = NewSecret(string(value))
 	}
 	return saved

@@ -61,7 +61,7 @@ func TestSecret(t *testing.T) {
 // TestSecret_oneKnown checks that a dump of the memory shows no secret to somebody who knows another one, or a part.
 func TestSecret_oneKnown(t *testing.T) {
 	t.Parallel()
-	hidden := func(text string) string { // what a dumper finds
+	hidden := func(text string) string { // returns the text that a dumper finds
 		return reflect.ValueOf(payvault.NewSecret(text)).Field(0).Elem().FieldByName("text").String()
 	}
 	stream := func(text string) string {

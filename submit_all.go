@@ -35,7 +35,7 @@ const (
 // requests of that batch and of all batches before it have ended. If an argument is invalid, it reads no card and
 // yields one batch without cards that has the error.
 //
-// A card that cannot be sent is left out and named in Invalid, and the rest of its batch is sent. If no card of a batch
+// A card that cannot be sent is listed in Invalid, and the rest of its batch is sent. If no card of a batch
 // can be sent, the batch is yielded as not sent, with an error that matches [ErrInvalidRequest]. The journal does not
 // record it.
 //

@@ -24,7 +24,7 @@ const (
 
 // AddEvent attaches an event kind to a webhook. The service then calls the notification_url of the webhook when such an
 // event occurs. An ID or event that is empty or a dot segment fails before anything is sent. The service decides about
-// all other names of events. It does not take a merchant_id: through [Client.ForMerchant] it fails with
+// all other names of events. AddEvent does not take a merchant_id: through [Client.ForMerchant] it fails with
 // [ErrMerchantNotSupported].
 //
 // AddEvent is never repeated by itself once it may have reached the service; see [SafeToRetry].

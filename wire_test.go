@@ -21,8 +21,8 @@ const (
 	isMark  = "cannot be written as JSON: a redacted secret, whose text is lost"
 )
 
-// TestMarshalWire_open: secrets in fields of type any are written too, and read back as text. [REDACTED] in such a
-// field is an error.
+// TestMarshalWire_open checks that secrets in fields of type any are written too, and read back as text. [REDACTED] in
+// such a field is an error.
 func TestMarshalWire_open(t *testing.T) {
 	t.Parallel()
 	secret := payvault.NewSecret("4111")
@@ -77,7 +77,7 @@ type (
 
 		Named    callerText          `json:"named"`
 		None     int                 `json:"none,omitempty"`
-		Time     time.Time           `json:"time,omitempty"` //nolint:modernize // what it does is the question
+		Time     time.Time           `json:"time,omitempty"` //nolint:modernize // the test is about its effect
 		Wait     time.Duration       `json:"wait"`
 		Slice    []int               `json:"slice"`
 		NilMap   map[string]int      `json:"nil_map"`
@@ -113,7 +113,8 @@ func callWith(body any) payvault.Request {
 	return payvault.Request{Method: "POST", Path: []string{"x"}, Body: body}
 }
 
-// TestMarshalWire_ownTypes: types of the caller are written as encoding/json writes them, with the texts of secrets.
+// TestMarshalWire_ownTypes checks that types of the caller are written as encoding/json writes them, with the texts of
+// secrets.
 func TestMarshalWire_ownTypes(t *testing.T) {
 	t.Parallel()
 	form := callerForm{
@@ -142,7 +143,8 @@ func TestMarshalWire_ownTypes(t *testing.T) {
 	}
 }
 
-// TestUnwritable_requests: a request with a value that cannot be sent is not sent. The error names the place.
+// TestUnwritable_requests checks that a request with a value that cannot be sent is not sent. The error has the path of
+// the value.
 func TestUnwritable_requests(t *testing.T) {
 	t.Parallel()
 	const bad = "J\xe4ne"
@@ -188,8 +190,8 @@ func TestUnwritable_requests(t *testing.T) {
 	}
 }
 
-// TestUnwritable_ownTypes checks that a value of the caller's own type that cannot be sent is an error with its place.
-// The place ends before the first name that may be a secret.
+// TestUnwritable_ownTypes checks that a value of the caller's own type that cannot be sent is an error with its path.
+// The path ends before the first name that may be a secret.
 func TestUnwritable_ownTypes(t *testing.T) {
 	t.Parallel()
 	type inner struct {
@@ -199,7 +201,7 @@ func TestUnwritable_ownTypes(t *testing.T) {
 		Open  any                            `json:"open,omitempty"`
 	}
 	type outer struct{ inner }
-	type embedding struct{ payvault.Secret } // writes the mark
+	type embedding struct{ payvault.Secret } // writes [REDACTED]
 	open := func(value any) outer { return outer{inner{Open: value}} }
 	lost, number := payvault.NewSecret(mark), card().CardNumber
 	client := service.Client(t, service.Nowhere)
@@ -236,7 +238,7 @@ func TestUnwritable_ownTypes(t *testing.T) {
 	}
 }
 
-// otherShape is written in another shape than its fields have.
+// otherShape is a type whose JSON has another shape than its fields.
 type otherShape struct {
 	A    *int           `json:"a"`
 	L    []int          `json:"l"`

@@ -9,16 +9,16 @@
 // own:
 //
 //	attribute                   of                value
-//	payvault.operation          calls, attempts   such as "invoices.send"; of Client.Call Request.Name or "client.call"
-//	http.request.method         calls, attempts   such as "POST", "_OTHER" for what is no method
+//	payvault.operation          calls, attempts   such as "invoices.send"; for Client.Call Request.Name or "client.call"
+//	http.request.method         calls, attempts   such as "POST", "_OTHER" for an unknown method
 //	url.template                calls, attempts   path below the base URL; none for Client.Call
 //	server.address              calls, attempts   host of the base URL
 //	server.port                 calls, attempts   port of the base URL
 //	http.response.status_code   calls, attempts   none if no response arrived
 //	error.type                  calls, attempts   see below; none without an error
 //	payvault.delivery           calls, attempts   "not sent", "unknown" or "answered"
-//	http.request.resend_count   attempts          from the second attempt on, 1 for that
-//	payvault.attempts           calls             how many there were
+//	http.request.resend_count   attempts          1 for the second attempt, and so on
+//	payvault.attempts           calls             number of attempts
 //	payvault.code               calls             platform code or rcode; "" for none, "other" for a longer text
 //
 // error.type of an attempt is the status from 400 on, as the conventions require, else CallResult.ErrorClass. For a

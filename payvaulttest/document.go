@@ -15,7 +15,7 @@ import (
 type document struct {
 	*openapi.Document
 
-	records   map[string]*openapi.Schema // by name; DisputeRespondRequest is that of the JSON in the form
+	records   map[string]*openapi.Schema // by name; DisputeRespondRequest describes the JSON in the form
 	fields    map[string]applicationField
 	names     map[string]bool // names of fields and parameters
 	customers columns         // columns of the list of customers

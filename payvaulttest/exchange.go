@@ -103,7 +103,7 @@ func (x *exchange) Write(p []byte) (int, error) {
 		limit = shownBytes
 	}
 	x.head = append(x.head, p[:min(len(p), limit-len(x.head))]...)
-	return x.ResponseWriter.Write(p) // unchanged
+	return x.ResponseWriter.Write(p) //nolint:wrapcheck // unchanged
 }
 
 // Unwrap lets [http.ResponseController] find the wrapped writer.

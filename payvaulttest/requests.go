@@ -24,7 +24,7 @@ type Request struct {
 	Operation     payvault.Operation // empty if no operation has the method and path of the request
 	Method        string             // HTTP method
 	Path          string             // escaped path, unchanged, with the base path
-	Query         url.Values         // parsed
+	Query         url.Values         // the query, parsed
 	Header        http.Header        // unchanged, without Authorization: see [Request.Authorization]
 	Host          string             // host in the request
 	Proto         string             // such as HTTP/1.1
@@ -88,7 +88,7 @@ type Part struct {
 	FileName    string            // empty if it is not a file
 	ContentType string            // unchanged from the form
 	Size        int64             // bytes of the whole content
-	SHA256      [sha256.Size]byte // of the whole content
+	SHA256      [sha256.Size]byte // checksum of the whole content
 
 	content sealed
 }

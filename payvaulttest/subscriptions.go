@@ -29,7 +29,7 @@ type Subscription struct {
 	MerchantID   payvault.MerchantID     `json:"merchant_id"`
 	CustomerID   string                  `json:"customer_id"`
 	State        SubscriptionState       `json:"state"`
-	Transactions []Transaction           `json:"transactions"` // by time
+	Transactions []Transaction           `json:"transactions"` // sorted by time
 }
 
 // Transaction is a transaction of a subscription in the form on the wire. Answers do not have texts, dates and batch
@@ -38,7 +38,7 @@ type Transaction struct {
 	MerchantID          payvault.MerchantID     `json:"merchant_id"`
 	Time                time.Time               `json:"tran_time"`          // with its UTC offset
 	Status              string                  `json:"tran_status"`        // such as "P"
-	AuthCode            string                  `json:"auth_code,omitzero"` // as it was seeded
+	AuthCode            string                  `json:"auth_code,omitzero"` // value of the seed
 	RCode               string                  `json:"rcode"`              // 000 is success
 	RMsg                string                  `json:"rmsg,omitzero"`
 	CardNumber          string                  `json:"card_number,omitzero"` // masked
@@ -51,11 +51,11 @@ type Transaction struct {
 	Currency            string                  `json:"tran_currency"` // numeric code
 	DisputeFlag         bool                    `json:"dispute_flag"`
 	AmtRefunded         payvault.Amount         `json:"amt_refunded"`
-	BatchNumber         int64                   `json:"batch_number,omitzero"` // as it was seeded
+	BatchNumber         int64                   `json:"batch_number,omitzero"` // value of the seed
 	CustomerID          string                  `json:"customer_id"`
 	SubscriptionID      payvault.SubscriptionID `json:"subscription_id"`
 	MerchRefNum         string                  `json:"merch_ref_num,omitzero"`
-	BatchID             int64                   `json:"batch_id,omitzero"`    // as it was seeded
+	BatchID             int64                   `json:"batch_id,omitzero"`    // value of the seed
 	BatchDate           string                  `json:"batch_date,omitzero"`  // YYYY-MM-DD
 	SettleDate          string                  `json:"settle_date,omitzero"` // YYYY-MM-DD
 	AmtFunded           payvault.Amount         `json:"amt_funded"`

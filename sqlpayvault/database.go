@@ -115,7 +115,7 @@ func isBusy(err error) bool {
 //nolint:gochecknoglobals // never changed
 var tables = [...]string{
 	`CREATE TABLE IF NOT EXISTS payvault_jobs (
-		job TEXT PRIMARY KEY, holder TEXT NOT NULL, beat BIGINT NOT NULL, lease BIGINT NOT NULL)`, // in ms
+		job TEXT PRIMARY KEY, holder TEXT NOT NULL, beat BIGINT NOT NULL, lease BIGINT NOT NULL)`, // lease in ms
 	`CREATE TABLE IF NOT EXISTS payvault_batches (
 		job TEXT NOT NULL, batch BIGINT NOT NULL, status TEXT NOT NULL, run TEXT NOT NULL, number BIGINT NOT NULL,
 		cards BIGINT NOT NULL DEFAULT 0, request_id TEXT NOT NULL DEFAULT '', status_code BIGINT NOT NULL DEFAULT 0,

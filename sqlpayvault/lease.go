@@ -12,7 +12,7 @@ import (
 type holding struct {
 	holder string // name of the run; "" for none
 	beat   int64  // number of its heartbeats
-	lease  int64  // milliseconds
+	lease  int64  // time of the lease, in milliseconds
 }
 
 // beat writes heartbeats for all leases until Close. It ignores a statement that fails, because the next one comes

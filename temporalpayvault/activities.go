@@ -55,7 +55,7 @@ type Sink interface {
 type Position struct {
 	Export       string                  // name of the export
 	Subscription payvault.SubscriptionID // 0 for customers
-	Page         int                     // zero-based
+	Page         int                     // zero-based number of the page
 	Offset       int                     // number of records in the pages of the list before it
 }
 

@@ -36,7 +36,7 @@ type report struct {
 	FromJournal int            `json:"from_journal,omitempty"`
 	Refused     []RefusedBatch `json:"refused,omitempty"`
 	Unknown     []int          `json:"unknown,omitempty"`
-	Invalid     []InvalidCard  `json:"invalid,omitempty"` // at most 1,000 of them
+	Invalid     []InvalidCard  `json:"invalid,omitempty"` // at most 1,000 entries
 	LeftOut     int            `json:"left_out,omitempty"`
 	Lost        int            `json:"lost,omitempty"` // permits of batches that went wrong
 	ending

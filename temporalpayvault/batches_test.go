@@ -133,7 +133,7 @@ func TestSubmit_killedAtAnyStep(t *testing.T) {
 			attempts(seed, func(killed *death) error {
 				r, err := submit(killed.worker(srv, d, journal), o)
 				if err != nil || killed.left.Load() <= 0 {
-					return errCut // its result did not arrive
+					return errCut // the result of the attempt did not arrive
 				}
 				sum.add(r)
 				if o.From = r.Done; o.From < o.To {

@@ -115,7 +115,7 @@ func convert(
 // NewConverters returns the converters for the options of a client. Workers and starters need the same ones. With a
 // codec that encrypts, nobody can read payloads and texts of failures in a history, and a [payvault.Secret] is passed
 // with its text. Without such a codec the converters refuse a value with a Secret; Temporal's own would write
-// [REDACTED]. Only in the details of a failure they write [REDACTED] too.
+// [REDACTED]. The exception is the details of a failure: there they write [REDACTED] too.
 //
 // A codec of your own has to set the encoding of an encrypted payload to binary/encrypted, as the codec of [NewCodec]
 // does.

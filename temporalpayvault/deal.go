@@ -36,7 +36,7 @@ const (
 // span is a range of batches or lists.
 type span struct {
 	From   int `json:"from"`
-	To     int `json:"to"`     // not included
+	To     int `json:"to"`     // end of the range, not included
 	Page   int `json:"page"`   // only in an export: first page in the first list
 	Offset int `json:"offset"` // number of records before that page
 	// Written is the number of records of that page that were written already. The page is requested again

@@ -17,5 +17,5 @@
 // Cards are passed by reference and range, see [CardSource]. Histories and heartbeats hold numbers of batches, status,
 // codes and the texts of the service, cleared as errors of package payvault are. They do not hold texts of a CardSource
 // or a Sink, because these may quote a card. The exceptions are the message and the type of a
-// [temporal.ApplicationError]. [NewConverters] encrypts all payloads.
+// [temporal.ApplicationError]. With a codec of [NewCodec], [NewConverters] encrypts all payloads.
 package temporalpayvault

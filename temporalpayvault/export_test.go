@@ -293,7 +293,7 @@ func TestExport_lostAfterTheLastPage(t *testing.T) {
 	t.Parallel()
 	for count, before := range map[int]exportReport{
 		10: {Left: span{To: 1, Page: 9, Offset: 90, Written: 5}, Pages: 10, Records: 95},
-		0:  {Left: span{To: 1, Page: 3, Offset: 75, Written: 20}, Pages: 4, Records: 95}, // 25 by default
+		0:  {Left: span{To: 1, Page: 3, Offset: 75, Written: 20}, Pages: 4, Records: 95}, // a page has 25 records by default
 	} {
 		srv, sink := newServer(t), newShelf()
 		customers(t, srv, 95)

@@ -32,9 +32,9 @@ type Job struct {
 	RequestsPerSecond  float64 // of all activities together, without retries after 429; if 0, only the service limits them
 
 	// MaxBad is the number of batches that may be refused or of unknown outcome before the job pauses. Ten accepted
-	// batches of one activity offset one such batch, so fewer than ten BatchesPerActivity never do. MaxBad also limits
-	// the requests in flight, because all of them may go wrong at once. If it is not positive, it is 20, or Concurrency
-	// × InFlight if that is more. Batches that a killed worker had counted do not count.
+	// batches of one activity offset one such batch, so an activity with fewer than ten batches offsets
+	// none. MaxBad also limits the requests in flight, because all of them may go wrong at once. If it is not positive,
+	// it is 20, or Concurrency × InFlight if that is more. Batches that a killed worker had counted do not count.
 	MaxBad int
 
 	CallTimeout      time.Duration // a longer call of the CardSource pauses the job; 5 minutes if not positive
@@ -54,8 +54,8 @@ type Summary struct {
 	FromJournal int `json:"from_journal,omitempty"` // the batches above that an earlier attempt or job has sent
 	LeftOut     int `json:"left_out,omitempty"`     // cards that cannot be sent; the other cards of their batches are sent
 
-	RefusedBatches []RefusedBatch `json:"refused_batches,omitempty"` // at most 1,000 of them
-	UnknownBatches []int          `json:"unknown_batches,omitempty"` // at most 1,000 of them
+	RefusedBatches []RefusedBatch `json:"refused_batches,omitempty"` // at most 1,000 entries
+	UnknownBatches []int          `json:"unknown_batches,omitempty"` // at most 1,000 entries
 	InvalidCards   []InvalidCard  `json:"invalid_cards,omitempty"`   // at most 1,000 of the cards that cannot be sent
 	NotDone        []Range        `json:"not_done,omitempty"`        // batches of a canceled job that may be unsent
 
@@ -65,7 +65,7 @@ type Summary struct {
 // Range is a range of batches. Some of them may be done; the journal has these.
 type Range struct {
 	From int `json:"from"`
-	To   int `json:"to"` // not included
+	To   int `json:"to"` // end of the range, not included
 }
 
 // jobInput is a job, with the state that a run of the workflow passes to the next run.

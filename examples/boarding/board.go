@@ -12,11 +12,11 @@ import (
 	"example.com/payvault"
 )
 
-// maxRounds is how often the data is corrected. A corrected field can make others required, so one round may not be
-// enough.
+// maxRounds is the number of times that the data is corrected. A corrected field can make others required, so one round
+// may not be enough.
 const maxRounds = 4
 
-// filledIn is what the merchant has typed into the partner's form so far.
+// filledIn returns the keys of the fields that the merchant has filled in so far.
 func filledIn() []string {
 	return []string{"legal_name", "business_name", "business_email", "business_type"}
 }
@@ -56,7 +56,8 @@ func (b *boarding) board(ctx context.Context, request *payvault.ApplicationCreat
 	return errors.New("the application does not pass with what is on file")
 }
 
-// save saves what is on file of the given fields. Saving is replayable, so the client repeats it if an answer is lost.
+// save saves the given fields with their values in the merchant's file. Saving is replayable, so the client repeats it
+// if an answer is lost.
 func (b *boarding) save(ctx context.Context, id payvault.ApplicationID, keys []string) error {
 	data, found, err := b.onFile.pick(keys)
 	if err != nil {
@@ -69,7 +70,7 @@ func (b *boarding) save(ctx context.Context, id payvault.ApplicationID, keys []s
 	if err != nil {
 		return err
 	}
-	saved, err := payvault.ApplicationDataOf(fields) // the whole application, as the service has it now
+	saved, err := payvault.ApplicationDataOf(fields) // the whole saved application
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Boarding shows how a partner boards a merchant: it saves what the merchant has filled in so far, reads what the
-// service finds missing, and fills it in from what it has on file, until the application passes.
+// Boarding shows how a partner boards a merchant. It saves the fields that the merchant has filled in so far. Then it
+// reads which fields are missing, and fills them in from its own file, until the application passes.
 //
 // It runs offline, against the emulator, unless PAYVAULT_BASE_URL and PAYVAULT_PARTNER_API_KEY name a sandbox. Then
 // PAYVAULT_VENDOR_ID, PAYVAULT_CHANNEL_ID and PAYVAULT_SALES_REP are needed too. The key and the ID of a merchant are
@@ -67,7 +67,7 @@ func newPartner(getenv func(string) string) (*payvault.Client, error) {
 	return payvault.NewClient(baseURL, key, payvault.WithVendorID(vendor))
 }
 
-// createRequest names what the operator has assigned to the partner.
+// createRequest returns a request with the numbers that the operator has assigned to the partner.
 func createRequest(getenv func(string) string) (*payvault.ApplicationCreateRequest, error) {
 	channel, err := sandbox.Integer(getenv, "PAYVAULT_CHANNEL_ID")
 	if err != nil {

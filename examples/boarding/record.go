@@ -9,8 +9,8 @@ import (
 	"example.com/payvault"
 )
 
-// merchantFile is what the partner knows about a merchant, in the wire form of application data. All of it is made up;
-// real records hold tax IDs and bank accounts, and belong into a store that is made for them.
+// merchantFile is the partner's file about a merchant, in the wire form of application data. All of it is made up. Real
+// files hold tax IDs and bank accounts, and must be stored safely.
 //
 //go:embed merchant.json
 var merchantFile []byte
@@ -31,7 +31,7 @@ func readRecord(file []byte) (record, error) {
 	return r, nil
 }
 
-// pick returns what the record has of some fields, and which of them it has.
+// pick returns the values of some fields, and the keys of those that the record has.
 func (r record) pick(keys []string) (data payvault.ApplicationData, found []string, err error) {
 	var picked record
 	for _, f := range r {

@@ -19,7 +19,7 @@ func (a *answer) send(ctx context.Context, client *payvault.Client, out io.Write
 		if err != nil {
 			return err
 		}
-		defer file.Close() //nolint:errcheck // it was only read
+		defer file.Close() //nolint:errcheck // the file was only read
 		a.response.Evidence = file
 	}
 	id := payvault.DisputeID(a.dispute)
@@ -33,8 +33,8 @@ func (a *answer) send(ctx context.Context, client *payvault.Client, out io.Write
 	return nil
 }
 
-// explain says what to do. A dispute is answered once, so an answer whose outcome is unknown must not be sent again
-// before somebody has looked.
+// explain adds advice to an error. A dispute is answered once. So an answer whose outcome is unknown must not be sent
+// again before somebody has looked it up.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, payvault.ErrInvalidRequest):

@@ -52,9 +52,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	return a.send(ctx, client, out)
 }
 
-// answer is what the flags say.
+// answer has the values of the flags.
 type answer struct {
-	given    bool // some flag was
+	given    bool // at least one flag was given
 	dispute  int64
 	file     string
 	response payvault.DisputeRespondRequest
@@ -83,7 +83,7 @@ func parseAnswer(args []string) (answer, error) {
 	return a, nil
 }
 
-// complete names the flags that are missing; a retrieval dispute, which has no -type, needs a file.
+// complete returns an error that names the missing flags. A retrieval dispute, which has no -type, needs a file.
 func (a *answer) complete() error {
 	switch {
 	case a.dispute < 1:

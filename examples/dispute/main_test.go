@@ -141,7 +141,7 @@ func TestFlags(t *testing.T) {
 	require.ErrorIs(t, run(t.Context(), []string{"-h"}, nothing, &bytes.Buffer{}), flag.ErrHelp)
 }
 
-// inject makes requests fail in the way that fault describes. It returns a function that removes the fault.
+// inject injects a fault. It returns a function that removes the fault.
 func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
 	t.Helper()
 	remove, err := srv.Inject(fault)

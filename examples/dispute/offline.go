@@ -15,7 +15,7 @@ import (
 //go:embed receipt.pdf
 var receipt []byte
 
-// offline is an emulator with a dispute, and a directory for the PDF to answer it with.
+// offline is an emulator with a dispute, and a directory for the PDF of the answer.
 type offline struct {
 	client *payvault.Client
 	server *payvaulttest.Server
@@ -32,7 +32,7 @@ func (a *answer) sendOffline(ctx context.Context, out io.Writer) (err error) {
 	return a.send(ctx, o.client, out)
 }
 
-// newOffline fills in what the flags leave open.
+// newOffline sets the values that the flags do not set.
 func newOffline(a *answer) (*offline, error) {
 	o := &offline{server: payvaulttest.NewServer()}
 	o.client = o.server.Client()
@@ -48,7 +48,7 @@ func newOffline(a *answer) (*offline, error) {
 	var err error
 	if o.dir, err = os.MkdirTemp("", "payvault-dispute-"); err == nil {
 		a.file = filepath.Join(o.dir, "receipt.pdf")
-		err = os.WriteFile(a.file, receipt, 0o600) //nolint:gosec // in the directory that was just made
+		err = os.WriteFile(a.file, receipt, 0o600) //nolint:gosec // the directory was just made
 	}
 	if err != nil {
 		return nil, errors.Join(err, o.close())

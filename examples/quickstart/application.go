@@ -2,7 +2,7 @@ package main
 
 import "example.com/payvault"
 
-// businessData is everything but the owners and the bank account.
+// businessData returns all data except the owners and the bank account.
 func businessData() payvault.ApplicationData {
 	address := payvault.ApplicationAddress{
 		Address1: "1 Main Street", City: "Springfield", State: "IL", Zip: "62701",
@@ -36,7 +36,7 @@ func businessData() payvault.ApplicationData {
 	}
 }
 
-// ownerAndBankData is the rest.
+// ownerAndBankData returns the data of the owners and the bank account.
 func ownerAndBankData() payvault.ApplicationData {
 	return payvault.ApplicationData{
 		Ownership: payvault.Ownership{InterestCount: 1, Owners: []payvault.Owner{{

@@ -1,8 +1,8 @@
-// Quickstart uses every part of the service and prints what it did.
+// Quickstart uses every part of the service and prints the results.
 //
 // It runs offline, against the emulator, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a
-// sandbox. Some operations then need the ID of something that the service has no documented operation to create; they
-// are left out unless the variable in target.go names one.
+// sandbox. Some operations then need the ID of a record, and the service documents no operation that creates such a
+// record. They are skipped unless the variable in target.go has the ID.
 package main
 
 import (
@@ -38,7 +38,7 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
 		q.tokenize, q.customers, q.payees, q.board, q.answerDispute, q.subscription, q.sendInvoice, q.updateCards, q.addEvent,
 	} {
 		err := step(ctx)
-		if errors.Is(err, payvault.ErrRejected) { // a sandbox may not have everything enabled
+		if errors.Is(err, payvault.ErrRejected) { // some features may not be enabled in a sandbox
 			refused = errors.Join(refused, err)
 			continue
 		}
@@ -56,12 +56,12 @@ type quickstart struct {
 	out io.Writer
 }
 
-// did prints what an operation did.
+// did prints the result of an operation.
 func (q *quickstart) did(op payvault.Operation, format string, args ...any) {
 	fmt.Fprintf(q.out, "%-26s  %s\n", op, fmt.Sprintf(format, args...))
 }
 
-// missing prints which variables an operation needs against a sandbox.
+// missing prints the variables that an operation needs in a sandbox.
 func (q *quickstart) missing(op payvault.Operation, variables string) error {
 	q.did(op, "left out: set %s", variables)
 	return nil

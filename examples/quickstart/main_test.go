@@ -45,7 +45,7 @@ func TestSandboxNeedsAllThreeVariables(t *testing.T) {
 	}
 }
 
-// TestSandboxRunLeavesOutWhatHasNoID checks that calls that need an ID are left out if the ID is not set.
+// TestSandboxRunLeavesOutWhatHasNoID checks that calls that need an ID are skipped if the ID is not set.
 func TestSandboxRunLeavesOutWhatHasNoID(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()

@@ -61,7 +61,7 @@ func (q *quickstart) customers(ctx context.Context) error {
 	q.did(payvault.OpCustomersCreate, "%s %s is customer %s, card %s", customer.FirstName, customer.LastName,
 		customer.ID, customer.PrimaryCardNumber)
 
-	// The interface shows one condition of filters only; what else a service knows can be given as text.
+	// The interface documents only one condition of filters; other conditions of the service can be given as text.
 	newest := &payvault.ListOptions{OrderOn: "customer_id", OrderBy: payvault.Descending, Count: 25}
 	if !q.isSandbox {
 		newest.Filters = []payvault.Filter{payvault.Where("customer_email", "EQUALS", email)}
@@ -71,7 +71,7 @@ func (q *quickstart) customers(ctx context.Context) error {
 			return err
 		}
 		q.did(payvault.OpCustomersList, "found customer %s", customer.ID)
-		break // there may be many in a sandbox
+		break // there may be many customers in a sandbox
 	}
 	return nil
 }
@@ -97,7 +97,8 @@ func (q *quickstart) payees(ctx context.Context) error {
 	return nil
 }
 
-// board creates an application, saves half of what it needs, reads what is missing, and adds it.
+// board creates an application, saves a half of the required data, reads which fields are missing, and adds the other
+// half.
 func (q *quickstart) board(ctx context.Context) error {
 	if q.partner == nil || q.channel == 0 || q.salesRep == 0 {
 		return q.missing(payvault.OpApplicationsCreate,

@@ -11,10 +11,10 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// target is where the operations go, with the IDs of what exists there already.
+// target is the service that the operations use, with the IDs of existing records.
 type target struct {
 	merchant *payvault.Client
-	partner  *payvault.Client // PAYVAULT_PARTNER_API_KEY, PAYVAULT_VENDOR_ID: boards merchants; nil to leave that out
+	partner  *payvault.Client // PAYVAULT_PARTNER_API_KEY, PAYVAULT_VENDOR_ID: boards merchants; nil to skip that
 	close    func()
 
 	isSandbox bool
@@ -22,12 +22,12 @@ type target struct {
 	channel, salesRep int64                   // PAYVAULT_CHANNEL_ID, PAYVAULT_SALES_REP
 	dispute           payvault.DisputeID      // PAYVAULT_DISPUTE_ID: a retrieval dispute
 	subscription      payvault.SubscriptionID // PAYVAULT_SUBSCRIPTION_ID: will be canceled
-	subscriber        string                  // PAYVAULT_CUSTOMER_ID: its customer
+	subscriber        string                  // PAYVAULT_CUSTOMER_ID: the customer of the subscription
 	invoice           payvault.InvoiceID      // PAYVAULT_INVOICE_ID: will be sent to an example address
-	webhook           payvault.WebhookID      // PAYVAULT_WEBHOOK_ID
+	webhook           payvault.WebhookID      // PAYVAULT_WEBHOOK_ID: will get the events
 }
 
-// newTarget picks the sandbox if it is named, and the emulator otherwise.
+// newTarget returns the sandbox if the environment names one, and the emulator otherwise.
 func newTarget(getenv func(string) string, out io.Writer) (*target, error) {
 	merchant, err := sandbox.Client(getenv)
 	if err != nil {
@@ -43,7 +43,8 @@ func newTarget(getenv func(string) string, out io.Writer) (*target, error) {
 	return emulator(), nil
 }
 
-// emulator starts the service in this process and puts there what it has no operation to create.
+// emulator starts the emulator in this process. It seeds the records for which the service has no operation to create
+// them.
 func emulator() *target {
 	srv := payvaulttest.NewServer()
 	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{
@@ -63,7 +64,7 @@ func emulator() *target {
 	}
 }
 
-// named reads from the environment what there is in a sandbox.
+// named reads the IDs of existing records in a sandbox from the environment.
 func named(getenv func(string) string, merchant *payvault.Client) (*target, error) {
 	t := &target{
 		merchant: merchant, isSandbox: true, close: func() {},

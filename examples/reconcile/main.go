@@ -59,9 +59,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	return sum.print(out)
 }
 
-// question is what the flags ask for.
+// question has the values of the flags.
 type question struct {
-	given        bool // some flag was
+	given        bool // at least one flag was given
 	subscription payvault.SubscriptionID
 	from, to     payvault.Date
 }

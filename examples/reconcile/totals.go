@@ -14,7 +14,7 @@ import (
 	"example.com/payvault"
 )
 
-// kind is what is added up together: amounts of different currencies never are.
+// kind identifies the transactions that are added up together: amounts of different currencies never are.
 type kind struct {
 	status   payvault.TransactionStatus
 	currency string // numeric code, such as 840
@@ -26,7 +26,7 @@ type total struct {
 	amount, refunded, balance decimal.Decimal
 }
 
-// add fails rather than round.
+// add adds the amounts of a transaction. It fails if a sum would be rounded.
 func (t *total) add(amount, refunded decimal.Decimal) error {
 	var err error
 	if t.amount, err = exactly(t.amount.AddExact, t.amount, amount); err != nil {
@@ -40,7 +40,8 @@ func (t *total) add(amount, refunded decimal.Decimal) error {
 	return err
 }
 
-// exactly keeps all decimal places of both numbers, or fails if they are more digits than a Decimal has.
+// exactly returns the result of operation on b with all decimal places of a and b. It fails if that has more digits
+// than a Decimal can hold. operation is a method of a.
 func exactly(
 	operation func(decimal.Decimal, int) (decimal.Decimal, error), a, b decimal.Decimal,
 ) (decimal.Decimal, error) {
@@ -49,12 +50,12 @@ func exactly(
 
 type totals map[kind]total
 
-// ask walks over all transactions between the two days; the filter is that of the service.
+// ask adds up all transactions between the two days. The service filters them.
 func (q *question) ask(ctx context.Context, client *payvault.Client) (totals, error) {
 	sums := totals{}
 	transactions := client.Subscriptions.AllTransactions(ctx, q.subscription, &payvault.ListOptions{
 		Filters: []payvault.Filter{payvault.BetweenDates("tran_date", q.from, q.to)},
-		OrderOn: "tran_time", OrderBy: payvault.Ascending, // a list that grows meanwhile grows at its end
+		OrderOn: "tran_time", OrderBy: payvault.Ascending, // a list that grows in the meantime grows at its end
 		Count: 100, Prefetch: 2,
 	})
 	for transaction, err := range transactions {

@@ -1,12 +1,13 @@
-// River submits made-up cards to the account updater by jobs of River, for those who have Postgres and no Temporal. The
-// journal of sqlpayvault in the same database knows what was sent: no batch is sent twice, whatever is killed. Run as
-// many of these as you like; ctrl-C stops one. What a killed one had at work waits 11 minutes (RescueStuckJobsAfter).
+// River submits made-up cards to the account updater by jobs of River, for users of Postgres without Temporal. The
+// journal of sqlpayvault is in the same database and has the batches that were sent. So no batch is sent twice, even if
+// a process is killed. Run any number of these processes; ctrl-C stops one. The jobs of a killed process wait 11
+// minutes (RescueStuckJobsAfter).
 //
 //	DATABASE_URL=postgres://... go run -C examples/river . -cards 100000 -job november
 //
-// When the key is refused, or 20 batches of a process are refused or unknown, the queue pauses and all processes end.
-// A run names the cards that cannot be sent, and at its end the batches that are refused or unknown. Look each batch up
-// at the service, record what you have found while no process runs, and start with -resume:
+// When the key is refused, or 20 batches of a process are refused or unknown, the queue pauses and all processes end. A
+// run prints the cards that cannot be sent, and at its end the batches that are refused or unknown. Look up each batch
+// at the service. Record its outcome while no process runs, and start with -resume:
 //
 //	go run -C examples/river . -job november -resolve 1700=not-sent   # the batch whose first card is 1700
 //
@@ -43,17 +44,18 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-const queue, perPart, mostLost = "payvault", 5000, 20 // cards; batches that are refused or of unknown outcome
+const queue, perPart, mostLost = "payvault", 5000, 20 // mostLost batches may be refused or of unknown outcome
 
-// part is a job of River: some cards of a job of ours, which it names and does not hold.
+// part is a job of River. It submits a range of the cards of a submission. It has the name of the submission, and no
+// card data.
 type part struct {
 	Job      string
-	From, To int // To is not included
+	From, To int // the card To is not included
 }
 
 func (part) Kind() string { return "payvault.submit" }
 
-// name is the name of the part in the journal.
+// name returns the name of the part in the journal.
 func (p part) name() string { return fmt.Sprint(p.Job, "/", p.From) }
 
 type worker struct {
@@ -64,8 +66,8 @@ type worker struct {
 	lost    atomic.Int64
 }
 
-// Work submits what the journal does not know of a part. The journal keeps the batches that are refused or of unknown
-// outcome. Work returns an error if River has to run it again.
+// Work submits the batches of a part that are not in the journal. The journal records the batches that are refused or
+// of unknown outcome. Work returns an error if River has to run it again.
 func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 	options := &payvault.SubmitAllOptions{Journal: w.journal, Job: job.Args.name()}
 	for batch := range w.client.AccountUpdater.SubmitAll(ctx, slices.Values(w.cards(job.Args)), options) {
@@ -73,7 +75,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 		if !failed || batch.FromJournal || areAllInvalid(batch) {
 			continue
 		}
-		if e.Fields["Job"] != nil { // the job had other cards before
+		if e.Fields["Job"] != nil { // the journal has other cards for this job
 			return river.JobCancel(e)
 		}
 		// The answer is not about the batch: the service refuses the key, or a proxy has answered.
@@ -81,26 +83,26 @@ func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 			!errors.Is(e, payvault.ErrRateLimited)
 		if batch.Status == payvault.BatchNotSent && !refusesAll && !errors.Is(e, payvault.ErrInvalidRequest) {
 			if e.RetryAfter > 0 || ctx.Err() != nil {
-				return river.JobSnooze(e.RetryAfter) // no attempt counts
+				return river.JobSnooze(e.RetryAfter) // does not count as an attempt of the job
 			}
 			again = e
 			continue
 		}
-		if !refusesAll && w.lost.Add(1) < mostLost { // refused, or of unknown outcome
+		if !refusesAll && w.lost.Add(1) < mostLost { // the batch is refused, or of unknown outcome
 			continue
 		}
 		err := river.ClientFromContext[pgx.Tx](ctx).QueuePause(context.WithoutCancel(ctx), queue, nil)
-		return errors.Join(err, river.JobSnooze(0)) // all processes see the pause, and end
+		return errors.Join(err, river.JobSnooze(0)) // all processes notice the pause, and end
 	}
 	return again
 }
 
-// areAllInvalid reports whether a batch has cards and none of them can be sent. run has named them.
+// areAllInvalid reports whether a batch has cards and none of them can be sent. run has printed them.
 func areAllInvalid(batch *payvault.AccountUpdaterBatch) bool {
 	return batch.End > batch.Start && len(batch.Invalid) == batch.End-batch.Start
 }
 
-// cards makes cards up. Those of a table would be read by position in a snapshot that does not change.
+// cards makes up cards. Real cards would be read from a snapshot of a table that does not change, by position.
 func cards(p part) (cards []payvault.AccountUpdaterCard) {
 	for i := p.From; i < p.To; i++ {
 		number, id := payvault.NewSecret(fmt.Sprintf("41111111%08d", i)), fmt.Sprint("card-", i)
@@ -109,16 +111,16 @@ func cards(p part) (cards []payvault.AccountUpdaterCard) {
 	return cards
 }
 
-// run submits n cards, or what is left of them. It is an error if a card is not accepted.
+// run submits n cards, or those of them that are left. It returns an error if a card is not accepted.
 func run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client, name string, n int, resume bool) error {
 	return submission{name, n, resume, cards}.run(ctx, pool, pv)
 }
 
-// submission is the cards 0 to n of a job.
+// submission is a job with the cards 0 to n.
 type submission struct {
 	job    string
 	n      int
-	resume bool // after a pause
+	resume bool // continue after a pause
 	cards  func(part) []payvault.AccountUpdaterCard
 }
 
@@ -146,13 +148,13 @@ func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Cl
 	river.AddWorker(workers, &worker{client: pv, journal: journal, cards: s.cards})
 	r, err := river.NewClient(driver, &river.Config{
 		Workers: workers, Queues: map[string]river.QueueConfig{queue: {MaxWorkers: 4}},
-		JobTimeout: 10 * time.Minute, RescueStuckJobsAfter: 11 * time.Minute, // those of workers that were killed
+		JobTimeout: 10 * time.Minute, RescueStuckJobsAfter: 11 * time.Minute, // for the jobs of workers that were killed
 	})
 	if err != nil {
 		return err
 	}
 	err = r.Start(ctx)
-	states := []rivertype.JobState{"available", "pending", "retryable", "running", "scheduled"} // not those that ended
+	states := []rivertype.JobState{"available", "pending", "retryable", "running", "scheduled"} // jobs that have not ended
 	once := &river.InsertOpts{Queue: queue, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: states}}
 	for p := range s.parts {
 		if err == nil {
@@ -181,7 +183,7 @@ func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Cl
 	return nil
 }
 
-// check names the cards that cannot be sent, and counts them. It also counts the batches with cards that can be sent.
+// check prints the cards that cannot be sent, and counts them. It also counts the batches with cards that can be sent.
 func (s submission) check() (batches, leftOut int) {
 	for p := range s.parts {
 		position := p.From
@@ -204,7 +206,7 @@ func (s submission) check() (batches, leftOut int) {
 	return batches, leftOut
 }
 
-// list logs the batches of unknown outcome, which somebody has to look up, and the refused ones.
+// list logs the batches of unknown outcome, which somebody has to look up, and the refused batches.
 func (s submission) list(ctx context.Context, journal *sqlpayvault.Journal) error {
 	for p := range s.parts {
 		unknown, err := journal.Unresolved(ctx, p.name())
@@ -219,7 +221,7 @@ func (s submission) list(ctx context.Context, journal *sqlpayvault.Journal) erro
 	return nil
 }
 
-// resolve records what somebody has found out about a batch, such as 1700=accepted.
+// resolve records the outcome of a batch that somebody has looked up, such as 1700=accepted.
 func resolve(ctx context.Context, pool *pgxpool.Pool, job, text string) error {
 	first, status, _ := strings.Cut(text, "=")
 	card, err := strconv.Atoi(first)
@@ -246,7 +248,7 @@ func main() {
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal kills
+	context.AfterFunc(ctx, stop) // a second signal kills the process
 	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
 	client, clientErr := sandbox.Client(os.Getenv)
 	if client == nil && clientErr == nil {

@@ -26,7 +26,7 @@ const (
 	op          = payvault.OpAccountUpdaterSubmit
 )
 
-// TestMain runs the worker that TestKilled kills, if the environment asks for it.
+// TestMain runs the worker that TestKilled kills, if an environment variable is set.
 func TestMain(m *testing.M) {
 	if url := os.Getenv("RIVER_TEST_URL"); url != "" {
 		pool, err := pgxpool.New(context.Background(), os.Getenv("DATABASE_URL"))
@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 func newPool(t *testing.T) (pool *pgxpool.Pool, dsn string) {
 	t.Helper()
 	if dsn = os.Getenv("PAYVAULT_TEST_POSTGRES"); dsn == "" {
-		t.Skip("PAYVAULT_TEST_POSTGRES is not set") // .ci/run starts a Postgres and sets it
+		t.Skip("PAYVAULT_TEST_POSTGRES is not set") // .ci/run starts a Postgres and sets the variable
 	}
 	ctx, schema := t.Context(), "test_"+strings.ToLower(rand.Text())
 	dsn += " search_path=" + schema
@@ -78,7 +78,7 @@ func counts(t *testing.T, pool *pgxpool.Pool) (counts map[string]int) {
 	return counts
 }
 
-// TestKilled checks that killed workers send no batch twice and leave none out.
+// TestKilled checks that killed workers send no batch twice and skip none.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	pool, dsn := newPool(t)
@@ -134,14 +134,14 @@ func TestKilled(t *testing.T) {
 	assert.Len(t, performed, before)
 }
 
-// TestRun_pauses checks that the queue pauses when the service is down or refuses everything, so that few batches are
-// lost.
+// TestRun_pauses checks that the queue pauses when the service is down or refuses everything. So only a few batches are
+// refused or of unknown outcome.
 func TestRun_pauses(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		status int
 		body   string
-		lost   string // the status of the batches that are lost
+		lost   string // status of the batches that are refused or unknown
 	}{
 		"the service is gone":   {http.StatusServiceUnavailable, "", "unknown"},
 		"all cards are refused": {http.StatusBadRequest, `{"code":7}`, "refused"},
@@ -180,7 +180,7 @@ func TestRun_pauses(t *testing.T) {
 	}
 }
 
-// TestRun_cardsThatCannotBeSent checks that bad cards are counted and left out, even many of them, and that all others
+// TestRun_cardsThatCannotBeSent checks that bad cards are counted and skipped, even many of them, and that all others
 // are accepted.
 func TestRun_cardsThatCannotBeSent(t *testing.T) {
 	t.Parallel()
@@ -201,7 +201,7 @@ func TestRun_cardsThatCannotBeSent(t *testing.T) {
 	}
 }
 
-// TestResolve checks that resolve records the results of batches of unknown outcome, so that the job can be completed.
+// TestResolve checks that resolve records the outcomes of batches of unknown outcome, so that the job can be completed.
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	pool, _ := newPool(t)
@@ -218,7 +218,7 @@ func TestResolve(t *testing.T) {
 	for batch := range 54 {
 		first := strconv.Itoa(batch * payvault.MaxAccountUpdaterCards)
 		if found := first + "=accepted"; performed["card-"+first] {
-			_ = resolve(t.Context(), pool, "job", found) // an error: most of them are recorded already
+			_ = resolve(t.Context(), pool, "job", found) // most of the outcomes are recorded already, which is an error
 			continue
 		}
 		require.NoError(t, resolve(t.Context(), pool, "job", first+"=not-sent"))

@@ -63,7 +63,7 @@ func TestSandboxRunEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	reader, writer := io.Pipe()
 	go func() {
-		_, _ = reader.Read(make([]byte, 1)) // the first output shows that it listens
+		_, _ = reader.Read(make([]byte, 1)) // after its first output the program listens
 		cancel()
 		_, _ = io.Copy(io.Discard, reader)
 	}()

@@ -9,7 +9,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// offline lets the emulator send what happens in it.
+// offline receives notifications that the emulator sends.
 func offline(ctx context.Context, out io.Writer) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"example.com/payvault"
 )
 
-// receiver tells of the notifications that arrive.
+// receiver prints and counts the notifications that arrive.
 type receiver struct {
 	mu       sync.Mutex
 	received int
@@ -28,12 +28,12 @@ func (r *receiver) count() int {
 	return r.received
 }
 
-// receive is called for each notification. When it returns nil the service knows that the notification has arrived, so
-// a program that acts on it stores it first, and returns the error if that fails.
+// receive is called for each notification. If it returns nil, the service knows that the notification has arrived. So a
+// real program first stores the notification, and returns the error if that fails.
 //
-// The interface shows neither signatures nor retries nor the shape: anybody who knows the URL can call it, one
-// notification may come twice, and two with equal bodies may be about two events. So take it for a hint to look the
-// record up, not for the truth, and let acting on what is found there be harmless the second time.
+// The interface documents neither signatures nor retries nor the shape of a notification. Anybody who knows the URL can
+// call it, a notification may come twice, and two notifications with equal bodies may be about two events. So take it
+// for a hint to look up the record, not for the truth. Make sure that acting on the record a second time is harmless.
 func (r *receiver) receive(_ context.Context, n *payvault.Notification) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -42,7 +42,7 @@ func (r *receiver) receive(_ context.Context, n *payvault.Notification) error {
 	return nil
 }
 
-// eventOf reads the event as the emulator sends it. The shape that the service sends is not documented.
+// eventOf reads the event in the form of the emulator. The service does not document its form.
 func eventOf(n *payvault.Notification) string {
 	var body struct {
 		Event string `json:"event"`

@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// shutdownTime is how long notifications that are under way may take when the program ends.
+// shutdownTime is the time that notifications under way have when the program ends.
 const shutdownTime = 10 * time.Second
 
-// serve receives notifications while work runs, and then shuts down gracefully: it takes no new ones and waits for
-// those under way, so that none is lost of which the service believes that it has arrived.
+// serve receives notifications while work runs, and then shuts down gracefully. It accepts no new notifications and
+// waits for those under way. Otherwise a notification could be lost that the service counts as delivered.
 func serve(ctx context.Context, listener net.Listener, r *receiver, work func(context.Context) error) error {
 	fmt.Fprintln(r.out, "Listening on", listener.Addr())
 	mux := http.NewServeMux()
 	mux.Handle("/notifications", r.handler())
 	server := &http.Server{
 		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: 15 * time.Second,
-		// Notifications under way outlive ctrl-C.
+		// Notifications under way go on after ctrl-C.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served := make(chan error, 1)
 	go func() {
-		defer cancel() // work need not go on if nobody listens
+		defer cancel() // stop work if nobody listens
 		served <- server.Serve(listener)
 	}()
 	failed := work(ctx)

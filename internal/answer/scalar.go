@@ -154,9 +154,9 @@ var exactNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsonte
 	return err
 }))
 
-// ReadExactly decodes a text whose form is not documented. It tolerates bytes that are not UTF-8 and half of a
-// character, which become U+FFFD, and nothing else, not even a name that comes twice. Numbers in variables of type any
-// become [stdjson.Number]. An error shows nothing of the text.
+// ReadExactly decodes a text whose form is not documented. Bytes that are not UTF-8 and halves of characters become
+// U+FFFD. It tolerates nothing else, not even a name that occurs twice. Numbers in variables of type any become
+// [stdjson.Number]. An error contains no part of the text.
 func ReadExactly(text []byte, into any) error {
 	if isTooMany(text, countContainers(text)) {
 		return ErrTooMany

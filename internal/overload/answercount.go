@@ -7,16 +7,16 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// answerCount counts answers by the second. It counts every answer of an operation, also while there is no limit, so it
-// uses atomics instead of a lock.
+// answerCount counts answers by the second. It also counts while there is no limit, so it uses atomics instead of a
+// lock.
 //
-// Races are tolerated where a second begins. Answers may be counted in the wrong second. The count of a second may be
-// lost, because an answer whose time was read before comes last and sets the counter back. Then recent returns too
+// When a second begins, races are tolerated. Answers may be counted in the wrong second. The count of a second may be
+// lost, because an answer of the second before may arrive last and set the counter back. Then recent returns too
 // little, and the first rate is too low for a few seconds.
 type answerCount struct {
 	second     atomic.Int64 // the second, in Unix time, that thisSecond counts
 	thisSecond atomic.Int64
-	lastSecond atomic.Int64 // number of answers in the second before it
+	lastSecond atomic.Int64 // number of answers in the second before
 }
 
 // add counts an answer.
@@ -25,14 +25,14 @@ func (c *answerCount) add(now time.Time) {
 	c.thisSecond.Add(1)
 }
 
-// recent returns the rate of answers of late: the number in the second that is counted or in the one before, whichever
-// is larger.
+// recent returns the recent rate of answers. It is the number of answers in the present second or in the second before,
+// whichever is larger.
 func (c *answerCount) recent() rate.Limit {
 	return rate.Limit(max(c.thisSecond.Load(), c.lastSecond.Load()))
 }
 
-// moveTo begins a new second if now is not in the second that is counted. If several goroutines call it at the same
-// time, only one of them begins the second. The others go on before it has moved the counts.
+// moveTo begins a new second if now is not in the present second. If several goroutines call it at the same time, only
+// one of them begins the second. The others go on before it has moved the counts.
 func (c *answerCount) moveTo(now time.Time) {
 	second := now.Unix()
 	before := c.second.Load()
@@ -40,7 +40,7 @@ func (c *answerCount) moveTo(now time.Time) {
 		return
 	}
 	counted := c.thisSecond.Swap(0)
-	if second != before+1 { // counted is of an older second; the last second had no answer
+	if second != before+1 { // counted belongs to an older second; the second before had no answer
 		counted = 0
 	}
 	c.lastSecond.Store(counted)

@@ -79,10 +79,10 @@ func TestRateOfAPace(t *testing.T) {
 		"rar" + ten + "ar":       1.120,
 		"rar" + ten + "ar" + ten: 1.120,
 		"rar" + ten + "arr":      0.560,
-		// After a minute the limit is unknown again,
+		// A minute after the last refusal, the last known limit is dropped.
 		"rarma":  1.194 + 0.693,
 		"rarmaa": 1.194 + 2*0.693,
-		// but not if a minute has room for only a few requests.
+		// It is not dropped if a minute has room for only a few requests.
 		"rarrrrrma":     0.2,
 		"rarrrrrmaaa":   0.8,
 		"rarrrrrmaaaa":  0.8 + 0.693,

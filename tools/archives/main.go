@@ -204,7 +204,7 @@ func (r release) licenses(ctx context.Context, modules []*debug.Module) ([]byte,
 // goCommand runs the go command in the source and returns its output. It does not use the GOFLAGS of the user.
 func (r release) goCommand(ctx context.Context, environment []string, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
-	command := exec.CommandContext(ctx, "go", args...) // the arguments are constants of this program
+	command := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the arguments are constants of this program
 	command.Dir = r.source
 	command.Env = append(append(command.Environ(), "GOFLAGS=", "GOWORK=off"), environment...)
 	command.Stdout = &stdout

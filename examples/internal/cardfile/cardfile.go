@@ -16,20 +16,20 @@ import (
 
 // Row is a row of a file: a card, or the reason why it cannot be sent.
 type Row struct {
-	Line int                         // in the file, from 1
-	Card payvault.AccountUpdaterCard // if the row cannot be read, a card that fails its Check
-	Err  error                       // why the card cannot be sent; it holds nothing of the card
+	Line int                         // line in the file, from 1
+	Card payvault.AccountUpdaterCard // if the row cannot be read, this card fails its Check
+	Err  error                       // reason why the card cannot be sent, without data of the card
 }
 
-// Rows yields the rows of a file: number, expiration date as MMYY, and an ID, which may be missing. It leaves out a
-// byte order mark, empty lines and a header row: a first row with letters in its first field, and no digit in its
-// first two. Each row is read by itself, so a bad one does not harm the others. An error ends the rows: the file cannot
-// be read.
+// Rows yields the rows of a file: number, expiration date as MMYY, and an ID, which may be missing. It skips a byte
+// order mark, empty lines and a header row. A header row is a first row with letters in its first field, and no digit
+// in its first two fields. Each row is read by itself, so a bad row does not harm the others. An error ends the rows:
+// the file cannot be read.
 func Rows(file io.Reader) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		lines := bufio.NewScanner(file)
 		first := true
-		for number := 1; lines.Scan() && lines.Err() == nil; number++ { // what comes with an error is no whole line
+		for number := 1; lines.Scan() && lines.Err() == nil; number++ { // with an error, the line may be incomplete
 			line := lines.Text()
 			if number == 1 {
 				line = strings.TrimPrefix(line, "\ufeff")
@@ -53,7 +53,7 @@ func Rows(file io.Reader) iter.Seq2[Row, error] {
 	}
 }
 
-// split returns the fields of a line. Its error holds nothing of them.
+// split returns the fields of a line. Its error contains no field.
 func split(line string) ([]string, error) {
 	if !strings.Contains(line, `"`) {
 		return strings.Split(line, ","), nil

@@ -1,4 +1,5 @@
-// Package sandbox is what the examples share: the client of the sandbox that the environment names.
+// Package sandbox has the code that the examples share: it makes the client of the sandbox in the environment
+// variables.
 package sandbox
 
 import (
@@ -10,8 +11,8 @@ import (
 	"example.com/payvault"
 )
 
-// Client returns a client of the sandbox that PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name, or
-// nil if none of them is set: the example is then [Offline].
+// Client returns a client of the sandbox that PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name. It
+// returns nil if none of them is set: then the example is [Offline].
 func Client(getenv func(string) string, opts ...payvault.Option) (*payvault.Client, error) {
 	baseURL, key, text := getenv("PAYVAULT_BASE_URL"), getenv("PAYVAULT_API_KEY"), getenv("PAYVAULT_MERCHANT_ID")
 	switch {
@@ -27,8 +28,8 @@ func Client(getenv func(string) string, opts ...payvault.Option) (*payvault.Clie
 	return payvault.NewClient(baseURL, key, append(opts, payvault.WithMerchantID(payvault.MerchantID(merchant)))...)
 }
 
-// Offline begins an example that runs on the emulator, by a line that says so. It refuses one that was given flags:
-// they name what is the user's own, and nothing that is done to it in an emulator is real.
+// Offline prints that an example runs on the emulator. It returns an error if the user has given flags: flags name the
+// user's own data, and a run on the emulator changes nothing real.
 func Offline(out io.Writer, flags bool) error {
 	if flags {
 		return errors.New("flags need a sandbox, and this would run on an emulator: " +
@@ -38,7 +39,7 @@ func Offline(out io.Writer, flags bool) error {
 	return err
 }
 
-// Integer reads a variable that has to be a positive number.
+// Integer reads an environment variable that has to be a positive number.
 func Integer(getenv func(string) string, name string) (int64, error) {
 	n, err := strconv.ParseInt(getenv(name), 10, 64)
 	if err != nil || n <= 0 {

@@ -17,15 +17,15 @@ import (
 	"example.com/payvault/examples/internal/cardfile"
 )
 
-// cards is a file of cards that was read as a whole.
+// cards is a file of cards that was read to its end.
 type cards struct {
 	path  string
 	sum   string   // the payvault.JobName of the file, as private as the cards
-	lines []int    // of the cards, by position
-	bad   []string // the rows that cannot be sent, with the reasons
+	lines []int    // lines in the file, by position of the card
+	bad   []string // rows that cannot be sent, with the reasons
 }
 
-// readCards reads a file. It fails if the file has no card that can be sent, since then it is a wrong file.
+// readCards reads a file. It fails if the file has no card that can be sent, because then it is a wrong file.
 func readCards(path string) (*cards, error) {
 	c := &cards{path: path}
 	sum, err := eachRow(path, func(row cardfile.Row) bool {
@@ -47,8 +47,8 @@ func readCards(path string) (*cards, error) {
 	return c, err
 }
 
-// stream yields the cards. It calls halt before it returns, unless these are the cards that readCards has read: what
-// has come would be taken for all cards.
+// stream yields the cards of the file. If they are not the cards that readCards has read, it calls halt before it
+// returns. Otherwise the cards so far would be taken for all cards.
 func (c *cards) stream(halt func(error)) iter.Seq[payvault.AccountUpdaterCard] {
 	return func(yield func(payvault.AccountUpdaterCard) bool) {
 		wanted := true
@@ -62,7 +62,7 @@ func (c *cards) stream(halt func(error)) iter.Seq[payvault.AccountUpdaterCard] {
 	}
 }
 
-// rows names the rows of some cards.
+// rows returns the row numbers of some cards, as text.
 func (c *cards) rows(start, end int) string {
 	end = min(end, len(c.lines))
 	if start >= end {
@@ -71,7 +71,8 @@ func (c *cards) rows(start, end int) string {
 	return fmt.Sprintf("lines %d to %d", c.lines[start], c.lines[end-1])
 }
 
-// explain names the rows that an error of a batch calls data[i], if there are any.
+// explain returns the rows of the cards that an error of a batch calls data[i], as text. It returns "" if there are
+// none.
 func (c *cards) explain(batch *payvault.AccountUpdaterBatch) string {
 	var text strings.Builder
 	for _, place := range places.FindAllStringSubmatch(batch.Err.Error(), -1) {
@@ -85,13 +86,14 @@ func (c *cards) explain(batch *payvault.AccountUpdaterBatch) string {
 
 var places = regexp.MustCompile(`data\[(\d{1,2})\]`)
 
-// eachRow passes the rows of a file to each until that returns false, and returns the SHA-256 of what was read.
+// eachRow passes the rows of a file to each until each returns false. It returns the SHA-256 of the bytes that were
+// read.
 func eachRow(path string, each func(cardfile.Row) bool) (sum string, err error) {
-	file, err := os.Open(path) //nolint:gosec // the user's own file is the point
+	file, err := os.Open(path) //nolint:gosec // the user chooses the file
 	if err != nil {
 		return "", err
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close() //nolint:errcheck // the file was only read
 	hash := sha256.New()
 	for row, err := range cardfile.Rows(io.TeeReader(file, hash)) {
 		if err != nil {

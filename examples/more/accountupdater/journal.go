@@ -16,10 +16,10 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// journalOf returns the file of the journal of a file of cards.
+// journalOf returns the name of the journal of a file of cards.
 func journalOf(file string) string { return file + ".journal" }
 
-// command lists batches, or records what somebody has found out about one.
+// command lists batches, or records the outcome of a batch that somebody has looked up.
 func command(ctx context.Context, file string, args []string, out io.Writer) (err error) {
 	batch, status, err := parse(args)
 	if err != nil || file == "" {
@@ -28,7 +28,7 @@ func command(ctx context.Context, file string, args []string, out io.Writer) (er
 	if file, err = filepath.EvalSymlinks(file); err != nil {
 		return err
 	}
-	if _, err := os.Stat(journalOf(file)); err != nil { // else Open would make one
+	if _, err := os.Stat(journalOf(file)); err != nil { // Open would make a journal
 		return err
 	}
 	cards, err := readCards(file)
@@ -69,7 +69,7 @@ func command(ctx context.Context, file string, args []string, out io.Writer) (er
 	return err
 }
 
-// parse returns the batch and the status of the command resolve. It fails if a command is wrong.
+// parse returns the batch and the status of the command resolve. It fails if a command is invalid.
 func parse(args []string) (batch int, status payvault.BatchStatus, err error) {
 	switch {
 	case len(args) == 1 && (args[0] == "unresolved" || args[0] == "refused"):
@@ -89,7 +89,8 @@ func parse(args []string) (batch int, status payvault.BatchStatus, err error) {
 	return batch, status, err
 }
 
-// onlyJob has the journal of a file keep the name of its job, and refuses another, whose cards would all be sent.
+// onlyJob records the name of the job in the journal of a file. It refuses the name of another job, because all cards
+// of another job would be sent.
 func onlyJob(ctx context.Context, file, job string) error {
 	db, err := openTable(ctx, file)
 	if err != nil {
@@ -107,7 +108,7 @@ func onlyJob(ctx context.Context, file, job string) error {
 	return err
 }
 
-// knownJob returns the name of the job of the journal of a file.
+// knownJob returns the name of the job in the journal of a file.
 func knownJob(ctx context.Context, file string) (string, error) {
 	db, err := openTable(ctx, file)
 	if err != nil {
@@ -121,7 +122,7 @@ func knownJob(ctx context.Context, file string) (string, error) {
 	return job, err
 }
 
-// openTable opens the table of onlyJob. The driver is that of sqlpayvault.
+// openTable opens the table of onlyJob, with the driver of sqlpayvault.
 func openTable(ctx context.Context, file string) (*sql.DB, error) {
 	path := (&url.URL{Path: journalOf(file)}).EscapedPath()
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)")
@@ -140,7 +141,7 @@ func readTable(ctx context.Context, db *sql.DB) (job string, err error) {
 	return job, err
 }
 
-// otherFile is the error of a journal whose job is another one.
+// otherFile returns the error of a journal that belongs to another job.
 func otherFile(file, known string) error {
 	target, _, _ := strings.Cut(known, "@")
 	return fmt.Errorf("%s: it is of %s and of the file as it was then: put new cards into another file",

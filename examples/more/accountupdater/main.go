@@ -3,32 +3,32 @@
 //	accountupdater -cards cards.csv   # rows of card_number,exp_date,card_id
 //
 // It can be stopped at any time, by ctrl-C, kill -9 or a power cut. Start it again with the same file: it goes on and
-// submits no batch twice, by the journal beside the file, cards.csv.journal. Batches that were in flight may have
-// arrived: runs report them and do not send them again. While the service is down, each run leaves more batches to look
-// up.
+// submits no batch twice, because of the journal beside the file, cards.csv.journal. Batches that were in flight may
+// have arrived: the program reports them and does not send them again. While the service is down, each run leaves more
+// batches to look up.
 //
-// A header row and a byte order mark do no harm. A row that cannot be sent is named with its line and the reason, and
-// left out. A file without any row that can be sent is refused.
+// A header row and a byte order mark do no harm. A row that cannot be sent is printed with its line and the reason, and
+// is skipped. A file without any row that can be sent is refused.
 //
-// These commands list what somebody has to look at, with the lines of the file, and record what was found out about a
-// batch. With not-sent the next run sends it; with accepted or refused no run does.
+// These commands list the batches that somebody has to look up, with the lines of the file. They also record the
+// outcome of a batch. With not-sent the next run sends the batch; with accepted or refused no run sends it.
 //
 //	accountupdater -cards cards.csv unresolved   # batches that may have arrived
 //	accountupdater -cards cards.csv refused      # batches that the service has refused
 //	accountupdater -cards cards.csv resolve 17 not-sent
 //
-// The exit status is 0 if all cards are accepted, or the command has done its work. Otherwise it is
+// The exit status is 0 if all cards are accepted, or if the command has succeeded. Otherwise it is
 //
-//   - 1 if the program has stopped before its end: mend what it names, and run it again;
+//   - 1 if the program has stopped early: correct the problem that it names, and run it again;
 //   - 2 if the command line is wrong;
-//   - 3 if everything was sent, and batches are refused or may have arrived: see refused and unresolved;
-//   - 4 if all cards are accepted but for rows that cannot be sent: mend them, and put them into another file.
+//   - 3 if everything was sent, and batches are refused or may have arrived: see the commands refused and unresolved;
+//   - 4 if all cards are accepted except rows that cannot be sent: correct these, and put them into another file.
 //
-// The program refuses a file that has changed. The journal holds no cards, so it cannot tell which of them are new. Put
+// The program refuses a file that has changed. The journal holds no cards, so it cannot tell which cards are new. Put
 // new and corrected cards into another file. To submit all cards of a file again, remove the journal.
 //
 // PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Without them the program takes no
-// -cards, but sends made-up cards to an emulator. The emulator and the journal then end with the program. The commands
+// -cards, but sends made-up cards to an emulator. Then the emulator and the journal end with the program. The commands
 // need no variables.
 package main
 
@@ -51,7 +51,7 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// These errors have an exit status of their own. That of all others is 1.
+// These errors have an exit status of their own. The exit status of all other errors is 1.
 var (
 	errUsage = errors.New("usage: accountupdater -cards FILE " +
 		"[unresolved | refused | resolve BATCH accepted|refused|not-sent]")
@@ -63,7 +63,7 @@ func main() {
 	file := flag.String("cards", "", "CSV file of the cards to submit")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // ctrl-C waits for the requests in flight, and a second one does not
+	context.AfterFunc(ctx, stop) // the first ctrl-C waits for the requests in flight, and the second does not
 	err := run(ctx, *file, flag.Args(), os.Getenv, os.Stdout)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "accountupdater:", err)
@@ -104,7 +104,7 @@ func run(ctx context.Context, file string, args []string, getenv func(string) st
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(dir) //nolint:errcheck // of a temporary directory
+		defer os.RemoveAll(dir) //nolint:errcheck // the directory is temporary
 		client, file = srv.Client(), filepath.Join(dir, "cards.csv")
 		if err := generate(file, 100_000); err != nil {
 			return err
@@ -118,7 +118,7 @@ func run(ctx context.Context, file string, args []string, getenv func(string) st
 	return submit(ctx, client, file, target, out)
 }
 
-// submit sends the cards of a file that the journal does not have yet.
+// submit sends the cards of a file that are not in the journal yet.
 func submit(ctx context.Context, client *payvault.Client, file, target string, out io.Writer) (err error) {
 	cards, err := readCards(file)
 	if err != nil {
@@ -150,7 +150,7 @@ func submit(ctx context.Context, client *payvault.Client, file, target string, o
 		case batch.Start == batch.End: // the walk has ended
 			halt(batch.Err)
 		case sent == 0:
-		case batch.Status == payvault.BatchNotSent: // as would be the next ones
+		case batch.Status == payvault.BatchNotSent: // the next ones will not be sent either
 			halt(batch.Err)
 			continue
 		case batch.Status == payvault.BatchAccepted:
@@ -175,7 +175,7 @@ func submit(ctx context.Context, client *payvault.Client, file, target string, o
 		return err
 	case refused+unknown > 0:
 		return errNotAccepted
-	case left > 0: // SubmitAll gives a reason, which has ended ctx
+	case left > 0: // SubmitAll has given the reason
 		return errors.New("cards are left to the next run")
 	case len(cards.bad) > 0:
 		return errLeftOut

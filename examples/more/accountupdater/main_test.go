@@ -25,7 +25,7 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// TestMain runs the program itself if the environment asks for it, so that a test can kill it.
+// TestMain runs the program itself if an environment variable is set, so that a test can kill it.
 func TestMain(m *testing.M) {
 	if os.Getenv("ACCOUNTUPDATER_PROGRAM") != "" {
 		main()
@@ -64,7 +64,7 @@ func (f *fixture) run(ctx context.Context, out io.Writer) (string, error) {
 	return text.String(), err
 }
 
-// arrived returns how many cards have arrived, and checks that none arrived twice.
+// arrived returns the number of cards that have arrived, and checks that none arrived twice.
 func (f *fixture) arrived(t *testing.T) int {
 	t.Helper()
 	cards := map[string]bool{}
@@ -233,7 +233,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestRowsThatCannotBeSent checks that bad rows are reported and left out, even a whole batch of them, and that all
+// TestRowsThatCannotBeSent checks that bad rows are reported and skipped, even a whole batch of them, and that all
 // other rows are accepted.
 func TestRowsThatCannotBeSent(t *testing.T) {
 	t.Parallel()
@@ -529,7 +529,7 @@ func TestSandboxGetsNoMadeUpCards(t *testing.T) {
 	require.ErrorContains(t, run(t.Context(), "", nil, f.getenv, io.Discard), "or none of them")
 }
 
-// inject makes requests fail in the way that fault describes. It returns a function that removes the fault.
+// inject injects a fault. It returns a function that removes the fault.
 func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
 	t.Helper()
 	remove, err := srv.Inject(fault)

@@ -38,7 +38,7 @@ func export(ctx context.Context, client *payvault.Client, out, show io.Writer) e
 	return rows.Error()
 }
 
-// count asks for one customer, to learn how many there are.
+// count returns the number of customers. It asks for one customer to get it.
 func count(ctx context.Context, client *payvault.Client) (int, error) {
 	page, err := client.Customers.List(ctx, &payvault.ListOptions{Count: 1})
 	if err != nil {
@@ -62,7 +62,7 @@ func row(c *payvault.Customer) []string {
 	return cells
 }
 
-// plain puts an apostrophe in front of what a spreadsheet would take for a formula.
+// plain puts an apostrophe in front of a cell that a spreadsheet would take for a formula.
 func plain(cell string) string {
 	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
 		return "'" + cell

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// replaceFile puts what write writes under path only when all of it is there: an export that fails or is interrupted
-// leaves the file of the last one alone. Only the user can read it. A link stays a link.
+// replaceFile replaces the file at path by the output of write. It does so only when the output is complete: an export
+// that fails or is interrupted does not change the old file. Only the user can read the file. A link stays a link.
 func replaceFile(path string, write func(io.Writer) error) error {
 	path, err := target(path)
 	if err != nil {
@@ -32,7 +32,7 @@ func replaceFile(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// target is the file that a path leads to, or will.
+// target returns the file that a path leads to, even if the file does not exist yet.
 func target(path string) (string, error) {
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
 		return path, nil

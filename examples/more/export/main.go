@@ -1,11 +1,12 @@
-// Export writes all customers to a CSV file, with pages fetched ahead, and shows its progress on standard error: a bar
-// on a terminal, plain lines otherwise, nothing if the customers themselves go to a terminal.
+// Export writes all customers to a CSV file, with pages fetched ahead. It shows its progress on standard error: a bar
+// on a terminal, and plain lines otherwise. It shows no progress if the customers themselves go to a terminal.
 //
 //	export -o customers.csv
 //	export >customers.csv
 //
-// A cell that starts with =, +, -, @, a tab or a carriage return gets an apostrophe in front, since a spreadsheet would
-// take it for a formula; telephone numbers are among them. Drop the apostrophes when a program reads the file.
+// A cell that starts with =, +, -, @, a tab or a carriage return gets an apostrophe in front, because a spreadsheet
+// would take it for a formula. Telephone numbers may start like this. Remove the apostrophes when a program reads the
+// file.
 //
 // It runs offline, against the emulator and without -o, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and
 // PAYVAULT_MERCHANT_ID name a sandbox.

@@ -23,7 +23,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestMain runs the program itself if the environment asks for it, so that a test can end it.
+// TestMain runs the program itself if an environment variable is set, so that a test can end it.
 func TestMain(m *testing.M) {
 	if os.Getenv("EXPORT_PROGRAM") != "" {
 		main()
@@ -50,7 +50,7 @@ func TestOfflineRun(t *testing.T) {
 	assert.True(t, bytes.HasPrefix(progress.Bytes(), []byte("Offline: ")))
 }
 
-// TestOfflineWritesNoFile checks that an offline run does not replace a file, since that may have real customers.
+// TestOfflineWritesNoFile checks that an offline run does not replace a file, because the file may have real customers.
 func TestOfflineWritesNoFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "customers.csv")
@@ -163,7 +163,7 @@ func TestTerminatedExport(t *testing.T) {
 	t.Cleanup(func() { close(answer) })
 	path := filepath.Join(t.TempDir(), "customers.csv")
 	require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
-	program := exec.CommandContext(t.Context(), os.Args[0], "-o", path) //nolint:gosec // this very program
+	program := exec.CommandContext(t.Context(), os.Args[0], "-o", path) //nolint:gosec // the test binary itself
 	program.Env = append(os.Environ(), "EXPORT_PROGRAM=1",
 		"PAYVAULT_BASE_URL="+service.URL, "PAYVAULT_API_KEY=key", "PAYVAULT_MERCHANT_ID=1")
 	require.NoError(t, program.Start())
@@ -188,13 +188,13 @@ func TestFullDisk(t *testing.T) {
 	require.ErrorIs(t, run(t.Context(), []string{"-o", nowhere}, sandboxed(srv), io.Discard, io.Discard), os.ErrNotExist)
 }
 
-// TestFlags checks that -h asks for help.
+// TestFlags checks that -h prints the help.
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	require.ErrorIs(t, run(t.Context(), []string{"-h"}, nothing, io.Discard, io.Discard), flag.ErrHelp)
 }
 
-// inject makes requests fail in the way that fault describes. It returns a function that removes the fault.
+// inject injects a fault. It returns a function that removes the fault.
 func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
 	t.Helper()
 	remove, err := srv.Inject(fault)

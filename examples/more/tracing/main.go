@@ -1,8 +1,8 @@
-// Tracing prints the OpenTelemetry spans of a few calls to standard output: a span for each call, and below it one for
-// each of its attempts. It holds no IDs, queries or bodies.
+// Tracing prints the OpenTelemetry spans of a few calls to standard output: a span for each call, and below it a span
+// for each of its attempts. The spans hold no IDs, queries or bodies.
 //
-// It runs offline, against the emulator, which turns one attempt away and loses one answer, unless PAYVAULT_BASE_URL,
-// PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox; there it lists a page of customers.
+// It runs offline, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Offline it calls
+// the emulator, which refuses one attempt and loses one answer. In a sandbox it lists a page of customers.
 package main
 
 import (
@@ -39,7 +39,7 @@ func run(ctx context.Context, getenv func(string) string, out, show io.Writer) (
 	if err != nil {
 		return err
 	}
-	// What is left to export is exported at the end, after ctrl-C too.
+	// Shutdown exports the remaining spans, even after ctrl-C.
 	defer func() { err = errors.Join(err, tracers.Shutdown(context.WithoutCancel(ctx))) }()
 
 	observer := payvault.WithObserver(otelpayvault.Observer(otelpayvault.WithTracerProvider(tracers)))
@@ -47,7 +47,7 @@ func run(ctx context.Context, getenv func(string) string, out, show io.Writer) (
 	if err != nil {
 		return err
 	}
-	ctx, span := tracers.Tracer("tracing").Start(ctx, "my own work") // the calls are below it
+	ctx, span := tracers.Tracer("tracing").Start(ctx, "my own work") // the spans of the calls are below this span
 	defer span.End()
 	if client == nil {
 		if err := sandbox.Offline(show, false); err != nil {
@@ -59,7 +59,7 @@ func run(ctx context.Context, getenv func(string) string, out, show io.Writer) (
 	return err
 }
 
-// newTracers exports to out; a program that serves exports to a collector, with the exporters otlptracehttp or
+// newTracers exports spans to out. A real service exports to a collector, with the exporters otlptracehttp or
 // otlptracegrpc.
 func newTracers(out io.Writer) (*sdktrace.TracerProvider, error) {
 	exporter, err := stdouttrace.New(stdouttrace.WithWriter(out), stdouttrace.WithPrettyPrint())

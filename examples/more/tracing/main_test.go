@@ -49,7 +49,7 @@ func TestOfflineRun(t *testing.T) {
 	assert.Contains(t, text, `"payvault.delivery"`)
 }
 
-// TestSandboxRun checks the variables of a sandbox and the spans that are printed, also of a failure.
+// TestSandboxRun checks the variables of a sandbox. It also checks the spans that are printed, even after a failure.
 func TestSandboxRun(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()

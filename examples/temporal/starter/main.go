@@ -1,14 +1,15 @@
-// Starter submits the cards of a file to the account updater by a workflow, shows how it goes on, writes what was not
-// accepted into a CSV file, and exports the transactions of the emulator's subscriptions. See ../worker for what has
-// to run.
+// Starter submits the cards of a file to the account updater by a workflow and shows its progress. It writes the cards
+// that were not accepted into a CSV file. It also exports the transactions of the emulator's subscriptions. See
+// ../worker for the programs that have to run.
 //
 //	go run -C examples/temporal ./starter -file "$PWD/november.csv"
 //
-// A row of the file has number, expiration date and ID of a card: 4111111111111111,1230,card-1. A header row is left
-// out. A row that cannot be sent is named with its line, and the others are sent. Without a file it makes cards up.
+// A row of the file has number, expiration date and ID of a card: 4111111111111111,1230,card-1. A header row is
+// skipped. A row that cannot be sent is printed with its line, and the others are sent. Without a file the program
+// makes up cards.
 //
-// The journal of the workers knows a file by its contents: run again, this program sends nothing that was sent, and
-// shows the same job if it is still at work. While it is:
+// The journal of the workers identifies a file by its contents. If you run this program again, it sends nothing twice,
+// and shows the same job if the job is still at work. In the meantime you can use:
 //
 //	temporal workflow query --workflow-id cards-november-… --name progress
 //	temporal workflow update execute --workflow-id cards-november-… --name pause
@@ -65,7 +66,7 @@ func run(ctx context.Context, file string, out io.Writer) error {
 	return cmp.Or(err, export(ctx, server, out))
 }
 
-// submit submits a file, and reports what was not accepted.
+// submit submits a file, and reports the cards that were not accepted.
 func submit(ctx context.Context, server client.Client, file string, out io.Writer) error {
 	snapshot, bad, err := demo.Check(ctx, file)
 	if err != nil {
@@ -80,7 +81,7 @@ func submit(ctx context.Context, server client.Client, file string, out io.Write
 	job := temporalpayvault.Job{Source: file, Snapshot: snapshot}
 	id := workflowID(file, snapshot)
 	run, err := server.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: demo.Queue},
-		temporalpayvault.SubmitCards, job) // if it is still at work, this is its run
+		temporalpayvault.SubmitCards, job) // if the job is still at work, this is its run
 	if err != nil {
 		return err
 	}
@@ -100,18 +101,19 @@ func submit(ctx context.Context, server client.Client, file string, out io.Write
 	return report(file, &summary, out)
 }
 
-// workflowID names the workflow of a file by its name and its contents: a file that has changed is another job.
+// workflowID returns the ID of the workflow of a file, made from its name and its contents: a file that has changed is
+// another job.
 func workflowID(file string, s temporalpayvault.Snapshot) string {
 	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	return "cards-" + name + "-" + s.Checksum[:min(len(s.Checksum), 12)]
 }
 
-// report says what has become of a file, and writes what was not accepted beside it.
+// report prints the result of a file, and writes the cards that were not accepted into a file beside it.
 func report(file string, s *temporalpayvault.Summary, out io.Writer) error {
 	fmt.Fprintf(out, "%d of %d batches accepted, %d refused, %d unknown, %d cards left out\n",
 		s.Accepted, s.Batches, s.Refused, s.Unknown, s.LeftOut)
 	name := file + ".not-accepted.csv"
-	rows, err := os.Create(name) //nolint:gosec // beside the user's own file
+	rows, err := os.Create(name) //nolint:gosec // a file beside the user's own file
 	if err != nil {
 		return err
 	}
@@ -142,7 +144,7 @@ func watch(ctx context.Context, server client.Client, id string, out io.Writer) 
 		value, err := server.QueryWorkflow(ctx, id, "", temporalpayvault.QueryProgress)
 		var s temporalpayvault.Summary
 		if err != nil || value.Get(&s) != nil {
-			continue // no worker is there yet
+			continue // there may be no worker yet
 		}
 		fmt.Fprintf(out, "%d of %d batches accepted, %d refused, %d unknown\n", s.Accepted, s.Batches, s.Refused, s.Unknown)
 		if s.Paused != "" {

@@ -1,5 +1,5 @@
-// Worker runs the workflows and activities of package temporalpayvault, against a payvault-emulator. Start as many as
-// you like, and stop or kill them as you like.
+// Worker runs the workflows and activities of package temporalpayvault, against a payvault-emulator. Start any number
+// of workers, and stop or kill them at any time.
 //
 //	go install github.com/temporalio/cli/cmd/temporal@v1.5.1
 //	temporal server start-dev
@@ -7,10 +7,10 @@
 //	go run -C examples/temporal ./worker
 //	go run -C examples/temporal ./starter
 //
-// TEMPORAL_ADDRESS, PAYVAULT_BASE_URL and PAYVAULT_API_KEY name other servers, and PAYVAULT_CODEC_KEY, 32 bytes that
-// both programs have to have, encrypts what is in histories. All workers share a journal and a folder for exports,
-// which PAYVAULT_JOURNAL and PAYVAULT_EXPORT name; without them they are in the temporary directory. On several
-// machines the journal is a Postgres, by sqlpayvault.New, and the folder is storage that they share.
+// TEMPORAL_ADDRESS, PAYVAULT_BASE_URL and PAYVAULT_API_KEY name other servers. PAYVAULT_CODEC_KEY, 32 bytes that both
+// programs need, encrypts the payloads in histories. All workers share a journal and a folder for exports:
+// PAYVAULT_JOURNAL and PAYVAULT_EXPORT, by default in the temporary directory. For several machines, keep the journal
+// in Postgres, by sqlpayvault.New, and the folder on storage that they share.
 package main
 
 import (
@@ -61,10 +61,10 @@ func run(ctx context.Context) error {
 	}
 	defer journal.Close() //nolint:errcheck // it has no leases to give up
 	w := worker.New(server, demo.Queue, worker.Options{
-		WorkerStopTimeout: 70 * time.Second, // longer than a request may take, so that a deploy leaves no batch unknown
+		WorkerStopTimeout: 70 * time.Second, // longer than a request may take, so that a deploy cuts off no request
 	})
 	folder := cmp.Or(os.Getenv("PAYVAULT_EXPORT"), filepath.Join(os.TempDir(), "payvault-export"))
-	if err := os.MkdirAll(folder, 0o700); err != nil { //nolint:gosec // the user names it
+	if err := os.MkdirAll(folder, 0o700); err != nil { //nolint:gosec // the user chooses the folder
 		return err
 	}
 	temporalpayvault.Register(w, &temporalpayvault.Activities{

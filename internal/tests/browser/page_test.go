@@ -121,7 +121,7 @@ func TestPageIsClosedFirst(t *testing.T) {
 
 func (p *tab) send() error {
 	request := &payvault.InvoiceSendRequest{EmailAddress: []string{"jane@example.com"}}
-	return p.srv.Client().Invoices.Send(p.ctx, "INV-1", request) // unchanged
+	return p.srv.Client().Invoices.Send(p.ctx, "INV-1", request) //nolint:wrapcheck // unchanged
 }
 
 // TestFaultAtAClick checks that a fault that is armed by a click strikes, and that its remaining count goes down.

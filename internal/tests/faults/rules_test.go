@@ -50,7 +50,7 @@ const (
 
 func (w when) holds(repeats bool) bool { return w == always || w == ifRepeated && repeats }
 
-// rule describes what the client must do after an effect.
+// rule describes the required reaction of the client to an effect.
 type rule struct {
 	repeats  when              // whether the client retries
 	delivery payvault.Delivery // Delivery of the error
@@ -151,7 +151,7 @@ func (c *cell) sentinels(status int, rejection bool, r rule) []string {
 	case rejection:
 		want = append(want, payvault.ErrRejected)
 	}
-	if r.delivery == payvault.DeliveryUnknown && c.call.Replay != payvault.ReplayRead { // not for reads
+	if r.delivery == payvault.DeliveryUnknown && c.call.Replay != payvault.ReplayRead { // only for writes
 		want = append(want, payvault.ErrOutcomeUnknown)
 	}
 	return names(func(sentinel error) bool { return slices.Contains(want, sentinel) })

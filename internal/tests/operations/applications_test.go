@@ -134,7 +134,7 @@ func TestSavedField_Decode(t *testing.T) {
 	secret := payvault.NewSecret
 	for _, test := range []struct {
 		value      string
-		into, want any // pointers
+		into, want any // pointers to the variable and to the expected value
 	}{
 		{`null`, new("before"), new("before")},
 		{`"Name"`, new(string), new("Name")},

@@ -172,7 +172,7 @@ func attacks() []attack {
 		upTo(mostRecords/2, of("wide", listed, `],"y":"PAD"}`, `{"a":{}},`)),
 		of("secrets", listed, `]}`, `"`+strings.Repeat("x", 40)+`",`),
 
-		// Refusals.
+		// Bodies of refusals.
 		of("list", `{"code":7,"message":"`, `"}`, `4111 1111 `, "\xffa", `&amp;\\u0041%41`),
 		of("list", `{"code":"`, `"}`, `4 `), of("list", `{"code":2,"data":{"a":["`, `"]}}`, `&amp;","`),
 		of("list", `{"code":2,"data":{"":""`+members(`"a"`), "}}", ` `),

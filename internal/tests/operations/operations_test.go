@@ -1,5 +1,5 @@
-// Package operations compares what every operation sends and returns with the fixtures in testdata, which are written
-// by hand. It also tests the limits of reading answers.
+// Package operations compares the requests and results of every operation with the fixtures in testdata, which are
+// written by hand. It also tests the limits of reading answers.
 package operations
 
 import (

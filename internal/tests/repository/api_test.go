@@ -118,7 +118,7 @@ func parse(t *testing.T, from fs.FS, dir string, mode parser.Mode) (set *token.F
 	return set, files
 }
 
-// godoc returns the comments of a package that godoc shows, including those of fields, and a parser for them.
+// godoc returns the comments of a package that godoc shows, with the comments of fields, and a parser for them.
 func godoc(t *testing.T, from fs.FS, dir string) (groups []*ast.CommentGroup, reader *comment.Parser) {
 	t.Helper()
 	set, files := parse(t, from, dir, parser.ParseComments)

@@ -178,7 +178,7 @@ type block struct {
 }
 
 // TestDocs checks that the Go code in all documents compiles, that commands name existing things, and that the first
-// program of README.md prints what the document shows.
+// program of README.md prints the output that is in the document.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	readme := markdownBlocks(t, "README.md")
@@ -214,7 +214,7 @@ func markdownBlocks(t *testing.T, names ...string) (blocks []block) {
 	return blocks
 }
 
-// commentBlocks returns the Go code in the comments of public packages. It leaves out tables, whose lines have columns.
+// commentBlocks returns the Go code in the comments of public packages. It skips tables, whose lines have columns.
 func commentBlocks(t *testing.T) (blocks []block) {
 	t.Helper()
 	columns := regexp.MustCompile(`^(\s*\S.*\S  +\S.*\n)+$`)

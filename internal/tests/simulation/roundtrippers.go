@@ -97,7 +97,7 @@ func (r *run) caller(base *http.Transport) http.RoundTripper {
 			case callerBoth:
 				return resp, errOwn
 			case callerNeither:
-				return nil, nil // this RoundTripper returns neither
+				return nil, nil //nolint:nilnil // this RoundTripper returns neither
 			}
 			return nil, errOwn
 		})

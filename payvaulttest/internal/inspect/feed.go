@@ -57,7 +57,7 @@ type class struct {
 type filter struct {
 	class
 
-	search string // in lower case
+	search string // text to search for, in lower case
 }
 
 func (f filter) takesClass(c class) bool {
@@ -68,7 +68,7 @@ func (f filter) takesClass(c class) bool {
 // request is not lost among many others.
 type arrivals struct {
 	count  int64
-	newest []Request // the oldest first
+	newest []Request // the newest requests, the oldest of them first
 }
 
 // Delivery is a delivery to a webhook on the page.

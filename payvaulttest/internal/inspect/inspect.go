@@ -24,7 +24,7 @@ const (
 	pollEvery    = time.Second / 5  // how often a stream looks for changes
 	speakEvery   = 5 * time.Second  // longest time without a message in a stream
 	writeTimeout = 10 * time.Second // limit for a reader that is slow or gone
-	maxFault     = 64 << 10         // bytes
+	maxFault     = 64 << 10         // largest size of a fault, in bytes
 )
 
 // An Emulator is the server behind the page. The page shows its records and injects faults into it.
@@ -71,7 +71,7 @@ type Armed struct {
 	ID        int64  `json:"id"`
 	Operation string `json:"operation"` // empty for all operations
 	Kind      string `json:"kind"`
-	Status    int    `json:"status,omitempty"` // this and the next fields are those of the fault
+	Status    int    `json:"status,omitempty"` // this and the next fields are copied from the fault
 	Delay     string `json:"delay,omitempty"`
 	Performed bool   `json:"after_commit,omitempty"`
 	Code      int    `json:"code,omitempty"`

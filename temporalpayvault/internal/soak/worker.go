@@ -46,7 +46,7 @@ func (d deck) Snapshot(_ context.Context, part string) (temporalpayvault.Snapsho
 }
 
 func (d deck) Cards(_ context.Context, part string, start, end int) (cards []payvault.AccountUpdaterCard, _ error) {
-	if rand.Float64() < d.faults/10 { // need not be secure
+	if rand.Float64() < d.faults/10 { //nolint:gosec // need not be secure
 		return nil, errors.New("the row of " + number(start) + " is locked")
 	}
 	for i := start; i < end; i++ {

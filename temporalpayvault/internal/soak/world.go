@@ -145,7 +145,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 // ServeHTTP passes a request to the emulator. Some requests fail.
 func (w *world) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	w.requests.Add(1)
-	if w.failing.Load() && rand.Float64() < w.faults { // need not be secure
+	if w.failing.Load() && rand.Float64() < w.faults { //nolint:gosec // need not be secure
 		faults := []payvaulttest.Fault{
 			{Kind: payvaulttest.DropAfterCommit},
 			{Kind: payvaulttest.DropBeforeCommit},

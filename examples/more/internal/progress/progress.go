@@ -1,5 +1,4 @@
-// Package progress shows how far a long run has come: with a bar on a terminal, with a plain line now and then
-// otherwise.
+// Package progress shows the progress of a long run: with a bar on a terminal, with a few plain lines otherwise.
 package progress
 
 import (
@@ -18,13 +17,13 @@ type Progress struct {
 	bar         *progressbar.ProgressBar // nil for plain lines
 	what        string
 	done, total int
-	next        int // when the next line is due
+	next        int // count at which the next line is due
 }
 
-// lines is how many plain lines there are in all.
+// lines is the total number of plain lines.
 const lines = 10
 
-// New starts a progress of things of some kind, such as "customers".
+// New starts the display of a progress. what is the name of the counted things, such as "customers".
 func New(out io.Writer, what string, total int) *Progress {
 	p := &Progress{out: out, what: what, total: total}
 	p.next = p.step()
@@ -60,7 +59,7 @@ func (p *Progress) Add(n int) {
 	}
 }
 
-// Stop leaves the progress where it is, and the cursor at the start of a line.
+// Stop ends the display at the present count, with the cursor at the start of a line.
 func (p *Progress) Stop() {
 	if p.bar != nil {
 		_ = p.bar.Exit()

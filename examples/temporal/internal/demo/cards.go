@@ -20,12 +20,12 @@ import (
 // rows yields the rows of a file.
 func rows(name string) iter.Seq2[cardfile.Row, error] {
 	return func(yield func(cardfile.Row, error) bool) {
-		file, err := os.Open(name) //nolint:gosec // whoever starts jobs names files
+		file, err := os.Open(name) //nolint:gosec // the user who starts a job chooses the file
 		if err != nil {
 			yield(cardfile.Row{}, err)
 			return
 		}
-		defer file.Close() //nolint:errcheck // it is only read
+		defer file.Close() //nolint:errcheck // the file is only read
 		for row, err := range cardfile.Rows(file) {
 			if !yield(row, err) {
 				return
@@ -34,8 +34,8 @@ func rows(name string) iter.Seq2[cardfile.Row, error] {
 	}
 }
 
-// Check looks at a file before it is submitted: how many cards it has, and which rows cannot be sent. It is an error if
-// none can be sent, since then it is another file.
+// Check reads a file before it is submitted. It returns the number of cards, and the rows that cannot be sent. It is an
+// error if no card can be sent, because then it is a wrong file.
 func Check(ctx context.Context, name string) (snapshot temporalpayvault.Snapshot, bad []string, err error) {
 	for row, err := range rows(name) {
 		if err != nil {
@@ -54,18 +54,18 @@ func Check(ctx context.Context, name string) (snapshot temporalpayvault.Snapshot
 	return snapshot, bad, err
 }
 
-// File is a card source that reads files. A reference is the name of a file that all workers can read. An error says
-// what to correct in the file and quotes nothing of a card.
+// File is a card source that reads files. A reference is the name of a file that all workers can read. An error names
+// the problem in the file, and contains no data of a card.
 type File struct{}
 
-// Snapshot counts the rows and hashes the file. It reads all of it, once for each activity: where files are large, keep
-// what it has found while size and time of the file are the same.
+// Snapshot counts the rows and hashes the file. It reads the whole file, once for each activity. If your files are
+// large, keep the result while size and time of the file do not change.
 func (File) Snapshot(_ context.Context, ref string) (s temporalpayvault.Snapshot, err error) {
 	file, err := os.Open(ref) //nolint:gosec // as above
 	if err != nil {
 		return s, toMend(err)
 	}
-	defer file.Close() //nolint:errcheck // it is only read
+	defer file.Close() //nolint:errcheck // the file is only read
 	if s.Checksum, err = payvault.JobName(file); err != nil {
 		return s, err
 	}
@@ -78,7 +78,8 @@ func (File) Snapshot(_ context.Context, ref string) (s temporalpayvault.Snapshot
 	return s, nil
 }
 
-// Cards reads some of them. It reads those before them too; a table would be asked for a range of keys.
+// Cards returns the cards of a range. It also reads the cards before the range. A table would be asked for a range of
+// keys instead.
 func (File) Cards(_ context.Context, ref string, start, end int) (cards []payvault.AccountUpdaterCard, err error) {
 	n := 0
 	for row, err := range rows(ref) {
@@ -95,7 +96,8 @@ func (File) Cards(_ context.Context, ref string, start, end int) (cards []payvau
 	return cards, nil
 }
 
-// toMend makes an error that somebody has to see: the job pauses, and the text goes into the history.
+// toMend returns an error that pauses the job. Its text goes into the history, because somebody has to correct the
+// problem.
 func toMend(err error) error {
 	return temporal.NewNonRetryableApplicationError(err.Error(), "File", nil)
 }
@@ -109,9 +111,9 @@ func MakeUp(name string, n int) error {
 	return os.WriteFile(name, text, 0o600)
 }
 
-// WriteReport writes the rows of a file whose cards are not accepted as CSV, and returns how many lines it has.
+// WriteReport writes a CSV file with the rows of a file whose cards are not accepted. It returns the number of lines.
 func WriteReport(w io.Writer, file string, s *temporalpayvault.Summary) (lines int, err error) {
-	var numbers []int // of the lines
+	var numbers []int // line numbers of the cards
 	for row, err := range rows(file) {
 		if err != nil {
 			return 0, err
@@ -119,8 +121,8 @@ func WriteReport(w io.Writer, file string, s *temporalpayvault.Summary) (lines i
 		numbers = append(numbers, row.Line)
 	}
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"first_row", "last_row", "status", "reason"}) // Error has it
-	write := func(from, to int, status, reason string) {                 // cards, of which the last is not included
+	_ = out.Write([]string{"first_row", "last_row", "status", "reason"}) // out.Error returns the error
+	write := func(from, to int, status, reason string) {                 // the cards from up to to, without to
 		lines++
 		_ = out.Write([]string{strconv.Itoa(numbers[from]), strconv.Itoa(numbers[min(to, len(numbers))-1]), status, reason})
 	}

@@ -1,4 +1,4 @@
-// Package demo is what the worker and the starter share.
+// Package demo has the code that the worker and the starter share.
 package demo
 
 import (
@@ -26,7 +26,7 @@ const Queue = "payvault"
 // ErrNoServer is the error of [Dial] when there is no server.
 var ErrNoServer = errors.New("no server of Temporal")
 
-// Dial connects to the server that TEMPORAL_ADDRESS names, with encryption if PAYVAULT_CODEC_KEY has a key of 32 bytes.
+// Dial connects to the server in TEMPORAL_ADDRESS. It encrypts if PAYVAULT_CODEC_KEY has a key of 32 bytes.
 func Dial(ctx context.Context) (client.Client, error) {
 	data, failure := temporalpayvault.NewConverters(nil)
 	if key := os.Getenv("PAYVAULT_CODEC_KEY"); key != "" {
@@ -49,7 +49,7 @@ func Dial(ctx context.Context) (client.Client, error) {
 	return c, nil
 }
 
-// Help says how to start what the programs need.
+// Help prints how to start the servers that the programs need.
 func Help(w io.Writer, err error) {
 	fmt.Fprintf(w, "%v\n\nStart the development server, the emulator, and then this:\n"+
 		"\n  temporal server start-dev\n  go run ./cmd/payvault-emulator -addr 127.0.0.1:8700\n"+
@@ -57,7 +57,7 @@ func Help(w io.Writer, err error) {
 		"\n  go install github.com/temporalio/cli/cmd/temporal@v1.5.1\n", err)
 }
 
-// Folder is a sink that writes each page into a file of its own. All workers have to see the same folder.
+// Folder is a sink that writes each page into a file of its own. All workers need access to the same folder.
 type Folder struct{ Dir string }
 
 // WriteCustomers writes a page.
@@ -72,7 +72,7 @@ func (f Folder) WriteTransactions(
 	return f.write(at, transactions)
 }
 
-// EndList removes the pages that an earlier export of the same name has written beyond the end.
+// EndList removes the pages beyond the end of the list. An earlier export of the same name may have written them.
 func (f Folder) EndList(_ context.Context, at temporalpayvault.Position) error {
 	for ; ; at.Page++ {
 		err := os.Remove(f.name(at))
@@ -89,7 +89,7 @@ func (f Folder) name(at temporalpayvault.Position) string {
 	return filepath.Join(f.Dir, fmt.Sprintf("%s-%d-%06d.json", at.Export, at.Subscription, at.Page))
 }
 
-// write replaces a page, so that a page that is given twice is there once, and never half.
+// write replaces a page. So a page that is given twice exists once, and never only in part.
 func (f Folder) write(at temporalpayvault.Position, page any) error {
 	text, err := json.Marshal(page)
 	if err != nil {
