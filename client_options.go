@@ -59,8 +59,8 @@ func defaultConfig() config {
 //     after RoundTrip has returned. So may a RoundTripper that replaces HTTP by [http.Transport.RegisterProtocol].
 //   - On HTTP/2, net/http may send a request twice if the RoundTripper builds it anew, as by [http.NewRequest] or
 //     [http.NoBody]. A signer should set headers of the request or of its Clone instead.
-//   - A RoundTripper seems to send the request twice if it makes a request of its own with the same context, such as for
-//     a token. Then the outcome is unknown after an answer such as 429.
+//   - A RoundTripper seems to send the request twice if it makes a request of its own with the same context, such as
+//     for a token. Then the outcome is unknown after an answer such as 429.
 //   - A RoundTripper that has to send the body again, as for digest authentication, does not work: it finds no GetBody.
 //   - A call lasts longer than its context if the RoundTripper, or its response body, does not end with the context.
 func WithHTTPClient(hc *http.Client) Option {
