@@ -17,8 +17,9 @@ var (
 	errNotCompact = errors.New("not a date and time of 14 digits")
 )
 
-// Date is a calendar day without a time zone, YYYY-MM-DD on the wire. The zero value means that there is no date. It is
-// written as an empty string. A value that means "none", such as null or an empty string, is read as the zero value.
+// Date is a calendar day without a time zone, YYYY-MM-DD on the wire, such as Date{Year: 2026, Month: 5, Day: 1}. The
+// zero value means that there is no date. It is written as an empty string. A value that means "none", such as null or
+// an empty string, is read as the zero value.
 type Date struct {
 	Year  int        // such as 2026
 	Month time.Month // from time.January on

@@ -117,8 +117,9 @@ func (d Delivery) String() string {
 // After a failed local check of values, Fields has the problems, by wire path such as billing_cards[1].exp_date. The
 // path of an argument or option that is not on the wire is its Go name, or a word such as request, api_key or path[0].
 //
-// After an answer, Fields has what the service says of fields, by name. The service documents that for code 2. For any
-// other code, Fields is set if data has only lists of texts by name, apart from message and nulls.
+// After an answer, Fields has the service's messages about fields, by the names that the service uses. The service
+// documents these messages for code 2. For any other code, Fields is set if data has only lists of texts by name, apart
+// from message and nulls.
 //
 // # In a fake
 //

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -525,8 +526,12 @@ func ExampleAccountUpdaterBatch_Position() {
 			continue
 		}
 		good := slices.Clone(cards[batch.Start:batch.End])
-		// Read the text of the error: a batch that comes from a journal has no Fields.
-		for _, place := range places.FindAllStringSubmatch(batch.Err.Error(), -1) {
+		// Fields has all places. A batch that comes from a journal has only the text of its error, which names 20 fields.
+		refusal := batch.Err.Error()
+		if e, ok := errors.AsType[*payvault.Error](batch.Err); ok && len(e.Fields) > 0 {
+			refusal = strings.Join(slices.Collect(maps.Keys(e.Fields)), " ")
+		}
+		for _, place := range places.FindAllStringSubmatch(refusal, -1) {
 			i, _ := strconv.Atoi(place[1])
 			if position := batch.Position(i); position < batch.End {
 				fmt.Println("refused: card", position)

@@ -26,5 +26,5 @@ type (
 // ACHAccountType is an ACH account type. The service documents [ACHAccountTypeS] only.
 type ACHAccountType string
 
-// ACHAccountTypeS is the value used for ACH.
+// ACHAccountTypeS is the value used for ACH. The service does not document its meaning.
 const ACHAccountTypeS ACHAccountType = "S"

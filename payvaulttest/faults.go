@@ -20,7 +20,7 @@ import (
 	"example.com/payvault/payvaulttest/internal/faulty"
 )
 
-// FaultKind names a way in which a request fails.
+// FaultKind names a way in which a request fails: see the constants from [ResetConnection] and from [Respond] on.
 type FaultKind string
 
 // Faults of the connection. The client sees an error of its transport. [WithTLS] brings HTTP/2. There each of these

@@ -40,7 +40,7 @@ func explain(err error) error {
 	case errors.Is(err, payvault.ErrInvalidRequest):
 		return fmt.Errorf("nothing was sent, correct it: %s: %w", fields(err), err)
 	case errors.Is(err, payvault.ErrOutcomeUnknown):
-		return fmt.Errorf("the answer may have arrived, look in the manager portal before answering again: %w", err)
+		return fmt.Errorf("the answer may have arrived, ask the operator of the service before answering again: %w", err)
 	case payvault.SafeToRetry(err):
 		return fmt.Errorf("the dispute is not answered, try again later: %w", err)
 	}

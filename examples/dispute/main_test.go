@@ -99,7 +99,7 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 			payvault.ErrRateLimited,
 		},
 		"lost": {
-			payvaulttest.DropAfterCommit, nil, "look in the manager portal before answering again: ",
+			payvaulttest.DropAfterCommit, nil, "ask the operator of the service before answering again: ",
 			payvault.ErrOutcomeUnknown,
 		},
 	}
