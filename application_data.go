@@ -359,22 +359,6 @@ type Owner struct {
 	Address           ApplicationAddress   `json:"address,omitzero"`
 }
 
-// UnmarshalJSON reads the wire form. A pointer stays nil if its value is "", false, [] or {}: the next SaveData would
-// send a pointer to an empty value. The exception is Legal, which false sets.
-func (o *Owner) UnmarshalJSON(b []byte) error {
-	type fields Owner // has no UnmarshalJSON
-	wire := struct {
-		*fields
-		PersonType      stdjson.RawMessage `json:"personType"`
-		ContactType     stdjson.RawMessage `json:"contactType"`
-		InterestPercent stdjson.RawMessage `json:"interestPercent"`
-	}{fields: (*fields)(o)}
-	return errors.Join(answer.Read(b, &wire),
-		readSaved(jsontext.Value(wire.PersonType), &o.PersonType),
-		readSaved(jsontext.Value(wire.ContactType), &o.ContactType),
-		readSaved(jsontext.Value(wire.InterestPercent), &o.InterestPercent))
-}
-
 // OwnerName is the name of an owner.
 type OwnerName struct {
 	FirstName string `json:"first_name,omitzero"`

@@ -25,11 +25,11 @@ type SavedField struct {
 
 // Decode reads the value into the variable that into points to. The variable has the type of the field in
 // [ApplicationData], such as string, *bool, [Secret] or [Ownership], or any other type that fits the JSON. In a
-// variable of type any, numbers are [encoding/json.Number]. Within a map[string]any they are float64, which may lose
-// digits. The error names the key.
+// variable of type any, all numbers are [encoding/json.Number]. In any other variable, such as a map[string]any,
+// numbers of type any are float64, which may lose digits. The error names the key.
 //
-// Without a value Decode changes nothing. In a variable that is itself a pointer, "", false, [] and {} change nothing
-// either, but false sets a *bool.
+// Without a value Decode changes nothing. Nor do "", false, [] and {} change a pointer, be it the variable itself or
+// within it. The exception is false, which sets a *bool.
 func (f SavedField) Decode(into any) error {
 	if err := readSaved(jsontext.Value(f.Value.Reveal()), into); err != nil {
 		return fmt.Errorf("payvault: %s %w", f.Key, err)
@@ -57,8 +57,7 @@ func savedOf(wire savedField[stdjson.RawMessage]) SavedField {
 }
 
 // readSaved reads a saved value into the variable that into points to, which is mostly a field of ApplicationData. Null
-// leaves the variable as it is. If the variable is itself a pointer, such as *Amount, then "", false, [] and {} leave
-// it as it is too: a pointer to an empty value would be sent by the next SaveData. But false sets a *bool.
+// leaves the variable as it is. For pointers see [answer.ReadSaved].
 func readSaved(raw jsontext.Value, into any) error {
 	variable := reflect.ValueOf(into)
 	if variable.Kind() != reflect.Pointer || variable.IsNil() {
@@ -67,12 +66,7 @@ func readSaved(raw jsontext.Value, into any) error {
 	if len(raw) == 0 || raw.Kind() == 'n' {
 		return nil
 	}
-	_, isFlag := into.(**bool)
-	isFalse := isFlag && raw.Kind() == 'f'
-	if variable.Elem().Kind() == reflect.Pointer && answer.IsNone(raw) && !isFalse {
-		return nil
-	}
-	read := answer.Read
+	read := answer.ReadSaved
 	if _, isOpen := into.(*any); isOpen {
 		read = answer.ReadExactly
 	}

@@ -1,6 +1,6 @@
 // Package answer reads JSON as services really write it. It reads strictly first. If that fails, it reads once more and
 // tolerates the forms in which common serializers write a documented value. Its memory depends only on the length of
-// the text. It does not depend on the operations and types of the SDK.
+// the text. The package knows no operation and no type of the SDK.
 package answer
 
 import (
@@ -47,14 +47,22 @@ const MostUnread = 20
 // Read decodes an answer into the variable that into points to. If it cannot read every value, it returns [ErrNotJSON],
 // [ErrTooMany] or a [*PlaceError]. After an error the variable may have a part of the answer.
 func Read(text []byte, into any) error {
-	_, err := read(text, into, false)
+	_, err := read(text, into, &reader{})
 	return err
 }
 
 // ReadLenient is like [Read], but it skips values that cannot be read, up to [MostUnread], and returns their JSON
 // pointers. A skipped element of a list becomes a zero value. ReadLenient returns the pointers with an error too.
 func ReadLenient(text []byte, into any) (unread []string, err error) {
-	return read(text, into, true)
+	return read(text, into, &reader{lenient: true})
+}
+
+// ReadSaved is like [Read], for a value that the caller will send again. A pointer keeps its value, mostly nil, if its
+// JSON means "none" (see [IsNone]): the caller would send a pointer to an empty value. The exception is false for a
+// *bool.
+func ReadSaved(text []byte, into any) error {
+	_, err := read(text, into, &reader{saved: true})
+	return err
 }
 
 // form has the options of both passes. Names may be in another case, but must have the same _ and -. If a name occurs
@@ -71,21 +79,21 @@ var (
 	byteOrderMark = []byte("\ufeff")
 )
 
-// read decodes a text for Read and ReadLenient. It decodes strictly first, so that a documented answer does not take
-// the time of the tolerant pass. If that fails, it decodes again into the same variable and tolerates more. The first
-// pass may leave values in the variable; the second pass overwrites each of them. A text of many containers gets the
-// tolerant pass only: two passes would take the memory twice.
-func read(text []byte, into any, lenient bool) (unread []string, err error) {
+// read decodes a text for Read, ReadLenient and ReadSaved. It decodes strictly first, so that a documented answer does
+// not take the time of the tolerant pass. If that fails, r makes a tolerant pass into the same variable. The first pass
+// may leave values in the variable; the second pass overwrites each of them. A text of many containers gets the
+// tolerant pass only: two passes would take the memory twice. So does a saved value, whose pointers only r can spare.
+func read(text []byte, into any, r *reader) (unread []string, err error) {
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	containers := countContainers(text)
 	if isTooMany(text, containers) {
 		return nil, ErrTooMany
 	}
 	const mostReadTwice = 20_000 // containers; measured, so that any 8 MiB take less than 300 MB
-	if containers <= mostReadTwice && !mayHoldNullElement(text) && json.Unmarshal(text, into, form) == nil {
+	mayBeStrict := !r.saved && containers <= mostReadTwice && !mayHoldNullElement(text)
+	if mayBeStrict && json.Unmarshal(text, into, form) == nil {
 		return nil, nil
 	}
-	r := &reader{lenient: lenient}
 	if !utf8.Valid(text) { // such as Latin-1
 		text = bytes.ToValidUTF8(text, []byte("\ufffd"))
 	}
@@ -149,7 +157,8 @@ func ReadAsCaller(text []byte, into any) error {
 
 // reader holds the state of one tolerant pass over a text.
 type reader struct {
-	lenient bool
+	lenient bool     // for ReadLenient
+	saved   bool     // for ReadSaved
 	unread  []string // JSON pointers of the skipped values
 }
 
@@ -163,7 +172,8 @@ type reader struct {
 func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	target, kind := reflect.ValueOf(pointer).Elem(), dec.PeekKind()
 	own, readsItself := pointer.(json.Unmarshaler)
-	if !readsItself && isOfKind(kind, target.Type()) {
+	isSavedPointer := r.saved && target.Kind() == reflect.Pointer
+	if !readsItself && !isSavedPointer && isOfKind(kind, target.Type()) {
 		return jsonskip.Err
 	}
 	raw, err := dec.ReadValue()
@@ -173,6 +183,8 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	parent, _ := dec.StackIndex(dec.StackDepth())
 	isElement := parent == '[' && target.Kind() == reflect.Struct // the target is a record in a list of records
 	switch {
+	case isSavedPointer:
+		err = setSaved(raw, target)
 	case readsItself:
 		err = own.UnmarshalJSON(raw)
 	case isElement: // refuse null and "": they would count as one more record
@@ -191,6 +203,21 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 		return ErrTooMany
 	}
 	r.unread = append(r.unread, place)
+	return nil
+}
+
+// setSaved sets a pointer to a new variable with a saved value. It leaves the pointer as it is if the value means
+// "none", except that false sets a *bool.
+func setSaved(raw jsontext.Value, pointer reflect.Value) error {
+	isFalse := raw.Kind() == 'f' && pointer.Type().Elem().Kind() == reflect.Bool
+	if IsNone(raw) && !isFalse {
+		return nil
+	}
+	variable := reflect.New(pointer.Type().Elem())
+	if err := ReadSaved(raw, variable.Interface()); err != nil {
+		return err
+	}
+	pointer.Set(variable)
 	return nil
 }
 

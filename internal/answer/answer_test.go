@@ -46,7 +46,7 @@ type document struct {
 	Snake   string             `json:"snake_case"`
 }
 
-// TestRead checks which other forms are read for each kind of value, and the results.
+// TestRead checks which forms are read besides the documented one, for each kind of value, and the results.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	for want, texts := range map[*document][]string{

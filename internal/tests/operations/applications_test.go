@@ -167,6 +167,7 @@ func TestSavedField_Decode(t *testing.T) {
 	for value, into := range map[string]any{
 		`"perhaps"`: new(bool), `"20 May"`: new(payvault.Date), `["1","30"]`: new(payvault.AuthTimes),
 		`{"first":"x"}`: new(string), `{"owners":["12"]}`: new(payvault.Ownership), `"[REDACTED]"`: new(payvault.Secret),
+		`{"owners":[null]}`: new(payvault.Ownership), `{"owners":[""]}`: new(payvault.Ownership),
 	} {
 		err := payvault.SavedField{Key: "k", Value: secret(value)}.Decode(into)
 		require.ErrorContains(t, err, "payvault: k cannot be read as ", value)
