@@ -80,7 +80,7 @@ const (
 	DeliveryNotSent
 	// DeliveryAnswered means that the service decided: it gave an HTTP status from 400 to 499, or a code with a status
 	// below 500, and no attempt before that can have performed the operation. The exception is status 408 on a connection
-	// that was used before: DeliveryUnknown, because it may be older than the request.
+	// that may have been used before: DeliveryUnknown, because it may be older than the request.
 	DeliveryAnswered
 )
 
@@ -320,15 +320,16 @@ func (e *Error) decided() bool {
 //   - The operation reads, or performing it twice changes nothing, and a later call may succeed.
 //
 // [WithReplay] has no effect here, because it applies only to the attempts of one call. SafeToRetry is false for a
-// request that failed a local check, which would fail again, and for errors of other packages. For the errors of
-// several calls, as [errors.Join] returns them, all have to be safe.
+// request that failed a local check, which would fail again, for a batch that a walk with a [Journal] left out, and for
+// errors of other packages. For the errors of several calls, as [errors.Join] returns them, all have to be safe.
 func SafeToRetry(err error) bool {
 	calls := errorsOfCalls(err)
 	return len(calls) > 0 && !slices.ContainsFunc(calls, func(e *Error) bool { return !e.safeToRetry() })
 }
 
-// errorsOfCalls returns the errors of calls that err is or wraps. hashicorp/go-multierror and avast/retry-go return the
-// errors that they join by the method WrappedErrors; their Unwrap does not show all of them.
+// errorsOfCalls returns the errors of calls that err is or wraps. Some packages return all the errors that they join by
+// another method than Unwrap: hashicorp/go-multierror and avast/retry-go by WrappedErrors, old versions of
+// go.uber.org/multierr by Errors.
 func errorsOfCalls(err error) (calls []*Error) {
 	if e, ok := err.(*Error); ok { //nolint:errorlint // the loop unwraps errors itself
 		if e != nil {
@@ -340,6 +341,8 @@ func errorsOfCalls(err error) (calls []*Error) {
 	switch wrapping := err.(type) { //nolint:errorlint // as above
 	case interface{ WrappedErrors() []error }:
 		wrapped = wrapping.WrappedErrors()
+	case interface{ Errors() []error }:
+		wrapped = wrapping.Errors()
 	case interface{ Unwrap() []error }:
 		wrapped = wrapping.Unwrap()
 	case interface{ Unwrap() error }:
@@ -365,7 +368,7 @@ func (e *Error) safeToRetry() bool {
 	case DeliveryUnknown:
 	}
 	isHarmless := e.replayClass() == ReplaySame || e.replayClass() == ReplayRead
-	mayPass := isTurnedAway || !e.decided() // the service would refuse the request again
+	mayPass := isTurnedAway || !e.decided() // after any other decision the service would refuse the request again
 	return isHarmless && mayPass
 }
 

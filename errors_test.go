@@ -186,6 +186,13 @@ func (j joined) WrappedErrors() []error { return j }
 
 func (j joined) Unwrap() error { return j[len(j)-1] }
 
+// listed joins errors as go.uber.org/multierr 1.9 does, which has no Unwrap.
+type listed []error
+
+func (l listed) Error() string { return fmt.Sprint([]error(l)) }
+
+func (l listed) Errors() []error { return l }
+
 // TestSafeToRetry checks that a call is safe to repeat if nothing was performed. It is also safe if performing it twice
 // changes nothing and a later call may succeed. Errors that a fake makes have the class of their operation.
 func TestSafeToRetry(t *testing.T) {
@@ -194,6 +201,7 @@ func TestSafeToRetry(t *testing.T) {
 	for _, err := range []error{
 		notSent, fmt.Errorf("wrapped: %w", notSent), errors.Join(io.EOF, notSent),
 		joined{io.EOF, notSent, notSent},
+		listed{notSent, notSent},
 		&payvault.Error{Delivery: payvault.DeliveryAnswered, StatusCode: 429},
 		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 408}, // the server did not get the request
 	} {
@@ -209,6 +217,8 @@ func TestSafeToRetry(t *testing.T) {
 		errors.Join(notSent, &payvault.Error{}), errors.Join(&payvault.Error{}, notSent), // of two calls
 		joined{notSent, &payvault.Error{}},
 		joined{notSent, &payvault.Error{}, notSent},
+		listed{notSent, &payvault.Error{}},
+		listed{&payvault.Error{}, io.EOF},
 		joined{notSent, fmt.Errorf("wrapped: %w", errors.Join(notSent, &payvault.Error{})), notSent},
 	} {
 		assert.False(t, payvault.SafeToRetry(err), "%T", err)

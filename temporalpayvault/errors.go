@@ -41,8 +41,8 @@ func ActivityError(err error) error {
 }
 
 // ownErrors returns the errors of package payvault in the tree of err. It does not look into them: the cause of a
-// context may be the error of another call. hashicorp/go-multierror and avast/retry-go return the errors that they join
-// by the method WrappedErrors; their Unwrap does not show all of them.
+// context may be the error of another call. Some packages return all the errors that they join by another method than
+// Unwrap: hashicorp/go-multierror and avast/retry-go by WrappedErrors, old versions of go.uber.org/multierr by Errors.
 func ownErrors(err error) (found []*payvault.Error) {
 	if e, ok := err.(*payvault.Error); ok { //nolint:errorlint // the function walks over the tree itself
 		if e != nil {
@@ -54,6 +54,8 @@ func ownErrors(err error) (found []*payvault.Error) {
 	switch err := err.(type) { //nolint:errorlint // as above
 	case interface{ WrappedErrors() []error }:
 		wrapped = err.WrappedErrors()
+	case interface{ Errors() []error }:
+		wrapped = err.Errors()
 	case interface{ Unwrap() []error }:
 		wrapped = err.Unwrap()
 	case interface{ Unwrap() error }:

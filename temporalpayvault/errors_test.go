@@ -83,6 +83,13 @@ func (j joined) WrappedErrors() []error { return j }
 
 func (j joined) Unwrap() error { return j[len(j)-1] }
 
+// listed joins errors as go.uber.org/multierr 1.9 does, which has no Unwrap.
+type listed []error
+
+func (l listed) Error() string { return fmt.Sprint([]error(l)) }
+
+func (l listed) Errors() []error { return l }
+
 // TestActivityError_several checks that among several errors, one that must not be repeated decides, at any position.
 func TestActivityError_several(t *testing.T) {
 	t.Parallel()
@@ -102,6 +109,7 @@ func TestActivityError_several(t *testing.T) {
 			errors.Join(limited, lost), errors.Join(lost, limited), fmt.Errorf("all: %w", errors.Join(limited, other, lost)),
 			fmt.Errorf("%w: %w", limited, fmt.Errorf("%w: %w", other, errors.Join(limited, lost))),
 			joined{limited, other, lost},
+			listed{lost, other},
 			joined{limited, fmt.Errorf("wrapped: %w", lost), limited},
 		},
 	} {
