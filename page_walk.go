@@ -1,7 +1,6 @@
 package payvault
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -202,13 +201,16 @@ func (w *pageWalk[T]) count(p *Page[T]) {
 
 // recordsBefore returns how many records the pages before the first page of the walk have. All of those pages are full.
 // The first page of the walk shows how many records a full page has, unless it may be the last page of the list, which
-// may be shorter. Then Count says it. Without a Count the result may be too low, and the walk ends at an empty page.
+// may be shorter. Then Count says it, if Count fits the total: a service may give fewer records than Count.
+//
+// The result may be too low, and then the walk ends at an empty page. If it were too high, records would be lost.
 func (w *pageWalk[T]) recordsBefore(first *Page[T]) int {
-	perPage := cmp.Or(w.options.Count, len(first.Items))
-	if first.Number+1 < first.TotalPages { // first is full too, and the service may give fewer records than Count
-		perPage = len(first.Items)
+	mayBeShorter := first.Number+1 >= first.TotalPages
+	countFits := first.Number*w.options.Count+len(first.Items) <= first.TotalRecords
+	if mayBeShorter && countFits && w.options.Count > 0 {
+		return first.Number * w.options.Count
 	}
-	return first.Number * perPage
+	return first.Number * len(first.Items)
 }
 
 // isLast reports whether the walk ends with p: p is empty, or all pages and all records that the service claims have

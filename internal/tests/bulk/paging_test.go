@@ -132,6 +132,7 @@ func TestWalkFromALaterPage(t *testing.T) {
 	for name, test := range map[string]struct{ claimed, pages, first, count int }{
 		"the last page": {3, 3, 2, perPage},
 		"pages smaller than Count, and totals rounded down": {10, 11, 2, 10 * perPage},
+		"the same, from the last page that is claimed":      {10, 11, 9, 10 * perPage},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
