@@ -38,7 +38,8 @@ type report struct {
 	Unknown     []int          `json:"unknown,omitempty"`
 	Invalid     []InvalidCard  `json:"invalid,omitempty"` // at most 1,000 entries
 	LeftOut     int            `json:"left_out,omitempty"`
-	Lost        int            `json:"lost,omitempty"` // permits of batches that went wrong
+	Lost        int            `json:"lost,omitempty"`     // permits of batches that went wrong; see permits
+	Regained    int            `json:"regained,omitempty"` // permits that were lost too, and came back
 	ending
 }
 
@@ -80,7 +81,7 @@ func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 		}
 	}()
 	err := s.run(sending, a)
-	s.Lost = s.permits.count()
+	s.Lost, s.Regained = s.permits.count()
 	err = s.end(ctx, err, s.Done > o.From || s.Lost > 0)
 	return &s.report, err
 }

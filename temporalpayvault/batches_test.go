@@ -412,6 +412,20 @@ func TestSubmit_endsWhileItReads(t *testing.T) {
 	assert.Equal(t, report{}, r)
 }
 
+// TestSubmit_regained checks that the report counts the permits that came back apart. The workflow does not count the
+// accepted batches that brought them back once more.
+func TestSubmit_regained(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 3000}
+	a := newActivities(srv, d)
+	inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.OtherCode, Code: 7, Times: 2})
+	o := orderOf(d)
+	o.InFlight = 1
+	r, err := submit(a, o)
+	require.NoError(t, err)
+	assert.Equal(t, []int{28, 2, 0, 2}, []int{r.Accepted, len(r.Refused), r.Lost, r.Regained})
+}
+
 // TestSubmit_triedAgain checks when Temporal repeats unsent batches: at once after progress, otherwise after the wait
 // that the service asks for.
 func TestSubmit_triedAgain(t *testing.T) {

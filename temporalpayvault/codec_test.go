@@ -186,7 +186,8 @@ func TestNewConverters_failures(t *testing.T) {
 // wrapped is a codec of another type than the result of NewCodec.
 type wrapped struct{ converter.PayloadCodec }
 
-// TestNewConverters_otherCodecs checks that a codec of another package counts only if it encrypts.
+// TestNewConverters_otherCodecs checks that the text of a Secret passes through a codec of another package only if that
+// codec encrypts.
 func TestNewConverters_otherCodecs(t *testing.T) {
 	t.Parallel()
 	secret := payvault.NewSecret(number)

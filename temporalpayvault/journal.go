@@ -62,6 +62,7 @@ type permits struct {
 	mu       sync.Mutex
 	lost     int
 	accepted int
+	regained int // number of permits that were lost and came back
 }
 
 const acceptedForOne = 10 // number of accepted batches after which a lost permit comes back
@@ -104,13 +105,14 @@ func (p *permits) earn() {
 	p.accepted++
 	if p.lost > 0 && p.accepted%acceptedForOne == 0 {
 		p.lost--
+		p.regained++
 		p.giveBack()
 	}
 }
 
-// count returns the number of lost permits.
-func (p *permits) count() int {
+// count returns the number of lost permits, without those that came back, and the number of those.
+func (p *permits) count() (lost, regained int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.lost
+	return p.lost, p.regained
 }

@@ -74,7 +74,7 @@ type jobInput struct {
 
 	State struct {
 		Summary Summary `json:"summary"`
-		Lost    int     `json:"lost,omitempty"` // permits of batches that went wrong since the job was resumed
+		Lost    int     `json:"lost,omitempty"` // permits of batches that went wrong since the job was resumed; see permits
 		dealt
 	}
 }
@@ -162,9 +162,9 @@ func (j *cardJob) submit(s span) func(workflow.Context) span {
 		}
 		j.out -= o.Permits
 		j.State.Lost += r.Lost
-		if r.Lost == 0 { // an activity that lost permits has set off its accepted batches against them by itself
-			madeUpFor := max(0, r.Accepted-r.FromJournal) / acceptedForOne
-			j.State.Lost = max(0, j.State.Lost-madeUpFor)
+		if r.Lost == 0 { // the accepted batches that brought no permit back in the activity make up for others
+			madeUpFor := max(0, r.Accepted-r.FromJournal)/acceptedForOne - r.Regained
+			j.State.Lost = max(0, j.State.Lost-max(0, madeUpFor))
 		}
 		if j.State.Lost >= j.MaxBad && r.Stop == "" {
 			r.Stop = reasonBad
@@ -180,10 +180,10 @@ func (j *cardJob) free() int { return j.MaxBad - j.State.Lost - j.out }
 // order returns the order for a range. Activities that may be at work at the same time get equal shares of the permits.
 func (j *cardJob) order(s span) order {
 	ranges := 1 + len(j.Rest) + (j.total-j.Next+j.per-1)/j.per
-	beside := min(j.concurrency-j.working+1, ranges) // working counts this range already
+	atWork := min(j.concurrency-j.working+1, ranges) // working counts this range already
 	o := order{
 		Job: j.Snapshot.Checksum, Source: j.Source, Snapshot: j.Snapshot, From: s.From, To: s.To,
-		InFlight: j.InFlight, Permits: max(1, j.free()/beside), Limit: orDefault(j.CallTimeout, defaultCallTimeout),
+		InFlight: j.InFlight, Permits: max(1, j.free()/atWork), Limit: orDefault(j.CallTimeout, defaultCallTimeout),
 	}
 	if j.Name != "" {
 		o.Job = j.Name + "@" + o.Job
