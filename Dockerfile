@@ -2,6 +2,7 @@
 #
 #   docker build -t payvault-emulator .
 #   docker run --rm -p 127.0.0.1:8700:8700 payvault-emulator
+#   docker run --rm --network host payvault-emulator -addr 127.0.0.1:8700 -inspect 127.0.0.1:8701   # with the page
 #
 # Flags of the emulator follow the name of the image, such as -rate 20.
 FROM golang:1.26 AS build

@@ -58,8 +58,8 @@ type exchange struct {
 	began   time.Time
 	fault   Fault // has no kind if there is no fault
 	request Request
-	refused error    // why the request is refused, as far as it was checked
-	why     *refusal // set if the operation refused
+	refused error    // reason to refuse the request, found before the operation; nil if there is none so far
+	why     *refusal // the refusal that was sent; nil if none
 	status  int      // status that was sent; 0 if nothing was sent
 	head    []byte   // the beginning of the answer that was sent
 	bodies  bool     // the page shows bodies

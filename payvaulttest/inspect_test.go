@@ -496,7 +496,9 @@ func TestInspectReset(t *testing.T) {
 	require.NoError(t, i.srv.WaitDeliveries(t.Context()))
 	inject(t, i.srv, payvaulttest.Fault{Kind: payvaulttest.RateLimit})
 
+	assert.Empty(t, i.ask(t, "PUT", "/bodies?shown=true", ""))
 	assert.Empty(t, i.ask(t, "POST", "/reset", ""))
+	assert.Contains(t, i.ask(t, "GET", "/state", ""), `"bodies":false`)
 	assert.Empty(t, i.srv.Faults())
 	assert.Empty(t, i.srv.Requests())
 	assert.Empty(t, i.srv.Deliveries())

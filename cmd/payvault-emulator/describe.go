@@ -19,6 +19,18 @@ func describe(w io.Writer, srv *payvaulttest.Server, page string) {
 	for _, account := range srv.Accounts() {
 		describeAccount(&b, account)
 	}
+	for _, card := range srv.Cards.All() {
+		fmt.Fprintf(&b, "card          %s  merchant %d\n", card.ID, card.MerchantID)
+	}
+	for _, customer := range srv.Customers.All() {
+		fmt.Fprintf(&b, "customer      %s  merchant %d\n", customer.ID, customer.NodeID)
+	}
+	for _, payee := range srv.Payees.All() {
+		fmt.Fprintf(&b, "payee         %d  merchant %d\n", payee.ID, payee.MerchantID)
+	}
+	for _, application := range srv.Applications.All() {
+		fmt.Fprintf(&b, "application   %d  partner %d, %s\n", application.ID, application.Partner, application.Status)
+	}
 	for _, sub := range srv.Subscriptions.All() {
 		fmt.Fprintf(&b, "subscription  %d  merchant %d, customer %s, %s, %d transactions\n",
 			sub.ID, sub.MerchantID, sub.CustomerID, sub.State, len(sub.Transactions))

@@ -38,7 +38,7 @@ try {
   if (error instanceof Refused) {
     throw error;
   }
-  console.log("no answer: look before sending again");
+  console.log("no answer: it may have been sent");
 }
 const state = await call<{ commits: Record<string, number> }>("GET", `${page}/state`);
 console.log("invoices sent:", state.commits["invoices.send"]);

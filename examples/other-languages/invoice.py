@@ -29,5 +29,5 @@ try:
 except urllib.error.HTTPError as refusal:
     raise SystemExit(refusal.read().decode())
 except (OSError, http.client.HTTPException):
-    print("no answer: look before sending again")
+    print("no answer: it may have been sent")
 print("invoices sent:", call("GET", PAGE + "/state")["commits"]["invoices.send"])

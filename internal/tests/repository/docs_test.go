@@ -112,6 +112,18 @@ func sections(text string) (names []string) {
 	return names
 }
 
+// TestChangelog checks that CHANGELOG.md has the link of each section on a line of its own. A release needs it.
+func TestChangelog(t *testing.T) {
+	t.Parallel()
+	text, err := fs.ReadFile(repo(), "CHANGELOG.md")
+	require.NoError(t, err)
+	sections := regexp.MustCompile(`(?m)^## \[(.+?)\]`).FindAllSubmatch(text, -1)
+	require.NotEmpty(t, sections)
+	for _, section := range sections {
+		assert.Contains(t, string(text), "\n["+string(section[1])+"]: https://")
+	}
+}
+
 // TestOperationTable checks that the table in README.md follows from payvault.Operations and the table of calls.
 func TestOperationTable(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	maxStreams   = 4                // a browser has six connections to a host, and the page needs one more
+	maxStreams   = 4                // a browser opens six connections to a host; two stay free for other requests
 	pollEvery    = time.Second / 5  // how often a stream looks for changes
 	speakEvery   = 5 * time.Second  // longest time without a message in a stream
 	writeTimeout = 10 * time.Second // limit for a reader that is slow or gone
@@ -246,6 +246,7 @@ func (h *handler) showBodies(w http.ResponseWriter, r *http.Request) {
 
 func (h *handler) reset(w http.ResponseWriter, _ *http.Request) {
 	h.emulator.Reset()
+	h.feed.showBodies(false)
 	h.feed.clear()
 	w.WriteHeader(http.StatusNoContent)
 }

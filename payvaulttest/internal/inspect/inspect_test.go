@@ -194,8 +194,8 @@ func TestFaultsAreNews(t *testing.T) {
 	}
 }
 
-// Nothing is kept before there is a page. From then on, what comes is there, and of deliveries the newest. All
-// deliveries count, also those that are not shown any more.
+// The feed keeps nothing before the page exists. After that it keeps the requests and the newest deliveries. The total
+// counts all deliveries, also those that are no longer kept.
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	feed := NewFeed()
