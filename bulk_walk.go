@@ -158,7 +158,7 @@ func (w *bulkWalk) submit(b *bulkBatch, cards []AccountUpdaterCard, opts []CallO
 	cause := w.whyStopped()
 	if e, failed := errors.AsType[*Error](err); failed && cause != nil {
 		switch {
-		case e.Attempts == 0:
+		case e.Attempts == 0: // nothing was sent: the transport looks at stopContext before each attempt
 			w.leaveOut(b, cause)
 		case errors.Is(e, errStopped):
 			b.Err = stoppedError(e, cause)
@@ -214,7 +214,7 @@ func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 // of unknown outcome counts as an unknown outcome.
 func (w *bulkWalk) isTurnedAway(e *Error) bool {
 	c := w.service.caller
-	isPaced := c.paces[OpAccountUpdaterSubmit] != nil
+	isPaced := c.paces[OpAccountUpdaterSubmit] != nil // it is nil with IgnoreOverload
 	return e.StatusCode == http.StatusTooManyRequests && e.Delivery != DeliveryUnknown &&
 		(isPaced || e.RetryAfter > c.policy.MaxBulkRetryAfter)
 }

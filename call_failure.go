@@ -127,7 +127,8 @@ func (e *Error) readFailure(body []byte) {
 
 // shownCode returns the code of an error: own, which is documented for the operation, or other if there is no own.
 // There is an exception: if own refuses, other says success and the status is below 300, it returns other, such as
-// rcode 000 beside code 51. Codes that contradict each other are no refusal, and an error with a zero code is none.
+// rcode 000 beside code 51. Codes that contradict each other are no refusal, and an error whose code is zero does not
+// count as one.
 func shownCode(own, other answer.Code, status int) answer.Code {
 	if status < 300 && answer.Disagree(own, other) && other.IsZero() {
 		return other

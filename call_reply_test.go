@@ -297,7 +297,8 @@ func TestReading_goesOn(t *testing.T) {
 	}
 }
 
-// TestReading_malformed checks that an answer that is neither a success nor a failure is an error with the reason.
+// TestReading_malformed checks that an answer that is no success, or has more than 20 unreadable values, is an error
+// with the reason.
 func TestReading_malformed(t *testing.T) {
 	t.Parallel()
 	const tooMany = "response: more values than an answer may have"

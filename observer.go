@@ -48,7 +48,7 @@ type CallResult struct {
 	Duration time.Duration // time of the attempt, or of the whole call with its waits
 	Unread   []string      // see [Response.Unread]
 	Waited   time.Duration // only of an attempt: its wait for the rate limit, after a 429 to this call or another
-	// BudgetSpent is set for an attempt if no other attempt followed only because the budget of retries is spent.
+	// BudgetSpent is set for an attempt if the call would have made another one, but the budget of retries was spent.
 	BudgetSpent bool
 	Err         error // the error that the call returns; for an attempt the reason why no complete answer came
 }

@@ -128,9 +128,9 @@ func writeSecret(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 }
 
 // secretsOf returns the texts of all secrets in a request that can be encoded. It encodes the request only to find
-// them, and throws the result away. Each secret is written as its number, because two equal names in a map would end
-// the encoding. Of a secret that holds JSON it returns the JSON, and the text of a JSON string, because the service may
-// repeat either.
+// them, and throws the result away. A secret may be the name of a member of a map, and two equal names would end the
+// encoding. So each secret is written as a number of its own. Of a secret that holds JSON it returns the JSON, and the
+// text of a JSON string, because the service may repeat either.
 func secretsOf(body any) (texts []string) {
 	_, _ = json.Marshal(body, wireForm, withSecrets(func(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 		texts = append(texts, s.Reveal())
@@ -158,8 +158,9 @@ func placeOfMark(wire []byte) jsontext.Pointer {
 // JSON that a text holds, such as Pairs, the outermost pointer leads to the text.
 //
 // The place is cut before the first name that does not look like the name of a field. A name that the caller chose is
-// shown if it has plain letters only. The reason may be the text of an error of the caller's own method, such as
-// MarshalJSON. If a value is raw JSON, the reason may quote an invalid character of it. It quotes nothing else.
+// shown if it looks like the name of a field, or like an index. The reason may be the text of an error of the caller's
+// own method, such as MarshalJSON. If a value is raw JSON, the reason may quote an invalid character or escape of it.
+// It quotes nothing else.
 func unwritable(err error) (place []string, reason string) {
 	var outermost jsontext.Pointer
 	for {

@@ -141,8 +141,8 @@ const (
 		WHERE payvault_batches.status = '` + string(payvault.BatchNotSent) + `'`
 )
 
-// insert records that a batch has begun. If its statement changes no row, insert returns the record of the batch, or
-// ErrRunning if another run has the lease.
+// insert records that a batch has begun. If its statement changes no row, insert returns the record of the batch, even
+// if this run has lost the lease. It returns ErrRunning if there is no record, or only that the batch was not sent.
 func (j *Journal) insert(ctx context.Context, job string, batch int, number int64) (s payvault.BatchState, err error) {
 	statement := insertBatch + withLease + orNotSent
 	if j.shared {

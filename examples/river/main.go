@@ -5,9 +5,10 @@
 //
 //	DATABASE_URL=postgres://... go run -C examples/river . -cards 100000 -job november
 //
-// When the key is refused, or 20 batches of a process are refused or unknown, the queue pauses and all processes end. A
-// run prints the cards that cannot be sent, and at its end the batches that are refused or unknown. Look up each batch
-// at the service. Record its outcome while no process runs, and start with -resume:
+// When the key is refused, a proxy answers instead of the service, or 20 batches of a process are refused or unknown,
+// the queue pauses and all processes end. A run prints the cards that cannot be sent, and at its end the batches that
+// are refused or unknown. Look up each batch at the service. Record its outcome while no process runs, and start with
+// -resume:
 //
 //	go run -C examples/river . -job november -resolve 1700=not-sent   # the batch whose first card is 1700
 //
@@ -76,6 +77,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 			continue
 		}
 		if e.Fields["Job"] != nil { // the journal has other cards for this job
+			log.Printf("a part of the job is canceled: %v", e)
 			return river.JobCancel(e)
 		}
 		// The answer is not about the batch: the service refuses the key, or a proxy has answered.
@@ -91,6 +93,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 		if !refusesAll && w.lost.Add(1) < mostLost { // the batch is refused, or of unknown outcome
 			continue
 		}
+		log.Printf("the queue pauses: %v", e)
 		err := river.ClientFromContext[pgx.Tx](ctx).QueuePause(context.WithoutCancel(ctx), queue, nil)
 		return errors.Join(err, river.JobSnooze(0)) // all processes notice the pause, and end
 	}
@@ -175,7 +178,8 @@ func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Cl
 	case err != nil:
 		return err
 	case accepted < batches:
-		err := fmt.Errorf("%d of %d batches are accepted: -resolve those that are listed; then -resume", accepted, batches)
+		err := fmt.Errorf("%d of %d batches are accepted: see the log, -resolve those that are listed, then -resume",
+			accepted, batches)
 		return errors.Join(err, s.list(ctx, journal))
 	case leftOut > 0:
 		return fmt.Errorf("all other cards are accepted: %d cannot be sent", leftOut)

@@ -64,7 +64,7 @@ func readBody(resp *http.Response, limit int64) (body []byte, err error) {
 		return nil, nil
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusSwitchingProtocols { // the body is the connection, whose reads no deadline ends
+	if resp.StatusCode == http.StatusSwitchingProtocols { // the body is the connection: no deadline ends a read of it
 		return nil, nil
 	}
 	if resp.ContentLength > limit {

@@ -63,8 +63,8 @@ func (x *exchange) answer() answer {
 	return a
 }
 
-// decidesNothing reports whether the SDK may treat the answer as one without a decision about the batch: the key is
-// refused, or the body is complete and has no result code.
+// decidesNothing reports whether the SDK may treat the answer as a refusal that decides nothing about the batch: status
+// 401 or 403, or another 4xx, except 408 and 429, with a complete body that may have no result code.
 func (x *exchange) decidesNothing() bool {
 	switch status := x.step.Status; {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -73,8 +73,10 @@ func (x *exchange) decidesNothing() bool {
 		return false
 	}
 	switch x.step.Body {
-	case "refusal", "validation", "nothing":
+	case "refusal", "validation":
 		return false
+	case "nothing": // the second copy of the answer becomes the body of the first one
+		return x.step.Framing == "until close" && x.step.After == "duplicate"
 	}
 	return x.step.Cut == ""
 }

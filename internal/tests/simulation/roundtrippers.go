@@ -26,7 +26,7 @@ func copies(caller string) int {
 // copiesUnseen reports whether a RoundTripper may send a copy that the SDK cannot notice: after it has returned an
 // answer, or without the hooks of net/http. The SDK does not protect against this.
 func copiesUnseen(caller string) bool {
-	return caller == callerHedges || caller == callerHedgesOne || caller == callerRedirects
+	return caller == callerHedges || caller == callerHedgesOne
 }
 
 type roundTripper func(req *http.Request) (*http.Response, error)

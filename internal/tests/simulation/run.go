@@ -41,7 +41,7 @@ type record struct {
 	attempt   string    // attempt that performed the operation, if the RoundTripper sends copies
 	again     bool      // two attempts performed the operation
 	turned    int       // number of answers with status 429
-	forbidden int       // number of answers with status 401 or 403, or without a result code
+	forbidden int       // number of refusals that decide nothing; see decidesNothing
 	notBefore time.Time // time from which the client may ask again
 	issued    []string  // new IDs in answers
 	mutated   bool      // an answer was mutated

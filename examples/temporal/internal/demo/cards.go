@@ -111,7 +111,8 @@ func MakeUp(name string, n int) error {
 	return os.WriteFile(name, text, 0o600)
 }
 
-// WriteReport writes a CSV file with the rows of a file whose cards are not accepted. It returns the number of lines.
+// WriteReport writes a line of CSV for each range of rows whose cards were not accepted: the first and the last row,
+// the status and the reason. It returns the number of these lines.
 func WriteReport(w io.Writer, file string, s *temporalpayvault.Summary) (lines int, err error) {
 	var numbers []int // line numbers of the cards
 	for row, err := range rows(file) {
