@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -41,139 +39,8 @@ type bulkWalk struct {
 	// reading waits for the goroutine that runs read. Before that goroutine ends the window ahead, it sets early and
 	// panicked. So both are set when ahead has no more batches.
 	reading  sync.WaitGroup
-	early    error // why the walk had stopped when the stream ended; nil if it had not stopped
+	early    error // why the walk had stopped when the stream ended, for the closing batch; nil if it had not stopped
 	panicked any   // the value that the stream panicked with
-}
-
-// read reads the stream, cuts the cards into batches and starts each batch. It returns at the end of the stream, or
-// when the caller has left the loop. It keeps a panic of the stream in panicked.
-func (w *bulkWalk) read(cards iter.Seq[AccountUpdaterCard]) {
-	defer w.ahead.End()
-	defer func() { w.panicked = recover() }()
-	batch, valid := &bulkBatch{}, []AccountUpdaterCard(nil)
-	for card := range cards {
-		if err := card.Check(); err != nil {
-			batch.Invalid = append(batch.Invalid, InvalidCard{Position: batch.End, Err: err})
-		} else {
-			valid = append(valid, card)
-		}
-		batch.End++
-		if batch.End-batch.Start == MaxAccountUpdaterCards {
-			next := batch.next() // call it before start: after that, the caller may change the batch
-			w.start(batch, valid)
-			batch, valid = next, make([]AccountUpdaterCard, 0, MaxAccountUpdaterCards)
-		}
-		if w.ahead.IsStopped() { // the caller has left the loop, so nobody needs the rest
-			return
-		}
-	}
-	w.early = w.whyStopped() // a stream that fails cancels the context and returns: its last cards may be missing
-	if batch.End > batch.Start {
-		w.start(batch, valid)
-	}
-}
-
-// start puts a task into the window that sends the valid cards of a batch and returns the batch. Before that, it waits
-// until fewer than Concurrency batches are in flight and the window has room. Without valid cards the task returns the
-// batch with its error.
-func (w *bulkWalk) start(b *bulkBatch, cards []AccountUpdaterCard) {
-	if len(cards) == 0 {
-		b.Status, b.Err = BatchNotSent, noCardError()
-		w.ahead.Start(func() *bulkBatch { return b })
-		return
-	}
-	w.inFlight <- struct{}{}
-	w.ahead.Start(func() *bulkBatch {
-		defer func() { <-w.inFlight }()
-		w.send(b, cards)
-		return b
-	})
-}
-
-// send waits for the rate limit, sends a batch and sets its status and its error. It starts over when the service
-// refuses the batch with status 429. It calls begin only after the wait, because after begin the journal counts the
-// batch as sent.
-func (w *bulkWalk) send(b *bulkBatch, cards []AccountUpdaterCard) {
-	for {
-		b.Status, b.Err, b.raw = "", nil, Response{} // forget the 429 of the previous call
-		opts, err := w.service.caller.waitInWalk(w.sending, OpAccountUpdaterSubmit, w.opts)
-		if err != nil {
-			w.stop(err)
-			w.leaveOut(b, w.whyStopped())
-			return
-		}
-		if !w.begin(b) {
-			return
-		}
-		w.submit(b, cards, opts)
-		w.end(b)
-		if !w.service.caller.startsOver(OpAccountUpdaterSubmit, b.Err, w.opts) {
-			w.stopIfHopeless(b)
-			return
-		}
-	}
-}
-
-// begin records in the journal that a batch is about to be sent, and returns true. If the batch must not be sent, begin
-// sets its status and error and returns false.
-func (w *bulkWalk) begin(b *bulkBatch) bool {
-	if cause := w.whyStopped(); cause != nil {
-		w.leaveOut(b, cause)
-		return false
-	}
-	if w.journal == nil {
-		return true
-	}
-	known, err := w.journal.Begin(w.sending, w.job, b.Index)
-	switch {
-	case err != nil:
-		if w.whyStopped() == nil { // if the walk has stopped, that may be the reason why Begin has failed
-			w.failJournal(err)
-		}
-		w.leaveOut(b, w.whyStopped())
-	case b.isOther(known):
-		b.Status, b.Err, b.hasReason = BatchNotSent, otherCardsError(b.Index), true
-		w.stop(errors.New("the job " + otherCardsText(b.Index)))
-	case known.Begun:
-		b.takeFrom(known)
-	default:
-		return true
-	}
-	return false
-}
-
-// submit makes the call of a batch and sets its status, its error and the ID of its request. It also sets the answer if
-// the caller uses WithResponse. If the walk stopped before the first attempt, submit marks the batch as not sent. If
-// the walk stopped before a later attempt, the error says why.
-func (w *bulkWalk) submit(b *bulkBatch, cards []AccountUpdaterCard, opts []CallOption) {
-	opts = append(slices.Clip(opts), WithResponse(&b.raw), func(o *callOptions) { o.stopContext = w.sending })
-	accepted, err := w.service.Submit(w.requests, cards, opts...)
-	b.Status, b.Err = statusOf(err, b.raw.Body), err
-	if !w.keepRaw {
-		b.raw = Response{}
-	}
-	if accepted != nil {
-		b.RequestID = accepted.RequestID
-	}
-	cause := w.whyStopped()
-	if e, failed := errors.AsType[*Error](err); failed && cause != nil {
-		switch {
-		case e.Attempts == 0: // nothing was sent: the transport looks at stopContext before each attempt
-			w.leaveOut(b, cause)
-		case errors.Is(e, errStopped):
-			b.Err = stoppedError(e, cause)
-		}
-	}
-}
-
-// end records the outcome of a batch in the journal.
-func (w *bulkWalk) end(b *bulkBatch) {
-	if w.journal == nil {
-		return
-	}
-	if err := w.journal.End(w.requests, w.job, b.Index, b.outcome()); err != nil {
-		w.failJournal(err)
-	}
 }
 
 // failJournal stops the walk because the journal has failed.
@@ -235,53 +102,4 @@ func (w *bulkWalk) leaveOut(b *bulkBatch, cause error) {
 	e := unsentError(cause)
 	e.final = w.journal != nil
 	b.Status, b.Err, b.hasReason = BatchNotSent, e, true
-}
-
-// batches yields the batches in their order, and then the closing batch if there is one.
-func (w *bulkWalk) batches(yield func(*bulkBatch) bool) {
-	var last bulkBatch      // a copy, because the caller may change a batch
-	closing := &bulkBatch{} // follows last
-	for {
-		b, ok := w.ahead.Pop()
-		if !ok {
-			break
-		}
-		last, closing = *b, b.next()
-		if !yield(b) {
-			return
-		}
-	}
-	if cause := w.untold(&last); cause != nil {
-		w.leaveOut(closing, cause)
-		yield(closing)
-	}
-}
-
-// untold returns the error of the closing batch, or nil if the walk needs none. A closing batch has no cards. The walk
-// needs it if the journal failed, or the walk had stopped when the stream ended, and the last batch does not say so.
-// Otherwise the caller would take the job for done.
-func (w *bulkWalk) untold(last *bulkBatch) error {
-	failure := w.failure.Load()
-	switch {
-	case w.panicked != nil: // leave panics with the same value
-		return nil
-	case failure != nil && !errors.Is(last.Err, *failure):
-		return *failure
-	case !last.hasReason:
-		return w.early
-	}
-	return nil
-}
-
-// leave ends the walk. It waits for the stream and for the requests in flight, and panics if the stream or the code
-// that sends has panicked.
-func (w *bulkWalk) leave() {
-	w.stop(context.Canceled)
-	w.cutOff()
-	w.ahead.Stop()
-	w.reading.Wait()
-	w.ahead.Wait()
-	if w.panicked != nil {
-		panic(w.panicked)
-	}
 }

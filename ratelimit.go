@@ -13,7 +13,7 @@ import (
 
 // This file holds the code by which walks obey the rate limit. A walk waits for the rate limit before each call. If the
 // service refuses the call with status 429, the walk waits again and makes a new call. callInTurn is this loop for
-// lists. The loop of bulk work is in bulk_walk.go, because it also writes into the journal. Both loops use waitInWalk
+// lists. The loop of bulk work is in bulk_send.go, because it also writes into the journal. Both loops use waitInWalk
 // and startsOver.
 
 // callInTurn makes one call of a list. It waits for the rate limit of the operation, and starts over if startsOver

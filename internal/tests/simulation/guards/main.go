@@ -172,7 +172,7 @@ func guards() []guard {
 		},
 		{"a job that is left ends its batches", "submit_all.go", "\t\tdefer w.leave()\n", ""},
 		{
-			"journal: what was begun is not sent again", "bulk_walk.go",
+			"journal: what was begun is not sent again", "bulk_send.go",
 			"case known.Begun:",
 			"case known.Begun && known.Outcome != nil:",
 		},
@@ -182,7 +182,7 @@ func guards() []guard {
 			"return BatchNotSent",
 		},
 		{
-			"journal: nothing is sent that it has not recorded", "bulk_walk.go",
+			"journal: nothing is sent that it has not recorded", "bulk_send.go",
 			"\t\tw.leaveOut(b, w.whyStopped())\n\tcase b.isOther",
 			"\t\treturn true\n\tcase b.isOther",
 		},
@@ -192,22 +192,22 @@ func guards() []guard {
 			"b.RequestID",
 		},
 		{
-			"journal: a batch is recorded before it is sent", "bulk_walk.go",
+			"journal: a batch is recorded before it is sent", "bulk_send.go",
 			"\t\tif !w.begin(b) {\n\t\t\treturn\n\t\t}\n\t\tw.submit(b, cards, opts)\n",
 			"\t\tw.submit(b, cards, opts)\n\t\tsent := b.Err\n\t\tif !w.begin(b) {\n\t\t\treturn\n\t\t}\n\t\tb.Err = sent\n",
 		},
 		{
-			"journal: an answer is recorded after the walk has ended", "bulk_walk.go",
+			"journal: an answer is recorded after the walk has ended", "bulk_send.go",
 			"w.journal.End(w.requests,",
 			"w.journal.End(w.sending,",
 		},
 		{
-			"journal: an unknown outcome is recorded", "bulk_walk.go",
+			"journal: an unknown outcome is recorded", "bulk_send.go",
 			"\tif w.journal == nil {\n\t\treturn\n\t}\n\tif err := w.journal.End(",
 			"\tif w.journal == nil || b.Status == BatchUnknown {\n\t\treturn\n\t}\n\tif err := w.journal.End(",
 		},
 		{
-			"journal: a batch that waited is recorded anew", "bulk_walk.go",
+			"journal: a batch that waited is recorded anew", "bulk_send.go",
 			"\t\tw.end(b)\n",
 			"\t\tw.end(b)\n" +
 				"\t\tfor err == nil && w.service.caller.startsOver(OpAccountUpdaterSubmit, b.Err, w.opts) {\n" +

@@ -1,0 +1,106 @@
+package answer
+
+import (
+	"reflect"
+
+	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
+	"github.com/go-json-experiment/json/jsontext"
+
+	"example.com/payvault/internal/jsonskip"
+)
+
+// This file is the tolerant pass over a text.
+
+// reader holds the state of one tolerant pass over a text.
+type reader struct {
+	lenient bool     // for ReadLenient
+	saved   bool     // for ReadSaved
+	unread  []string // JSON pointers of the skipped values
+}
+
+// value reads one value into the variable that pointer points to. The decoder calls it before each value. If the
+// decoder can read the value itself, value returns [jsonskip.Err]. Then the decoder reads it, and calls value again for
+// the values within. The method value itself reads integers, types with UnmarshalJSON, and values of another kind, if
+// they are tolerated.
+//
+// If a value cannot be read, its JSON pointer is added to unread. If the pass is not lenient, or if the value is the
+// whole text, this is an error.
+func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
+	target, kind := reflect.ValueOf(pointer).Elem(), dec.PeekKind()
+	own, readsItself := pointer.(json.Unmarshaler)
+	isSavedPointer := r.saved && target.Kind() == reflect.Pointer
+	if !readsItself && !isSavedPointer && isOfKind(kind, target.Type()) {
+		return jsonskip.Err
+	}
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	parent, _ := dec.StackIndex(dec.StackDepth())
+	isElement := parent == '[' && target.Kind() == reflect.Struct // the target is a record in a list of records
+	switch {
+	case isSavedPointer:
+		err = setSaved(raw, target)
+	case readsItself:
+		err = own.UnmarshalJSON(raw)
+	case isElement: // refuse null and "": they would count as one more record
+		err = errOtherKind
+	default:
+		err = set(raw, target)
+	}
+	if err == nil {
+		return nil
+	}
+	place := placeOf(dec.StackPointer())
+	if !r.lenient || dec.StackDepth() == 0 {
+		return &PlaceError{place}
+	}
+	if len(r.unread) == MostUnread {
+		return ErrTooMany
+	}
+	r.unread = append(r.unread, place)
+	return nil
+}
+
+// setSaved sets a pointer to a new variable with a saved value. It leaves the pointer as it is if the value means
+// "none", except that false sets a *bool.
+func setSaved(raw jsontext.Value, pointer reflect.Value) error {
+	isFalse := raw.Kind() == 'f' && pointer.Type().Elem().Kind() == reflect.Bool
+	if IsNone(raw) && !isFalse {
+		return nil
+	}
+	variable := reflect.New(pointer.Type().Elem())
+	if err := ReadSaved(raw, variable.Interface()); err != nil {
+		return err
+	}
+	pointer.Set(variable)
+	return nil
+}
+
+// isOfKind reports whether the decoder itself reads a value of this kind into a variable of the given type. The package
+// reads the others: values of another kind than the variable, and all signed integers, quoted or not. For a pointer to
+// a record isOfKind returns true for any kind: the decoder makes the record and calls value again, which then sees the
+// kind. It may be [], as PHP writes an empty record.
+func isOfKind(kind jsontext.Kind, of reflect.Type) bool {
+	switch of.Kind() {
+	case reflect.Interface:
+		return true
+	case reflect.Pointer:
+		to := of.Elem()
+		return kind == 'n' || to.Kind() == reflect.Struct || isOfKind(kind, to)
+	case reflect.Map, reflect.Struct:
+		return kind == '{'
+	case reflect.Slice:
+		isBase64 := kind == '"' && of.Elem().Kind() == reflect.Uint8
+		return kind == '[' || isBase64
+	case reflect.Array:
+		return kind == '['
+	case reflect.String:
+		return kind == '"'
+	case reflect.Bool:
+		return kind == 't' || kind == 'f'
+	case reflect.Float32, reflect.Float64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return kind == '0'
+	}
+	return false
+}
