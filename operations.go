@@ -54,7 +54,8 @@ type OperationInfo struct {
 // Operations lists the operations of the service that have a method of their own.
 func Operations() []OperationInfo { return slices.Clone(operations) }
 
-// operations is the only description of each operation: calls, errors, logs and tests read it.
+// operations has one row for each operation. Calls, errors, logs and tests read it. Package contract compares it with
+// api/openapi.yaml.
 //
 //nolint:gochecknoglobals // never changed
 var operations = []OperationInfo{

@@ -21,7 +21,8 @@ import (
 )
 
 // All benchmarks end in /impl=, so that "benchstat -col /impl" compares the implementations of the same work. The tests
-// check that both sides send the same requests, return the same results, and keep the same promises.
+// check that both sides send the same requests, return the same results, and keep the same promises. The rivals are
+// payvault and the client by hand.
 
 // BenchmarkCall makes one small call. The canned network answers from memory and shows the client's own cost. With the
 // other networks the process also pays for the server.
@@ -42,8 +43,8 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// TestCall checks that both rivals send the same request, and that the other two clients send one of about the same
-// size.
+// TestCall checks that payvault and the client by hand send the same request, and that resty and go-github send one of
+// about the same size.
 func TestCall(t *testing.T) {
 	t.Parallel()
 	for _, network := range []string{"http1", "tls"} {

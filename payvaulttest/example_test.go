@@ -48,7 +48,7 @@ func ExampleServer_Inject() {
 	// sent: 1
 }
 
-// The interface names an operation that gets an application, and does not show it.
+// The interface names an operation that gets an application, but does not document it.
 func ExampleServer_Handle() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()

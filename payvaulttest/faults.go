@@ -54,7 +54,7 @@ const (
 	OtherCode FaultKind = "other code"
 	// MalformedJSON answers 200 with a body that begins like JSON but is not JSON.
 	MalformedJSON FaultKind = "malformed JSON"
-	// TruncatedJSON answers with the first half of a body, with the length of the half.
+	// TruncatedJSON answers with the first half of a body. The Content-Length is that of the half.
 	TruncatedJSON FaultKind = "truncated JSON"
 	// CutBody announces the length of a whole body, sends the first half and closes the connection.
 	CutBody FaultKind = "cut body"

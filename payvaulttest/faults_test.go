@@ -216,7 +216,8 @@ func (h slowHandler) Handle(context.Context, slog.Record) error {
 }
 
 // A client that gives up, and a server that is closed, end each fault that takes its time. With AfterCommit the
-// operation was performed before. Close waits for the request, its log record included, which HTTP/2 does not.
+// operation was performed before. Close returns only after the log record of the request is written. The Close of
+// net/http does not wait for handlers of HTTP/2.
 func TestFaultsThatAreCutShort(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []payvaulttest.Fault{

@@ -14,7 +14,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// An operation that the interface names and does not show, so that Client.Call makes it.
+// An operation that the interface names but does not document, so that Client.Call makes it.
 const acceptDispute payvault.Operation = "PUT /platform/dispute/{rec_id}/accept"
 
 // handleAccept teaches a server acceptDispute, which wants a note.

@@ -101,7 +101,7 @@ func TestInspectRequests(t *testing.T) {
 	assert.Contains(t, got["curl"], `--form-string 'disputeResponse={"message":"fillIn"}' -F file=@fillIn`)
 }
 
-// The reason of a refusal hides names that might be values, and the numbers of elements.
+// The reason of a refusal has ? for a name that might be a value, and no index of an element: data[].card_number.
 func TestInspectRefusals(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)

@@ -26,7 +26,7 @@ func newStocked(t *testing.T) api {
 	return a
 }
 
-// records returns what a server holds, besides requests to the account updater.
+// records returns all records of a server, except the requests to the account updater.
 func (a api) records() payvaulttest.Seed {
 	s := a.srv
 	return payvaulttest.Seed{

@@ -44,7 +44,7 @@ func (b *boarding) board(ctx context.Context, request *payvault.ApplicationCreat
 			return err
 		}
 		if validation.OK() {
-			fmt.Fprintf(b.out, "Application %d passes. The interface shows no operation that submits it: "+
+			fmt.Fprintf(b.out, "Application %d passes. The interface documents no operation that submits it: "+
 				"the service's own process goes on from here.\n", id)
 			return nil
 		}

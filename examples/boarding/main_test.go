@@ -30,7 +30,7 @@ func TestOfflineRunMendsTheApplication(t *testing.T) {
 	assert.Contains(t, text, "\n  tax_id: This field is required\n")
 	assert.Contains(t, text, "\n  fulfillment_name: This field is required when a third party fulfils orders\n")
 	assert.Equal(t, 2, strings.Count(text, "fields do not pass:"), "the mended fields make others required")
-	assert.Contains(t, text, " passes. The interface shows no operation that submits it: ")
+	assert.Contains(t, text, " passes. The interface documents no operation that submits it: ")
 	assert.True(t, strings.HasPrefix(text, "Offline: "))
 	assert.NotContains(t, text, "123456789", "the tax ID")
 }

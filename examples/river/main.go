@@ -119,7 +119,7 @@ func run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client, name stri
 	return submission{name, n, resume, cards}.run(ctx, pool, pv)
 }
 
-// submission is a job with the cards 0 to n.
+// submission is a job with n cards.
 type submission struct {
 	job    string
 	n      int

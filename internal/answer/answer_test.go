@@ -160,7 +160,7 @@ func TestRead_bounds(t *testing.T) {
 	}
 }
 
-// TestExactNumbers checks that numbers keep all their digits in fields of any type.
+// TestExactNumbers checks that ReadExactly keeps all digits of the numbers in variables of type any.
 func TestExactNumbers(t *testing.T) {
 	t.Parallel()
 	const text = `{"a":[12345678901234567890.10,{"b":1.50}]}`

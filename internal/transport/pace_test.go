@@ -97,8 +97,8 @@ func TestHeldBack(t *testing.T) {
 	})
 }
 
-// TestPlace checks that a 429 is returned to a caller that has waited for its place, since it waits again by itself. If
-// an earlier attempt may have performed the operation, the client retries.
+// TestPlace checks that a call with a Place does not retry a 429: the walk waits again and makes a new call. If an
+// earlier attempt may have performed the operation, the client retries.
 func TestPlace(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -73,7 +73,7 @@ func totals() map[string]func(records, perPage int) (totalPages, totalRecords in
 }
 
 // TestWalkOverAnyTotals checks that a walk gets all records, whatever totals the service claims. It asks for at most
-// one page too many.
+// one page too many, or for Prefetch pages if that is more.
 func TestWalkOverAnyTotals(t *testing.T) {
 	t.Parallel()
 	all := totals()

@@ -243,7 +243,8 @@ func zipped(body string) payvault.Option {
 	}))
 }
 
-// TestHostileBodies checks that no answer of the default size takes more than mostHeap, including garbage.
+// TestHostileBodies checks that no answer of the default size makes the heap grow by more than mostHeap. Memory that
+// the collector could free counts too.
 //
 //nolint:paralleltest // it measures the heap of the process
 func TestHostileBodies(t *testing.T) {
