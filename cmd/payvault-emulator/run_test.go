@@ -243,6 +243,16 @@ func TestRunThatFails(t *testing.T) {
 	}
 }
 
+// TestIsLoopback checks which addresses count as loopback.
+func TestIsLoopback(t *testing.T) {
+	t.Parallel()
+	for addr, want := range map[string]bool{
+		"[::1]:80": true, "127.1.2.3:80": true, "localhost:80": true, "localhost.example.com:80": false, ":80": false,
+	} {
+		assert.Equal(t, want, isLoopback(addr), addr)
+	}
+}
+
 // TestStart checks that no notification leaves the machine without -allow-remote, and that the program keeps no
 // requests without a page to show them.
 func TestStart(t *testing.T) {

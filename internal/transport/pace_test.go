@@ -204,6 +204,7 @@ func TestBudgetOfACall(t *testing.T) {
 		"refusal":              {500, answer(404, ""), 50, false},
 		"failure":              {500, lost(errLost), 50, false},
 		"stopped, no attempts": {495, nil, 50, true},
+		"refused by the rate":  {495, answer(429, ""), 9, true}, // the rate limit already spares the service
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			config := testConfig(&script{steps: times(2*test.calls, test.step)})
@@ -213,7 +214,7 @@ func TestBudgetOfACall(t *testing.T) {
 			}
 			for range test.calls {
 				request := post(true)
-				request.MaxAttempts = 2
+				request.MaxAttempts, request.Pace = 2, new(overload.Pace)
 				c := New(config)
 				if test.step == nil {
 					stopContext, cancel := context.WithCancel(t.Context())
