@@ -214,7 +214,7 @@ func TestBudgetOfACall(t *testing.T) {
 			}
 			for range test.calls {
 				request := post(true)
-				request.MaxAttempts, request.Pace = 2, new(overload.Pace)
+				request.MaxAttempts, request.Pace = 2, limited()
 				c := New(config)
 				if test.step == nil {
 					stopContext, cancel := context.WithCancel(t.Context())
