@@ -4,7 +4,6 @@ package redact
 import (
 	"html"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -42,10 +41,12 @@ type Eraser struct{ secrets []string } // in each form that New makes
 // it. It ignores secrets of less than three bytes.
 func New(secrets []string) Eraser {
 	var e Eraser
+	known := make(map[string]bool, len(secrets))
 	for _, secret := range secrets {
 		unescaped := unescapeAll(secret)
 		for _, form := range []string{secret, unescaped, withNoBreakSpaces(secret), withNoBreakSpaces(unescaped)} {
-			if len(form) >= shortest && !slices.Contains(e.secrets, form) {
+			if len(form) >= shortest && !known[form] {
+				known[form] = true
 				e.secrets = append(e.secrets, form)
 			}
 		}
