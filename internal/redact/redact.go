@@ -37,8 +37,8 @@ var (
 // the number of secrets. If two occurrences of the same secret overlap, it clears the first one only.
 type Eraser struct{ secrets []string } // in each form that New makes
 
-// New returns an Eraser for some secrets: as they are, without their escapes, and with each blank as &nbsp; stands for
-// it. It ignores secrets of less than three bytes.
+// New returns an Eraser for some secrets in three forms: as they are, without their escapes, and with no-break spaces
+// (&nbsp;) in place of blanks. It ignores secrets of less than three bytes.
 func New(secrets []string) Eraser {
 	var e Eraser
 	known := make(map[string]bool, len(secrets))
