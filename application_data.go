@@ -137,10 +137,10 @@ type ApplicationData struct {
 	BusinessServicesProcess   ServicesProcess     `json:"business_services_process"`
 	BusinessServicesAuthTime  AuthTimes           `json:"business_services_auth_time"` // sent in the form {1,30,30+}
 	CardBrands                *CardBrands         `json:"card_brands"`
-	CardVolume                *Amount             `json:"card_volume"`  // exact; unit and period are not documented
-	ACHVolume                 *Amount             `json:"ach_volume"`   // exact; unit and period are not documented
-	TotalVolume               *Amount             `json:"total_volume"` // exact; unit and period are not documented
-	HighTicket                *Amount             `json:"high_ticket"`  // exact; the unit is not documented
+	CardVolume                *Amount             `json:"card_volume"`  // unit and period are not documented
+	ACHVolume                 *Amount             `json:"ach_volume"`   // unit and period are not documented
+	TotalVolume               *Amount             `json:"total_volume"` // unit and period are not documented
+	HighTicket                *Amount             `json:"high_ticket"`  // the unit is not documented
 	FulfillmentProviderFlag   FulfillmentProvider `json:"fulfillment_provider_flag"`
 	FulfillmentDeliveryMethod *DeliveryMethods    `json:"fulfillment_delivery_method"`
 	DeliveryConfirmation      *bool               `json:"delivery_confirmation"` // nil is not sent
@@ -349,7 +349,7 @@ type Owner struct {
 	DLState                string       `json:"dl_state,omitzero"`                 // state of the driver's license
 	DLExpirationDate       string       `json:"dl_expiration_date,omitzero"`       // the format is not documented
 	DLIssueDate            string       `json:"dl_issue_date,omitzero"`            // the format is not documented
-	InterestPercent        *Amount      `json:"interestPercent,omitzero"`          // exact; nil is not sent
+	InterestPercent        *Amount      `json:"interestPercent,omitzero"`          // nil is not sent
 	// Raw JSON; the service does not document its shape.
 	RelatedBusinesses []stdjson.RawMessage `json:"relatedBusinesses,omitzero"` // nil is not sent, an empty list is
 	CbExp             string               `json:"cbExp,omitzero"`

@@ -26,7 +26,7 @@ type core struct {
 	observers   observers
 	server      string                       // host and port, for the observers
 	header      http.Header                  // of each request; the values are shared
-	paces       map[Operation]*overload.Pace // rate limits; nil with IgnoreOverload, and without OpCall
+	paces       map[Operation]*overload.Pace // rate limits, none for OpCall; nil with IgnoreOverload
 	policy      RetryPolicy                  // without zero fields, except IgnoreOverload
 }
 

@@ -23,8 +23,8 @@ func (r *InvoiceSendRequest) prepare(_ *caller, p *problems) {
 }
 
 // Send sends a saved invoice to email addresses and phone numbers. The state of the invoice becomes outstanding, and
-// afterwards only its from_contact and business_contact can be updated. A nil request names no recipients. An ID that
-// is empty or a dot segment and a phone number that is not positive fail before anything is sent. Send does not take a
+// afterwards only its from_contact and business_contact can be updated. A nil request names no recipients. These fail
+// before anything is sent: an ID that is empty or a dot segment, a phone number below 1. Send does not take a
 // merchant_id: through [Client.ForMerchant] it fails with [ErrMerchantNotSupported].
 //
 // Send is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown]

@@ -347,7 +347,8 @@ func TestFaultHeadersAreCopied(t *testing.T) {
 	assert.Equal(t, "one", a.get(t, "/").header.Get("X-Test"))
 }
 
-// Of many requests at once, exactly as many fail as a fault says. All are performed, in the order of their IDs.
+// Of many requests at once, exactly as many fail as a fault says. All are performed, and the list has
+// the new payees in the order of their IDs.
 func TestManyRequestsAtOnce(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

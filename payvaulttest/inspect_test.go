@@ -138,7 +138,7 @@ func TestInspectFaults(t *testing.T) {
 		i.srv.Invoices.Seed(payvaulttest.Invoice{ID: "INV-1"})
 		i.arm(t, test.fault)
 		_, _ = i.trySend(t)
-		i.srv.Close() // the record is there
+		i.srv.Close() // waits until the request is recorded
 		got := i.newest(t)
 		assert.Equal(t, []any{test.status, test.code, test.performed}, []any{got["status"], got["code"], got["performed"]},
 			test.fault)
@@ -345,7 +345,7 @@ func TestInspectPending(t *testing.T) {
 	assert.Empty(t, i.srv.Faults())
 	cancel()
 	require.ErrorIs(t, <-lost, context.Canceled)
-	i.srv.Close() // the record is there
+	i.srv.Close() // waits until the request is recorded
 	assert.Contains(t, logged, shown, "until then")
 	assert.Contains(t, state(), `"pending":[]`)
 }

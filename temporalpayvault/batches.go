@@ -39,7 +39,7 @@ type report struct {
 	Invalid     []InvalidCard  `json:"invalid,omitempty"` // at most 1,000 entries
 	LeftOut     int            `json:"left_out,omitempty"`
 	Lost        int            `json:"lost,omitempty"`     // permits of batches that went wrong; see permits
-	Regained    int            `json:"regained,omitempty"` // permits that were lost too, and came back
+	Regained    int            `json:"regained,omitempty"` // lost permits that came back; not in Lost
 	ending
 }
 

@@ -169,7 +169,8 @@ func TestExportLists_transactions(t *testing.T) {
 }
 
 // TestExportLists_badAnswer checks that a page is requested again after a bad answer. If the answer stays bad, the
-// export pauses, and it continues at the page before when it is resumed. This holds with one list and with many.
+// export pauses. When it is resumed, it continues at the page before the bad one. This holds with one list and with
+// many.
 func TestExportLists_badAnswer(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]payvaulttest.Fault{

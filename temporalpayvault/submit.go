@@ -99,7 +99,8 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	return submitCards(ctx, jobInput{Job: job})
 }
 
-// submitCards is one run of the workflow. It returns the summary, or an error that makes the workflow continue as new.
+// submitCards is one run of the workflow. It returns the summary, or an error: the workflow continues as
+// new, is canceled, or fails because its input is invalid.
 func submitCards(ctx workflow.Context, in jobInput) (*Summary, error) {
 	if in.Snapshot.Cards < 0 || in.Snapshot.Checksum == "" {
 		return nil, temporal.NewNonRetryableApplicationError("a job needs the checksum of its cards", "Job", nil)

@@ -58,7 +58,7 @@ func TestRateOfAPace(t *testing.T) {
 		"rrrrr": 0.1,
 		"rq":    0.8,
 		"rrrrq": 0.1,
-		// Answers raise the rate to the last known limit, which is unknown at first.
+		// Answers raise the rate fast up to the last known limit. At first there is none.
 		"ra":          0.8 + 0.693,
 		"raa":         0.8 + 2*0.693,
 		"rrrra":       0.2,

@@ -34,7 +34,7 @@ import (
 const (
 	bodyCap     = 8 << 20 // the default size limit of a client
 	mostHeap    = 300e6
-	mostRecords = 71_900 // the largest number of records that an answer of bodyCap may have
+	mostRecords = 71_900 // a number of records just within the limits of package answer
 )
 
 // reading is a call that reads an answer.

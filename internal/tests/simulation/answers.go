@@ -75,7 +75,7 @@ func (x *exchange) decidesNothing() bool {
 	switch x.step.Body {
 	case "refusal", "validation":
 		return false
-	case "nothing": // the second copy of the answer becomes the body of the first one
+	case "nothing": // a copy of the answer follows, and the SDK reads it as the body
 		return x.step.Framing == "until close" && x.step.After == "duplicate"
 	}
 	return x.step.Cut == ""

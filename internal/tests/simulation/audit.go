@@ -78,7 +78,7 @@ func (c *caller) auditUnit(u unit) {
 	}
 }
 
-// auditOutcome checks that the result of the caller is true.
+// auditOutcome checks that the success or the error that the caller got agrees with what the service did.
 func (c *caller) auditOutcome(o *outcome) {
 	n := c.run.note(o.unit, nil)
 	if o.seen != nil {

@@ -102,7 +102,8 @@ func (w *world) submit(ctx context.Context) error {
 	return errors.Join(err, w.audit(ctx, partTemporal), w.weigh(ctx, partTemporal))
 }
 
-// again starts the same job under another ID. The job sends only the batches that were not sent, by the journal.
+// again starts the same job under another ID. The job sends only the batches that the
+// journal does not record as sent.
 func (w *world) again(ctx context.Context) error {
 	var sum temporalpayvault.Summary
 	before := w.emulator.Commits(opSubmit)
