@@ -44,21 +44,21 @@ const MostUnread = 20
 // Read decodes an answer into the variable that into points to. If it cannot read every value, it returns [ErrNotJSON],
 // [ErrTooMany] or a [*PlaceError]. After an error the variable may have a part of the answer.
 func Read(text []byte, into any) error {
-	_, err := read(text, into, &reader{})
+	_, err := read(text, into, reader{})
 	return err
 }
 
 // ReadLenient is like [Read], but it skips values that cannot be read, up to [MostUnread], and returns their JSON
 // pointers. A skipped element of a list becomes a zero value. ReadLenient returns the pointers with an error too.
 func ReadLenient(text []byte, into any) (unread []string, err error) {
-	return read(text, into, &reader{lenient: true})
+	return read(text, into, reader{lenient: true})
 }
 
 // ReadSaved is like [Read], for a value that the caller will send again. A pointer keeps its value, mostly nil, if its
 // JSON means "none" (see [IsNone]): the caller would send a pointer to an empty value. The exception is false for a
 // *bool.
 func ReadSaved(text []byte, into any) error {
-	_, err := read(text, into, &reader{saved: true})
+	_, err := read(text, into, reader{saved: true})
 	return err
 }
 
@@ -76,21 +76,23 @@ var (
 	byteOrderMark = []byte("\ufeff")
 )
 
-// read decodes a text for Read, ReadLenient and ReadSaved. It decodes strictly first, so that a documented answer does
-// not take the time of the tolerant pass. If that fails, r makes a tolerant pass into the same variable. The first pass
-// may leave values in the variable; the second pass overwrites each of them. A text of many containers gets the
-// tolerant pass only: two passes would take the memory twice. So does a saved value, whose pointers only r can spare.
-func read(text []byte, into any, r *reader) (unread []string, err error) {
+// read decodes a text for Read, ReadLenient and ReadSaved, which differ in how. It decodes strictly first, so that a
+// documented answer does not take the time of the tolerant pass. If that fails, it decodes again into the same variable
+// and tolerates more. The first pass may leave values in the variable; the second pass overwrites each of them. A text
+// of many containers gets the tolerant pass only: two passes would take the memory twice. So does a saved value: the
+// strict pass would set its pointers to empty values.
+func read(text []byte, into any, how reader) (unread []string, err error) {
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	containers := countContainers(text)
 	if isTooMany(text, containers) {
 		return nil, ErrTooMany
 	}
 	const mostReadTwice = 20_000 // containers; measured, so that any 8 MiB take less than 300 MB
-	mayBeStrict := !r.saved && containers <= mostReadTwice && !mayHoldNullElement(text)
+	mayBeStrict := !how.saved && containers <= mostReadTwice && !mayHoldNullElement(text)
 	if mayBeStrict && json.Unmarshal(text, into, form) == nil {
 		return nil, nil
 	}
+	r := &reader{lenient: how.lenient, saved: how.saved} // a copy of how, made only where it is needed
 	if !utf8.Valid(text) { // such as Latin-1
 		text = bytes.ToValidUTF8(text, []byte("\ufffd"))
 	}
