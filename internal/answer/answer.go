@@ -93,7 +93,7 @@ func read(text []byte, into any, how reader) (unread []string, err error) {
 		return nil, nil
 	}
 	r := &reader{lenient: how.lenient, saved: how.saved} // a copy of how, made only where it is needed
-	if !utf8.Valid(text) { // such as Latin-1
+	if !utf8.Valid(text) {                               // such as Latin-1
 		text = bytes.ToValidUTF8(text, []byte("\ufffd"))
 	}
 	err = json.Unmarshal(text, into, form, brokenText, json.WithUnmarshalers(json.UnmarshalFromFunc(r.value)))
