@@ -18,7 +18,8 @@ import (
 // While the journal is open, and after a crash, two more files belong to it: its name with -wal and -shm. Close merges
 // them into one file. Open refuses a file that was moved or copied without its -wal, because it may lack the latest
 // batches. It cannot tell such a file from the file of a run that was killed just while it opened or closed the file.
-// The error tells you how to proceed in this case. Open reads the whole file, and refuses it if a part is missing.
+// The error tells you how to proceed in this case. Open also refuses an older backup beside the -wal of a killed run. It
+// reads the whole file, and refuses it if a part is missing.
 func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller chooses the file
 	if err != nil {
@@ -72,25 +73,24 @@ func openFile(path, synchronous string) (*sql.DB, error) {
 	return db, nil
 }
 
-// checkWhole returns an error if a file and its -wal do not belong together. There are two cases. The file has the mark
-// of SQLite for a file with a -wal, and there is no -wal. Or the file is empty, and there is a -wal. SQLite sets the
-// mark when it opens a file, and closeFile removes it.
+// checkWhole returns an error if a file and its -wal do not belong together: one of them is there without the other.
+// SQLite marks a file that has a -wal when it opens the file, and closeFile removes the mark. So a -wal beside a file
+// without the mark belongs to another file: this one is new, or an older backup.
 func checkWhole(ctx context.Context, path string) error {
-	wal, isNewFile := path+"-wal", false
+	wal, hasWAL := path+"-wal", false
 	for range 10 { // another process may be opening or closing the file
-		isNew, isOpen, err := inspect(path)
+		isOpen, err := inspect(path)
 		if err != nil {
 			return err
 		}
 		_, err = os.Stat(wal)
-		hasWAL := err == nil
+		hasWAL = err == nil
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
-		if belongTogether := hasWAL && !isNew || !hasWAL && !isOpen; belongTogether {
+		if hasWAL == isOpen {
 			return nil
 		}
-		isNewFile = isNew
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
@@ -99,8 +99,8 @@ func checkWhole(ctx context.Context, path string) error {
 	}
 	remedy := "Only if nothing was moved or copied, so that the run was killed while it opened or closed the file, or " +
 		"another program of SQLite has closed it, nothing is missing: then make an empty %[2]s"
-	if isNewFile {
-		remedy = "The file at this place is empty. Only if no batch of %[2]s is needed, remove %[2]s"
+	if hasWAL {
+		remedy = "The file at this place is new or an older backup. Only if no batch of %[2]s is needed, remove %[2]s"
 	}
 	return fmt.Errorf("sqlpayvault: %s was moved or copied without %s, which has the latest batches of a run that was "+
 		"killed or is at work: put both of them into one folder. "+remedy, path, filepath.Base(wal))
@@ -119,23 +119,19 @@ func checkPages(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// inspect reports whether a file is empty, and whether it has the mark of SQLite for a file with a -wal. The mark is
-// version 2 of the file format.
-func inspect(path string) (isNew, isOpen bool, err error) {
+// inspect reports whether a file has the mark of SQLite for a file with a -wal: version 2 of the file format.
+func inspect(path string) (isOpen bool, err error) {
 	file, err := os.Open(path) //nolint:gosec // as in Open
 	if err != nil {
-		return false, false, err
+		return false, err
 	}
-	defer file.Close() //nolint:errcheck // the file was only read
+	defer file.Close() //nolint:errcheck // it was only read
 	var header [20]byte
-	n, err := io.ReadFull(file, header[:])
-	if n == 0 && errors.Is(err, io.EOF) {
-		return true, false, nil
+	_, err = io.ReadFull(file, header[:])
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // new, or not a database, as SQLite says later
+		return false, nil
 	}
-	if errors.Is(err, io.ErrUnexpectedEOF) { // SQLite will return an error: the file is not a database
-		return false, false, nil
-	}
-	return false, header[18] == 2 || header[19] == 2, err
+	return header[18] == 2 || header[19] == 2, err
 }
 
 // closeFile merges the -wal into the file. If another process has the file open, that process does so later.

@@ -104,6 +104,23 @@ func TestFileThatWasMovedAway(t *testing.T) {
 	assert.Len(t, unresolved, 1)
 }
 
+// TestOlderBackup checks that an older backup is refused beside the -wal file of a run that was killed. SQLite would
+// remove that file, and the journal would forget its batches.
+func TestOlderBackup(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal")
+	first := opened(t, path)
+	mustBegin(t, first, 0)
+	require.NoError(t, first.Close())
+	backup := copyFiles(t, path, "")
+	mustBegin(t, opened(t, path), 1)
+	killed := copyFiles(t, path, "", "-wal")
+	require.NoError(t, os.Rename(backup, killed))
+	_, err := sqlpayvault.Open(t.Context(), killed)
+	require.ErrorContains(t, err, "an older backup")
+	assert.FileExists(t, killed+"-wal")
+}
+
 // TestFileThatWasCutOff checks that a file that was cut off is refused, for example after a copy to a full disk.
 func TestFileThatWasCutOff(t *testing.T) {
 	t.Parallel()
