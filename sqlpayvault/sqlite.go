@@ -18,8 +18,8 @@ import (
 // While the journal is open, and after a crash, two more files belong to it: its name with -wal and -shm. Close merges
 // them into one file. Open refuses a file that was moved or copied without its -wal, because it may lack the latest
 // batches. It cannot tell such a file from the file of a run that was killed just while it opened or closed the file.
-// The error tells you how to proceed in this case. Open also refuses an older backup beside the -wal of a killed run. It
-// reads the whole file, and refuses it if a part is missing.
+// The error tells you how to proceed in this case. Open also refuses an older backup beside the -wal of a killed run.
+// It reads the whole file, and refuses it if a part is missing.
 func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller chooses the file
 	if err != nil {
