@@ -77,7 +77,7 @@ func inShort(cause error) error {
 	}
 	text := "a request was refused"
 	if first.RetryAfter > 0 {
-		text += ", to be sent again after " + first.RetryAfter.Round(time.Millisecond).String()
+		text = "a request has to wait " + first.RetryAfter.Round(time.Millisecond).String()
 	}
 	for _, refusal := range []error{ErrRateLimited, ErrUnauthorized, ErrForbidden} {
 		if errors.Is(first, refusal) {

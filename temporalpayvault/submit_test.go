@@ -312,6 +312,31 @@ func TestSubmitCards_brake(t *testing.T) {
 	}
 }
 
+// TestSubmitCards_regained checks that an accepted batch makes up for a bad one once. In the second activity ten
+// accepted batches bring back its own permit, and not also one that the first activity has lost. So the third activity
+// pauses the job.
+func TestSubmitCards_regained(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 3600}
+	a := newActivities(srv, d)
+	var sent atomic.Int64
+	a.Client = through(srv, func(r *http.Request) (*http.Response, error) {
+		switch sent.Add(1) {
+		case 1, 2, 13, 25, 26: // two of the first activity, one of the second and two of the third
+			inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.OtherCode, Code: 7, Times: 1})
+		}
+		return http.DefaultTransport.RoundTrip(r)
+	})
+	env := newWorkflows(a)
+	stopped := paused(t, env, 24*time.Hour, func() {})
+	job := d.job()
+	job.BatchesPerActivity, job.Concurrency, job.InFlight, job.MaxBad = 12, 1, 1, 3
+	env.ExecuteWorkflow(SubmitCards, job)
+	s := result[Summary](t, env)
+	assert.Equal(t, reasonBad, stopped.Paused)
+	assert.Equal(t, []int{31, 5}, []int{s.Accepted, s.Refused})
+}
+
 // TestSubmitCards_scatteredRefusals checks that single refusals do not pause the job.
 func TestSubmitCards_scatteredRefusals(t *testing.T) {
 	t.Parallel()
