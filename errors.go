@@ -331,14 +331,12 @@ func SafeToRetry(err error) bool {
 // another method than Unwrap: hashicorp/go-multierror and avast/retry-go by WrappedErrors, old versions of
 // go.uber.org/multierr by Errors.
 func errorsOfCalls(err error) (calls []*Error) {
-	if e, ok := err.(*Error); ok { //nolint:errorlint // the loop unwraps errors itself
-		if e != nil {
-			calls = []*Error{e}
-		}
-		return calls
-	}
 	var wrapped []error
-	switch wrapping := err.(type) { //nolint:errorlint // as above
+	switch wrapping := err.(type) { //nolint:errorlint // the function unwraps errors itself
+	case *Error:
+		if wrapping != nil {
+			return []*Error{wrapping}
+		}
 	case interface{ WrappedErrors() []error }:
 		wrapped = wrapping.WrappedErrors()
 	case interface{ Errors() []error }:

@@ -44,14 +44,12 @@ func ActivityError(err error) error {
 // context may be the error of another call. Some packages return all the errors that they join by another method than
 // Unwrap: hashicorp/go-multierror and avast/retry-go by WrappedErrors, old versions of go.uber.org/multierr by Errors.
 func ownErrors(err error) (found []*payvault.Error) {
-	if e, ok := err.(*payvault.Error); ok { //nolint:errorlint // the function walks over the tree itself
-		if e != nil {
-			found = append(found, e)
-		}
-		return found
-	}
 	var wrapped []error
-	switch err := err.(type) { //nolint:errorlint // as above
+	switch err := err.(type) { //nolint:errorlint // the function walks over the tree itself
+	case *payvault.Error:
+		if err != nil {
+			return []*payvault.Error{err}
+		}
 	case interface{ WrappedErrors() []error }:
 		wrapped = err.WrappedErrors()
 	case interface{ Errors() []error }:

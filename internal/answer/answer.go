@@ -92,22 +92,22 @@ func read(text []byte, into any, how reader) (unread []string, err error) {
 	if mayBeStrict && json.Unmarshal(text, into, form) == nil {
 		return nil, nil
 	}
-	r := &reader{lenient: how.lenient, saved: how.saved} // a copy of how, made only where it is needed
-	if !utf8.Valid(text) {                               // such as Latin-1
+	pass := how            // a copy, so that the strict pass takes no memory for it
+	if !utf8.Valid(text) { // such as Latin-1
 		text = bytes.ToValidUTF8(text, []byte("\ufffd"))
 	}
-	err = json.Unmarshal(text, into, form, brokenText, json.WithUnmarshalers(json.UnmarshalFromFunc(r.value)))
+	err = json.Unmarshal(text, into, form, brokenText, json.WithUnmarshalers(json.UnmarshalFromFunc(pass.value)))
 	if err == nil {
-		return r.unread, nil
+		return pass.unread, nil
 	}
 	// Return only errors of this package: an error of the decoder may quote a value.
 	if unreadable, ok := errors.AsType[*PlaceError](err); ok {
-		return r.unread, unreadable
+		return pass.unread, unreadable
 	}
 	if errors.Is(err, ErrTooMany) {
-		return r.unread, ErrTooMany
+		return pass.unread, ErrTooMany
 	}
-	return r.unread, ErrNotJSON
+	return pass.unread, ErrNotJSON
 }
 
 // countContainers returns an upper limit for the number of lists and objects in a text. It also counts braces and
