@@ -17,16 +17,16 @@ import (
 	"example.com/payvault"
 )
 
-// answer is an answer of the service, before it is framed.
+// answer is an answer of the service, before it is written as HTTP/1.1 or HTTP/2.
 type answer struct {
 	status int
 	reason string
 	header [][2]string
 	body   []byte
-	echo   string // the text that a malformed header contains
+	echo   string // the text that a malformed status line or header contains
 }
 
-// answer returns the answer of the step. It is called once.
+// answer makes the answer that the step describes, and records it. It is called once for each exchange.
 func (x *exchange) answer() answer {
 	d := newDie(x.step.Pick)
 	d.echoes = x.kind.secrets()
@@ -63,8 +63,9 @@ func (x *exchange) answer() answer {
 	return a
 }
 
-// decidesNothing reports whether the SDK may treat the answer as a refusal that decides nothing about the batch: status
-// 401 or 403, or another 4xx, except 408 and 429, with a complete body that may have no result code.
+// decidesNothing reports whether the SDK may treat the answer as a refusal that does not concern the batch, such as a
+// refused key. The batch then counts as not sent. The answer has status 401 or 403; or it has another 4xx status,
+// except 408 and 429, and a complete body that may have no result code.
 func (x *exchange) decidesNothing() bool {
 	switch status := x.step.Status; {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -75,17 +76,18 @@ func (x *exchange) decidesNothing() bool {
 	switch x.step.Body {
 	case "refusal", "validation":
 		return false
-	case "nothing": // a copy of the answer follows, and the SDK reads it as the body
+	case "nothing": // an empty body, but if a copy of the answer follows, the SDK reads the copy as the body
 		return x.step.Framing == "until close" && x.step.After == "duplicate"
 	}
 	return x.step.Cut == ""
 }
 
-// saysSuccess reports whether the SDK may treat the answer as a success. For Validate, messages are a result.
+// saysSuccess reports whether the SDK may treat the answer as a success. Validate also treats messages about fields as
+// its result, even with status 400 or 422.
 func (x *exchange) saysSuccess() bool {
 	status := x.step.Status
 	switch x.step.Body {
-	case "validation", "refusal": // an answer with messages about fields may have the code of a refusal
+	case "validation", "refusal": // these bodies may have messages about fields with code 2
 		return x.kind.op == payvault.OpApplicationsValidate && (status/100 == 2 || status == 400 || status == 422)
 	case "nothing", "text":
 		return false
@@ -93,8 +95,8 @@ func (x *exchange) saysSuccess() bool {
 	return status/100 == 2 && x.step.Perform
 }
 
-// holdBack records how long the client must wait. It does so only if it is certain that the client receives the answer
-// that asks for the wait.
+// holdBack records how long the client must wait because of the Retry-After header. It records the wait only if the
+// client is certain to receive this answer.
 func (x *exchange) holdBack() {
 	seconds, err := strconv.Atoi(x.step.RetryAfter)
 	s, plan := &x.step, &x.run.Calls[x.call]
@@ -105,7 +107,8 @@ func (x *exchange) holdBack() {
 		now := time.Now()
 		wait := time.Duration(seconds) * time.Second
 		until := now.Add(wait)
-		// The caller stays until the answer arrives. A walk that fetches ahead may end with the error of another page.
+		// The caller stays if it waits for this answer. A walk that fetches pages ahead may end early, with the error of
+		// another page.
 		fetchesAhead := plan.Form == formWalk && plan.Width > 1
 		stays := plan.End == 0 && plan.Leave == 0 && plan.Panic == "" && !fetchesAhead
 		all := s.Status == http.StatusTooManyRequests && wait <= x.run.Client.MaxRetryAfter && x.paced() && stays
@@ -118,7 +121,7 @@ func (x *exchange) holdBack() {
 	}
 }
 
-// content returns the body of the answer.
+// content returns the body that the step names.
 func (x *exchange) content(d die) []byte {
 	switch x.step.Body {
 	case "success":
@@ -170,11 +173,11 @@ func (x *exchange) success() []byte {
 	return slices.Concat(doc.before, []byte(id), doc.after)
 }
 
-// codePattern matches the result code of a document, in any case of its name.
+// codePattern matches a field code or rcode of a JSON document, with its value. The case of the name does not matter.
 var codePattern = regexp.MustCompile(`(?i)"r?code":\s*("[^"]*"|[^,}\s]+)`)
 
-// oddCode replaces the result code of the document. The answer to an operation that was performed never becomes a
-// refusal. The answer to an operation that was not performed never becomes a success.
+// oddCode returns the success document with an unusual result code, or without one. If the operation was performed, the
+// code is never one of a refusal. If the operation was not performed, the code is never one of a success.
 func (x *exchange) oddCode(d die) []byte {
 	code := pick(d, []string{
 		`7`, `"7"`, `-1`, `1e3`, `null`, `true`, `[]`, `"OK"`, `""`, `{"a":0}`, `"000x"`, `00`, ``,
@@ -196,8 +199,8 @@ func (x *exchange) oddCode(d die) []byte {
 	})
 }
 
-// bothCodes returns an answer to an operation that was not performed. One of its codes means success and the other one
-// failure.
+// bothCodes returns a document with two result codes that contradict each other: one means success, the other one
+// failure. The operation was not performed.
 func (x *exchange) bothCodes(d die) []byte {
 	return codePattern.ReplaceAllFunc(x.success(), func(found []byte) []byte {
 		other := `,"code":7`
@@ -208,7 +211,7 @@ func (x *exchange) bothCodes(d die) []byte {
 	})
 }
 
-// mutated changes the document, in its tree or in its bytes.
+// mutated returns the success document with random changes of its JSON values or of its bytes.
 func (x *exchange) mutated(d die) []byte {
 	doc := slices.Clone(x.success())
 	if around, issues := x.run.world.issuing[x.kind.op]; issues && d.chance(20) {
@@ -262,7 +265,8 @@ func (d die) garbage() []byte {
 	return b
 }
 
-// mutateTree replaces, removes or adds a value. It does not change the result code.
+// mutateTree replaces, removes or adds one value of a JSON document. It does not change the result code at the top
+// level.
 func (d die) mutateTree(doc []byte) []byte {
 	var tree any
 	decoder := json.NewDecoder(bytes.NewReader(doc))
@@ -275,7 +279,7 @@ func (d die) mutateTree(doc []byte) []byte {
 	if err != nil {
 		return doc
 	}
-	// Marshal does not write these numbers
+	// anything returns these numbers as strings, because json.Marshal cannot write them as numbers
 	for _, big := range []string{"1e999", "123456789012345678901234567890", "-0.0"} {
 		changed = bytes.ReplaceAll(changed, []byte(`"`+big+`"`), []byte(big))
 	}
@@ -316,7 +320,7 @@ func (d die) mutateValue(v any, depth int) any {
 	return d.anything()
 }
 
-// anything returns a value of a kind that does not belong in its place.
+// anything returns a random JSON value: null, a boolean, a number, a text, a list or an object.
 func (d die) anything() any {
 	switch d.IntN(10) {
 	case 0:
@@ -345,7 +349,7 @@ func (d die) anything() any {
 	return d.echo()
 }
 
-// echo returns a text that repeats a value of the caller, in one of its possible forms.
+// echo returns a text that contains a value of the request, unchanged, escaped or with separators.
 func (d die) echo() string {
 	canary := pick(d, d.echoes)
 	switch d.IntN(8) { // in the other cases the value is unchanged
@@ -369,7 +373,7 @@ func (d die) echo() string {
 	return pick(d, []string{"", "failed for ", "number="}) + canary + pick(d, []string{"", " is not accepted", "."})
 }
 
-// apart puts a separator into a card number. Other texts stay unchanged.
+// apart puts the separator after every four digits of a card number. It returns other texts unchanged.
 func (d die) apart(text, separator string) string {
 	if !isNumber(text) {
 		return text
@@ -384,7 +388,7 @@ func (d die) apart(text, separator string) string {
 	return b.String()
 }
 
-// quoted returns a text as JSON, sometimes with every character escaped.
+// quoted returns a text as a JSON string, sometimes with every character escaped.
 func quoted(d die, text string) string {
 	raw, err := json.Marshal(text)
 	if err != nil {
@@ -403,7 +407,7 @@ func quoted(d die, text string) string {
 	return `"` + b.String() + `"`
 }
 
-// printable replaces the characters that a header cannot have.
+// printable replaces all characters except printable ASCII by underscores, so that the text can be part of a header.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -413,12 +417,12 @@ func printable(text string) string {
 	}, text)
 }
 
-// zippers are reused, because each takes a megabyte.
+// zippers has gzip writers to reuse, because a new one allocates about a megabyte.
 //
 //nolint:gochecknoglobals // nothing lasts in them
 var zippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
-// zip compresses a body as the step says.
+// zip compresses a body with gzip. If the step has a broken gzip body or a gzip bomb, zip returns that instead.
 func (x *exchange) zip(body []byte) []byte {
 	if x.step.Framing == "gzip bomb" {
 		return x.run.world.bomb

@@ -10,7 +10,7 @@ import (
 	"example.com/payvault"
 )
 
-// audit compares the results that the caller got with the record of the service, after the scenario has ended.
+// audit compares the results that the caller got with the records of the service. It is called after the last call.
 func (c *caller) audit() {
 	for i := range c.outcomes {
 		c.auditOutcome(&c.outcomes[i])
@@ -26,13 +26,13 @@ func (c *caller) audit() {
 	}
 }
 
-// The retry budget of a client before its first success.
+// These are the numbers of retries that the budget of a client allows before its first success.
 const (
 	mostRetries  = 100
-	mostTimeouts = 50 // retries of timeouts, which cost more
+	mostTimeouts = 50 // if all retries follow a timeout, because such a retry costs more
 )
 
-// auditBudget checks that the client sends few retries to a service that is down.
+// auditBudget checks that all calls together send no more retries than the budget allows while the service is down.
 func (r *run) auditBudget(callers []*caller) {
 	if r.Down == "" {
 		return
@@ -51,7 +51,8 @@ func (r *run) auditBudget(callers []*caller) {
 	}
 }
 
-// auditUnit checks the rules that hold for every unit, whatever result the caller got.
+// auditUnit checks how often a unit was performed, and how many requests it sent. These limits do not depend on the
+// result that the caller got.
 func (c *caller) auditUnit(u unit) {
 	n := c.run.note(u, nil)
 	once := !c.kind.reads && !c.kind.same && !c.plan.Replay
@@ -68,10 +69,10 @@ func (c *caller) auditUnit(u unit) {
 		return
 	}
 	http1 := c.run.Wire == wireHTTP1 || c.run.Wire == wireHTTP1TLS
-	repeats := http1 && c.kind.method == http.MethodGet // net/http repeats a GET by itself
+	repeats := http1 && c.kind.method == http.MethodGet // on HTTP/1.1, net/http may repeat a GET on its own
 	most = copies(c.run.Caller) * c.mostAttempts() * (1 + len(c.plan.Deaths)) * max(1, c.plan.Times)
 	if c.plan.Form == formBulk {
-		most += copies(c.run.Caller) * n.turned // a job waits and repeats the refused requests
+		most += copies(c.run.Caller) * n.turned // a job sends a batch again after status 429
 	}
 	if n.heads > most && !repeats {
 		c.fail("batch %d: %d requests in %d attempts", u.batch, n.heads, c.mostAttempts())
@@ -99,12 +100,12 @@ func (c *caller) auditOutcome(o *outcome) {
 	}
 	c.say("%q %q %q %v %v", e.Code, e.Message, e.Detail, e.Fields, chain(o.err))
 	turned := n.turned
-	// If an earlier life did not send a batch because the key was refused, the batch counts as not sent in this life.
+	// A batch counts as not sent if earlier processes of the job only got answers that do not concern the batch.
 	if o.life > 0 {
 		turned += n.forbidden
 	}
 	if e.Delivery == payvault.DeliveryNotSent && e.Attempts == 0 && o.life > 0 && n.heads > turned {
-		// If the job ended before Begin was called for this batch, its error describes only this life.
+		// The error describes only this process of the job, which ended before it called Begin for the batch.
 		c.run.strike("job: not sent by this life, but by an earlier one")
 		if payvault.SafeToRetry(o.err) {
 			c.fail("batch %d: an earlier life sent it, and it is said to be safe to retry: %v", o.unit.batch, o.err)
@@ -151,7 +152,7 @@ func (c *caller) auditSuccess(o *outcome, n record, other bool) {
 	}
 }
 
-// chain returns the texts of an error and of all errors in it.
+// chain returns the texts of an error and of all errors that it wraps, in several formats.
 func chain(err error) []string {
 	var texts []string
 	for ; err != nil; err = errors.Unwrap(err) {

@@ -20,15 +20,17 @@ type caller struct {
 	kind kind
 	own  *requests
 
-	mu                       sync.Mutex
-	started, ended, attempts int // calls of the SDK, and their attempts
-	most                     int // calls under way at the same time
+	mu sync.Mutex
+	// numbers of calls that began and that ended, and of attempts, as the observer counts them
+	started, ended, attempts int
+	most                     int // largest number of calls under way at the same time
 	panicked                 bool
-	left                     bool // the caller has left the loop
-	limited                  bool // the job ended because the service asked for too long a wait
+	left                     bool // the caller has broken out of the loop over batches
+	limited                  bool // an answer may have ended the job before its last batch
 	keys                     int  // how often the key source was called
 	life                     *life
-	texts                    strings.Builder // log records, and the values that observers got
+	// texts of errors, log records and values for observers, in which no secret may be
+	texts strings.Builder
 
 	outcomes []outcome
 }
@@ -38,9 +40,9 @@ type outcome struct {
 	unit  unit
 	err   error
 	id    string
-	label string  // label of the answer
-	seen  *record // record of the service when the caller got the result; nil if no later life can change it
-	life  int     // number of the life in which the caller got the result
+	label string  // header X-Sim-Answer of the answer, which names the unit that the service answered
+	seen  *record // copy of the unit's record from the time of the result; nil if no later process can change the record
+	life  int     // number of the process of the job in which the caller got the result
 }
 
 func (r *run) newCaller(n int) *caller {
@@ -61,7 +63,7 @@ func callerOf(ctx context.Context) *caller {
 
 func (c *caller) fail(format string, args ...any) { c.run.fail(c.n, format, args...) }
 
-// panicAt panics if the plan names this place.
+// panicAt panics if the caller's code has to panic at this place.
 func (c *caller) panicAt(place string) {
 	if c.plan.Panic == place {
 		c.run.strike("panic: " + place)
@@ -76,7 +78,7 @@ var errInjected = errors.New("a panic of the caller's own code")
 
 var errNoKey = errors.New("no key today")
 
-// key is the key source of the caller.
+// key is the key source of the caller. It may fail or be slow.
 func (c *caller) key(ctx context.Context) (string, error) {
 	c.panicAt("key source")
 	c.mu.Lock()
@@ -99,7 +101,7 @@ func (c *caller) key(ctx context.Context) (string, error) {
 	return canaryKey, nil
 }
 
-// context returns the context of the call. Its end is in the plan.
+// context returns the context of the call. It ends after the time in the plan, by a deadline or a cancellation.
 func (c *caller) context(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx = context.WithValue(ctx, callerKey{}, c)
 	switch {
@@ -135,7 +137,7 @@ func (c *caller) width() int {
 	return max(1, c.plan.Width)
 }
 
-// event counts the events that the service reports. It ends the current life of the job at the event in the plan.
+// event reports an event of the service to the present process of the job, which may be killed by it.
 func (c *caller) event() {
 	c.mu.Lock()
 	l := c.life

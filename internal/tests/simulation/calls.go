@@ -10,7 +10,8 @@ import (
 	"example.com/payvault"
 )
 
-// make makes the call and checks how long it took.
+// make makes the call. It checks how long the call took, and how many calls of the SDK began, ended and ran in
+// parallel.
 func (c *caller) make(ctx context.Context, client *payvault.Client) {
 	_ = pause(ctx, c.plan.Pause)
 	ctx, cancel := c.context(ctx)
@@ -41,7 +42,7 @@ func (c *caller) make(ctx context.Context, client *payvault.Client) {
 		c.fail("%d calls began and %d ended", c.started, c.ended)
 	}
 	most := c.width()
-	if c.plan.Job { // batches that wait for the rate limit make room for others
+	if c.plan.Job { // batches that wait for the rate limit do not count, and at most Concurrency/4 + 1 of them wait
 		most += most/4 + 1
 	}
 	if c.most > most {
@@ -51,7 +52,7 @@ func (c *caller) make(ctx context.Context, client *payvault.Client) {
 
 const patience = 100 * time.Millisecond
 
-// patience returns how long a call may continue after its context has ended. A job waits for its journal and its
+// patience returns how long a call may continue after its context has ended. A bulk job waits for its journal and its
 // stream. If it has a journal, it also waits for the requests in flight.
 func (c *caller) patience() time.Duration {
 	if c.plan.Form != formBulk {
@@ -64,10 +65,11 @@ func (c *caller) patience() time.Duration {
 	return most
 }
 
-// mostPages is larger than the number of pages that any walk reads, even if an answer has misled the walk.
+// mostPages is larger than the number of pages that a walk may read, even if an answer has a wrong number of pages.
 const mostPages = 100
 
-// mostPace is longer than any wait for the rate limit, without the wait that the service asks for.
+// mostPace is longer than any wait for the client's own rate limit. It does not include waits that the service asks
+// for.
 const mostPace = 10 * time.Second
 
 // longest returns how long a call may take.
@@ -87,7 +89,7 @@ func (c *caller) longest() time.Duration {
 	return one
 }
 
-// guarded runs f and reports every panic that is not in the plan.
+// guarded runs f. It reports a panic that is not in the plan, and a panic in the plan that does not reach the caller.
 func (c *caller) guarded(f func()) {
 	returned := false
 	defer func() {
@@ -116,7 +118,7 @@ func (c *caller) single(ctx context.Context, client *payvault.Client) {
 	}
 }
 
-// walk reads all records of a list.
+// walk reads all records of a list, and checks their order and number.
 func (c *caller) walk(ctx context.Context, client *payvault.Client) {
 	var raw payvault.Response
 	list := c.own.list

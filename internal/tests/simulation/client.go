@@ -11,7 +11,7 @@ import (
 	"example.com/payvault/internal/pool"
 )
 
-// pool returns the connection pool of the SDK with the network and the protocol of the scenario.
+// pool returns a connection pool made by the SDK, with the network and the protocol of the scenario.
 func (r *run) pool() *http.Transport {
 	own := pool.New()
 	own.Proxy, own.DialContext, own.TLSClientConfig.RootCAs = nil, r.dial, r.world.roots
@@ -51,7 +51,7 @@ func (r *run) client(base *http.Transport) (*payvault.Client, error) {
 		payvault.WithLogger(slog.New(handler{})), payvault.WithObserver(observer()))
 }
 
-// observer returns an observer that records its values with the caller of the call.
+// observer returns an observer that adds its values to the texts of the caller, and counts calls and attempts.
 func observer() payvault.Observer {
 	return payvault.Observer{
 		Start: func(ctx context.Context, info payvault.CallInfo) context.Context {
@@ -81,7 +81,7 @@ func observer() payvault.Observer {
 	}
 }
 
-// handler is a log handler that records log records with the caller of the call.
+// handler is a log handler that adds log records to the texts of the caller.
 type handler struct{}
 
 func (handler) Enabled(context.Context, slog.Level) bool { return true }

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// bufferSize limits the bytes that a connection holds before they are read. Only HTTP/1 without TLS has this limit.
-// With HTTP/2 and TLS a blocked write holds a mutex, and the clock of a synctest bubble stops while a goroutine waits
-// for a mutex.
+// bufferSize is the number of bytes that a connection accepts before the service reads them. Only HTTP/1.1 without TLS
+// has this limit. With HTTP/2 or TLS, a blocked write would hold a mutex, and the clock of a synctest bubble stops
+// while another goroutine waits for a mutex.
 const bufferSize = 64 << 10
 
 // longestDial is the timeout of all dialers.
@@ -74,7 +74,7 @@ func (r *run) refuse(ctx context.Context, plan Dial) error {
 	return nil
 }
 
-// arm prepares the fault that strikes after a number of bytes, at the client's end.
+// arm prepares a fault that the client's end has after plan.At bytes in one direction.
 func (r *run) arm(plan Dial, near *conn) {
 	strike := func(s *stream, f func()) {
 		s.cutAt = plan.At
@@ -99,7 +99,7 @@ func (r *run) arm(plan Dial, near *conn) {
 	}
 }
 
-// accept serves a connection.
+// accept serves one connection, with the fault of its plan.
 func (r *run) accept(far *conn, plan Dial) {
 	l := &line{far, far}
 	secure := r.Wire == wireHTTP1TLS || r.Wire == wireH2

@@ -8,11 +8,11 @@ import (
 	"example.com/payvault"
 )
 
-// die draws the random values of a scenario.
+// die is the random number generator that draws the values of a scenario.
 type die struct {
 	*rand.Rand
 
-	echoes []string // values of the request that answers may repeat
+	echoes []string // values of the request that an answer may repeat
 }
 
 func newDie(seed uint64) die {
@@ -23,7 +23,7 @@ func (d die) chance(percent int) bool { return d.IntN(100) < percent }
 
 func pick[T any](d die, from []T) T { return from[d.IntN(len(from))] }
 
-// duration draws a duration of a random order of magnitude. It is at most most.
+// duration draws a duration of a random order of magnitude. The result is never longer than most.
 func (d die) duration(most time.Duration) time.Duration {
 	return min(most, time.Duration(1+d.Int64N(9))*time.Duration(pow10(d.IntN(11))))
 }
@@ -36,7 +36,7 @@ func pow10(n int) int64 {
 	return p
 }
 
-// Draw returns the scenario of a seed.
+// Draw returns the scenario of a seed. The same seed always gives the same scenario.
 func Draw(seed uint64) Scenario {
 	d := newDie(seed)
 	s := Scenario{Seed: seed, Wire: d.wire(), Caller: callerPlain, Client: Settings{
@@ -61,7 +61,7 @@ func Draw(seed uint64) Scenario {
 	return s
 }
 
-// down changes s so that the service is down for many calls.
+// down changes s so that the service is down, and repeats each call 40 to 139 times.
 func (d die) down(s *Scenario) {
 	s.Down, s.Caller, s.Dials = pick(d, downs()), callerPlain, nil
 	s.Client.Timeout = min(s.Client.Timeout, time.Second)
@@ -73,7 +73,7 @@ func (d die) down(s *Scenario) {
 	}
 }
 
-// wire draws the protocol. It seldom draws TLS, because a handshake takes most of the time of a scenario.
+// wire draws the protocol. It seldom draws one with TLS, because the handshake takes most of the time of a scenario.
 func (d die) wire() string {
 	switch n := d.IntN(100); {
 	case n < 50:
@@ -131,7 +131,8 @@ func (d die) call() Call {
 	}
 	if d.chance(5) {
 		c.Panic = pick(d, panics())
-		// In a goroutine of the SDK, the panic would end the process. This is intended.
+		// With Prefetch, a goroutine of the SDK runs the caller's code, and a panic in it would end the process. So the panic
+		// is moved to the caller's own loop.
 		if c.Form == formWalk && c.Width > 0 {
 			c.Panic = "loop"
 		}
@@ -145,7 +146,7 @@ func (d die) call() Call {
 	return c
 }
 
-// job draws the parts of a call that only a job has.
+// job draws the fields of a call that only a bulk job uses.
 func (d die) job(c *Call) {
 	if d.chance(15) {
 		c.Slow = d.duration(20 * time.Second)
@@ -165,8 +166,8 @@ func (d die) job(c *Call) {
 	}
 }
 
-// step draws the reaction of the service to a request. Its answers may be wrong, but a client can always notice. It
-// never reports a refusal of an operation that it performed, or a success of an operation that it did not perform.
+// step draws how the service reacts to a request. Except for a mutated body, no answer refuses an operation that was
+// performed, and no answer reports success for an operation that was not performed. No client could detect such a lie.
 func (d die) step(k kind) Step {
 	s := Step{Status: 200, Pick: d.Uint64N(1 << 20)}
 	switch n := d.IntN(100); {
@@ -222,7 +223,7 @@ func (d die) retryAfter() string {
 	})
 }
 
-// wrap adds faults that any answer can have.
+// wrap adds faults that can come with any status and body, such as a wait, wrong framing or a cut connection.
 func (d die) wrap(s *Step) {
 	if d.chance(20) {
 		s.Wait = d.duration(90 * time.Second)

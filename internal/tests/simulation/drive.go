@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// Job is a range of seeds to play.
+// Job is a range of seeds whose scenarios are played.
 type Job struct {
 	From    uint64 // the first seed
 	Count   uint64
 	Workers int
 	Done    <-chan struct{} // when it is closed, no more scenarios begin
-	Most    int             // the job ends after this many failures
-	AsDrawn bool            // failures are not shrunk
+	Most    int             // the job ends after this many failures; 0 for no limit
+	AsDrawn bool            // failing scenarios are reported as drawn, without a search for a simpler scenario
 	Report  func(Summary)   // if it is not nil, it is called every 10,000 scenarios
-	Failed  func(Failure)   // if it is not nil, it is called at once
+	Failed  func(Failure)   // if it is not nil, it is called after each failure
 }
 
-// Summary is the result of a job so far.
+// Summary is the result of a Job so far.
 type Summary struct {
 	Scenarios, Calls int
 	Took             time.Duration
@@ -63,10 +63,10 @@ func (s Summary) String() string {
 	return b.String()
 }
 
-// stuckAfter is the largest real time that a scenario may take, on a busy machine.
+// stuckAfter is the real time after which a scenario counts as stuck. It is long enough for a busy machine.
 const stuckAfter = 5 * time.Minute
 
-// driver plays a job.
+// driver plays the scenarios of a Job.
 type driver struct {
 	*World
 
@@ -78,7 +78,7 @@ type driver struct {
 	summary Summary
 }
 
-// Drive plays a job and returns its result.
+// Drive plays the scenarios of a Job and returns the result.
 func (w *World) Drive(t *testing.T, job Job) Summary {
 	t.Helper()
 	d := &driver{World: w, job: job, start: time.Now(), summary: Summary{Struck: map[string]int{}}}
@@ -148,8 +148,8 @@ func (d *driver) add(r Result) {
 	}
 }
 
-// watched plays a scenario. It ends the process if the scenario loops for ever or waits for a mutex, because then the
-// clock of the bubble stops.
+// watched plays a scenario. It ends the process with a panic if the scenario has not ended after stuckAfter of real
+// time. That happens if a goroutine loops for ever or waits for a mutex, because the virtual clock then stops.
 func (d *driver) watched(t *testing.T, s Scenario) Result {
 	t.Helper()
 	stuck := time.AfterFunc(stuckAfter, func() {
@@ -161,8 +161,8 @@ func (d *driver) watched(t *testing.T, s Scenario) Result {
 	return d.Run(t, s)
 }
 
-// shrink looks for a simpler scenario that fails in the same way. It tries each one several times, because the order of
-// goroutines is not part of a scenario.
+// shrink looks for a simpler scenario that fails in the same way. It plays each candidate several times, because a
+// failure may depend on the order of goroutines, which differs between runs.
 func (d *driver) shrink(t *testing.T, f Failure) Failure {
 	t.Helper()
 	const tries, most = 8, 2000
@@ -199,7 +199,7 @@ func (d *driver) shrink(t *testing.T, f Failure) Failure {
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// kindOfFailure returns the first failure without the parts that differ between runs.
+// kindOfFailure returns the text of the first failure without numbers and other parts that differ between runs.
 func kindOfFailure(failures []string) string {
 	text, _, _ := strings.Cut(failures[0], "\n")
 	_, text, found := strings.Cut(text, ": ")

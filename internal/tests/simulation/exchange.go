@@ -10,8 +10,8 @@ import (
 	"example.com/payvault"
 )
 
-// These are headers of the simulator: the call of a request, the life of its job, and the attempt if the RoundTripper
-// sends copies. In answers, the last one has the request that is answered.
+// These headers carry data of the simulator. A request has the number of its call and of its job's process, and the
+// number of its attempt if the RoundTripper sends copies. An answer names the unit that it belongs to.
 const (
 	headerCall    = "X-Sim-Call"
 	headerLife    = "X-Sim-Life"
@@ -19,7 +19,7 @@ const (
 	headerAnswer  = "X-Sim-Answer"
 )
 
-const elsewhere = "/elsewhere" // target of redirects
+const elsewhere = "/elsewhere" // path to which the service redirects
 
 const batchSize = payvault.MaxAccountUpdaterCards
 
@@ -39,7 +39,7 @@ type exchange struct {
 	body    []byte
 }
 
-// begin reads the header of a request. It returns nil for a redirected request.
+// begin reads the header of a request. It returns nil for a request that followed a redirect or has no known call.
 func (r *run) begin(method, path, query string, header http.Header) *exchange {
 	number, err := strconv.Atoi(header.Get(headerCall))
 	if err != nil || number < 0 || number >= len(r.Calls) {
@@ -75,7 +75,7 @@ func (r *run) begin(method, path, query string, header http.Header) *exchange {
 	return x
 }
 
-// head records that the header of a unit's request has arrived, and selects the step that answers it.
+// head records that a request of a unit has arrived, and selects the step that answers the request.
 func (x *exchange) head() {
 	now := time.Now()
 	early := false
@@ -109,7 +109,7 @@ func (x *exchange) head() {
 		x.step = Step{Status: http.StatusServiceUnavailable, Cut: "hang"}
 	}
 	if x.kind.list {
-		x.run.note(x.unit, func(n *record) { // a service that repeats a page continues to do so
+		x.run.note(x.unit, func(n *record) { // once the service repeats a page, it does so for ever
 			if n.stuck = n.stuck || x.step.Body == "repeated page"; n.stuck {
 				x.step.Body, x.step.Perform, x.step.Status = "repeated page", true, 200
 			}
@@ -120,13 +120,15 @@ func (x *exchange) head() {
 // early reports whether the service answers before it has read the body.
 func (x *exchange) early() bool { return x.unit.batch >= 0 && x.step.Early }
 
-// paced reports whether the request shares its rate limit with other requests.
+// paced reports whether the request must wait while the service holds its operation back. It returns false for
+// Client.Call, which has no rate limit, and for a job with a journal, which has its own client. It also returns false
+// for a call with faults of the key source, because a slow key delays the request after its wait.
 func (x *exchange) paced() bool {
 	plan := &x.run.Calls[x.call]
 	return !plan.Job && plan.Op != payvault.OpCall && plan.Keys == nil
 }
 
-// complete records the body of the request.
+// complete records that a request has arrived with its body, and checks the body.
 func (x *exchange) complete(body []byte) {
 	x.body = body
 	if x.unit.batch < 0 {
@@ -140,7 +142,7 @@ func (x *exchange) complete(body []byte) {
 	}
 }
 
-// perform performs the operation before or after the wait of the step.
+// perform waits for the time of the step. If the step performs the operation, it does so before or after that wait.
 func (x *exchange) perform() {
 	late := x.step.Pick%2 == 1
 	if x.step.Perform && !late {
@@ -165,10 +167,11 @@ func (x *exchange) performNow() {
 	x.run.event(x.call)
 }
 
-// label identifies the request of an answer.
+// label returns the value of header X-Sim-Answer: the numbers of the call and of the batch that are answered.
 func (x *exchange) label() string { return strconv.Itoa(x.call) + "/" + strconv.Itoa(x.unit.batch) }
 
-// batchOf returns the number of the batch. It follows from the ID of the first card.
+// batchOf returns the number of the batch in a request body. It follows from the ID of the first card, which is the
+// card's position in the stream.
 func batchOf(body []byte) int {
 	_, rest, _ := bytes.Cut(body, []byte(`"card_id":"`))
 	id, _, _ := bytes.Cut(rest, []byte(`"`))

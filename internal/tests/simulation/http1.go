@@ -16,10 +16,10 @@ type http1 struct {
 
 	run *run
 
-	gaveUp bool // a 408 will be sent at the same time as the next request
+	gaveUp bool // the next request gets a 408, as if the two had crossed on the wire
 
 	mu   sync.Mutex
-	busy bool // a request is being served
+	busy bool // a request has arrived and is not answered completely
 }
 
 func (r *run) serveHTTP1(l *line) {
@@ -141,7 +141,7 @@ func (c *http1) frame(x *exchange) (raw []byte, ends bool) {
 	for _, h := range a.header {
 		fmt.Fprintf(&b, "%s: %s\r\n", h[0], h[1])
 	}
-	if a.status == http.StatusSwitchingProtocols { // without this header net/http treats it as an ordinary answer
+	if a.status == http.StatusSwitchingProtocols { // without this header, net/http treats status 101 as an ordinary answer
 		b.WriteString("Upgrade: other\r\nConnection: Upgrade\r\n")
 	}
 	length := len(a.body)
@@ -188,7 +188,7 @@ func (c *http1) frame(x *exchange) (raw []byte, ends bool) {
 	return b.Bytes(), x.step.After == "close"
 }
 
-// after plays the fault that follows the answer. It reports whether the connection stays open.
+// after performs the fault of the step that follows the answer. It reports whether the connection stays open.
 func (c *http1) after(x *exchange) bool {
 	wait := time.Duration(x.step.Pick%1000) * time.Duration(x.step.Pick%7) * time.Microsecond
 	switch x.step.After {
@@ -222,7 +222,8 @@ func (c *http1) after(x *exchange) bool {
 
 const requestTimeout = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
-// timeOut sends a 408 if the connection is idle. A request may be on its way.
+// timeOut sends a 408 if no request has arrived. The client may be sending one at the same time. If goesOn is false,
+// timeOut also ends the service's direction of the connection.
 func (c *http1) timeOut(goesOn bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

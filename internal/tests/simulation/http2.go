@@ -26,7 +26,7 @@ type peer struct {
 	last   uint32
 }
 
-// inbound is a stream whose request is arriving.
+// inbound is an HTTP/2 stream whose request has not arrived completely.
 type inbound struct {
 	x        *exchange
 	body     []byte
@@ -159,7 +159,7 @@ func (p *peer) answer(stream uint32, x *exchange) {
 		length += 1 + int(step.Pick%2000)
 	case "two lengths":
 		fields = append(fields, "content-length", strconv.Itoa(length+7))
-	case "bad chunks": // HTTP/2 has no Transfer-Encoding header
+	case "bad chunks": // HTTP/2 forbids this header
 		fields = append(fields, "transfer-encoding", "chunked")
 	}
 	switch step.Framing {
@@ -168,7 +168,8 @@ func (p *peer) answer(stream uint32, x *exchange) {
 	case "malformed header":
 		fields = append(fields, "no header "+a.echo, a.echo)
 	}
-	if step.Framing != "" && !strings.HasPrefix(step.Framing, "chunked") { // HTTP/2 has no chunks
+	// HTTP/2 has no chunked encoding, so nothing was changed
+	if step.Framing != "" && !strings.HasPrefix(step.Framing, "chunked") {
 		p.run.strike("framing: " + step.Framing)
 	}
 	if step.Framing != "until close" {
@@ -205,7 +206,7 @@ func (p *peer) headers(stream uint32, fields []string, end bool) bool {
 
 const largestFrame = 16 << 10
 
-// reply writes a complete answer.
+// reply writes a complete answer. It reports whether it could write all of it.
 func (p *peer) reply(stream uint32, fields []string, body []byte, drip time.Duration) bool {
 	if !p.headers(stream, fields, len(body) == 0) {
 		return false
@@ -226,7 +227,8 @@ func (p *peer) reply(stream uint32, fields []string, body []byte, drip time.Dura
 	return true
 }
 
-// cutOff writes a part of an answer and then plays the cut. CutAt above 300 includes the header.
+// cutOff writes the first part of an answer and then cuts it off as the step says. It writes nothing before the cut if
+// CutAt is at most 300, or if the cut is "GOAWAY before".
 func (p *peer) cutOff(stream uint32, fields []string, body []byte, step *Step) {
 	if step.CutAt > 300 && step.Cut != "GOAWAY before" {
 		p.headers(stream, fields, false)
@@ -236,10 +238,10 @@ func (p *peer) cutOff(stream uint32, fields []string, body []byte, step *Step) {
 	switch code := http2.ErrCode(step.Code); step.Cut {
 	case "RST_STREAM":
 		p.write(func() error { return p.framer.WriteRSTStream(stream, code) })
-	case "GOAWAY": // the number in the frame includes all streams that are open
+	case "GOAWAY": // the last stream ID of the frame is this stream, so the request counts as received
 		p.write(func() error { return p.framer.WriteGoAway(stream, code, nil) })
 		_ = p.raw.Close()
-	case "GOAWAY before": // the number in the frame says that this request was not received
+	case "GOAWAY before": // the last stream ID of the frame is below this stream, so the request counts as not received
 		p.write(func() error { return p.framer.WriteGoAway(max(stream, 2)-2, code, []byte("late")) })
 		if step.Pick%2 == 0 {
 			_ = p.raw.Close()
@@ -252,7 +254,7 @@ func (p *peer) cutOff(stream uint32, fields []string, body []byte, step *Step) {
 	}
 }
 
-// after plays the fault that follows an answer, such as a closed connection or garbage.
+// after performs the fault of the step that follows an answer, such as a closed connection or garbage.
 func (p *peer) after(stream uint32, step *Step) {
 	if step.After != "" {
 		p.run.strike("after: " + step.After)
@@ -265,7 +267,7 @@ func (p *peer) after(stream uint32, step *Step) {
 	case "late close":
 		<-time.After(time.Duration(step.Pick%1000) * time.Microsecond)
 		_ = p.raw.Close()
-	case "late 408": // HTTP/2 sends a GOAWAY instead
+	case "late 408": // HTTP/2 has no 408 for idle connections; the service sends a GOAWAY
 		p.write(func() error { return p.framer.WriteGoAway(stream, http2.ErrCodeNo, nil) })
 	case "duplicate":
 		p.headers(stream, []string{":status", "200"}, true)

@@ -13,14 +13,15 @@ import (
 	"example.com/payvault"
 )
 
-// journal is the part of a job's journal that survives when a process dies.
+// journal has the states that a job has recorded. They remain when a process is killed.
 type journal struct {
 	mu    sync.Mutex
 	known map[int]payvault.BatchState
 	calls int
 }
 
-// entry gives one process of the job access to the journal. The mutex of journal guards begun and failed.
+// entry is the Journal of one process of the job, which stores its states in journal. The mutex of journal guards begun
+// and failed.
 type entry struct {
 	*journal
 
@@ -32,8 +33,8 @@ type entry struct {
 
 var errJournal = errors.New("the journal fails")
 
-// write runs one step of the journal. The step may be slow, may fail, and may fail after it was done. If ctx has ended,
-// the step is not done.
+// write calls f, which reads or changes the states. Depending on the plan, write is slow, fails without calling f, or
+// fails after it has called f. If ctx has ended, write does not call f.
 func (e *entry) write(ctx context.Context, what string, batch int, f func()) error {
 	plan := e.caller.plan
 	e.life.event()
@@ -107,7 +108,7 @@ func (e *entry) End(ctx context.Context, job string, batch int, outcome payvault
 		e.known[batch] = payvault.BatchState{Begun: true, Outcome: &outcome}
 	})
 	shown := outcome
-	shown.RequestID = "" // only card numbers are redacted in it, because the service chose it
+	shown.RequestID = "" // the service chooses this ID, so the SDK removes only card numbers from it
 	if secret := leaked(fmt.Sprintf("%+v", shown), e.caller.kind.secrets()); secret != "" {
 		e.caller.fail("%q stands in the journal: %+v", secret, shown)
 	}
@@ -126,8 +127,8 @@ func (e *entry) check(job string) {
 
 const jobName = "cards of November"
 
-// bulk submits a stream of cards. A job continues in a new process, which the simulator calls its next life, each time
-// the process dies.
+// bulk submits a stream of cards. If the process of a job is killed, the job continues in a new process with the same
+// journal. The simulator calls each process a life of the job.
 func (c *caller) bulk(ctx context.Context, client *payvault.Client) {
 	opt := &payvault.SubmitAllOptions{Concurrency: c.plan.Width}
 	if !c.plan.Job {
@@ -148,7 +149,7 @@ func (c *caller) bulk(ctx context.Context, client *payvault.Client) {
 	}
 }
 
-// live runs the job in one life, with its own client.
+// live runs the job in one process, with a client of its own.
 func (c *caller) live(ctx context.Context, l *life, opt *payvault.SubmitAllOptions, kept *journal) {
 	ctx, l.cancel = context.WithCancel(ctx)
 	defer l.cancel()
@@ -171,7 +172,7 @@ func (c *caller) live(ctx context.Context, l *life, opt *payvault.SubmitAllOptio
 	c.auditLife(entry, before)
 }
 
-// sent returns the batches that the service may have performed, so that no later life may send them.
+// sent returns the batches whose requests the service may have performed. No later process of the job may send them.
 func (c *caller) sent() map[int]bool {
 	sent := map[int]bool{}
 	for batch := range c.plan.Length {
@@ -182,8 +183,9 @@ func (c *caller) sent() map[int]bool {
 	return sent
 }
 
-// auditLife checks that a life has sent no batch again and has ended every batch that it began. If nothing stopped the
-// life, every batch must have begun.
+// auditLife checks that a process sent no batch that earlier processes had sent; before has these batches. It also
+// checks that the journal has an outcome for every batch that the process began. If nothing stopped the process, the
+// journal must have every batch.
 func (c *caller) auditLife(e *entry, before map[int]bool) {
 	l := e.life
 	for batch := range before {
@@ -205,7 +207,7 @@ func (c *caller) auditLife(e *entry, before map[int]bool) {
 	}
 }
 
-// auditRecord checks that the journal has the outcome of a batch that the caller got.
+// auditRecord checks that the journal has the same outcome of batch b as the caller got.
 func (c *caller) auditRecord(e *entry, b *payvault.AccountUpdaterBatch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -218,7 +220,7 @@ func (c *caller) auditRecord(e *entry, b *payvault.AccountUpdaterBatch) {
 	}
 }
 
-// submitAll ranges over the batches of a stream once. kept is nil if the call has no journal.
+// submitAll calls SubmitAll once and checks each batch. kept is nil if the call has no journal.
 func (c *caller) submitAll(
 	ctx context.Context, client *payvault.Client, opt *payvault.SubmitAllOptions, kept *entry,
 ) {
@@ -256,7 +258,8 @@ func (c *caller) submitAll(
 			c.auditRecord(kept, b)
 		}
 		c.recordResultIn(l, b.Index, b.RequestID, b.Err, &raw)
-		// The job ends if the service asks for too long a wait, or if an answer does not concern the batch.
+		// The job may end after a wait that is too long, after a refused key, or after another answer that does not concern
+		// the batch.
 		e, failed := errors.AsType[*payvault.Error](b.Err)
 		isAnswered := failed && e.Delivery == payvault.DeliveryAnswered
 		isKeyRefused := errors.Is(b.Err, payvault.ErrUnauthorized) || errors.Is(b.Err, payvault.ErrForbidden)
@@ -282,7 +285,7 @@ func (c *caller) submitAll(
 	}
 }
 
-// cards returns the stream. It may be slow, and then it ends with ctx.
+// cards returns the stream of total cards, and counts the cards that were read. A slow stream ends when ctx ends.
 func (c *caller) cards(
 	ctx context.Context, total int, read *atomic.Int64,
 ) func(func(payvault.AccountUpdaterCard) bool) {
@@ -308,8 +311,8 @@ func (c *caller) cards(
 	}
 }
 
-// recordResultIn records the result of a batch that the caller got in life l. If l can die, it also keeps a copy of the
-// service's present record, because later lives change it.
+// recordResultIn records the result of a batch that the caller got in life l. If the process can be killed, it also
+// keeps a copy of the service's record of the batch, because later processes change the record.
 func (c *caller) recordResultIn(l *life, batch int, id string, err error, raw *payvault.Response) {
 	c.recordResult(batch, id, err, raw)
 	o := &c.outcomes[len(c.outcomes)-1]

@@ -12,7 +12,7 @@ import (
 	"example.com/payvault/internal/tests/calls"
 )
 
-// No error, log record or trace may show these values.
+// These are secret values of requests. No error, log record or value for observers may contain them.
 const (
 	canaryKey      = "sim-api-key-7Jx2Lq"
 	canaryCard     = "4000123498761234"
@@ -39,29 +39,32 @@ func (k *kind) secrets() []string {
 	return append([]string{canaryKey, encodedKey(), canaryExtra, canaryCard, canaryAccount}, k.private...)
 }
 
-// encodedKey returns the key in the form of the Authorization header.
+// encodedKey returns the base64 part of the Authorization header, which contains the API key.
 func encodedKey() string { return base64.StdEncoding.EncodeToString([]byte(":" + canaryKey)) }
 
-// kind is an operation in one of its forms.
+// kind describes one operation in one form, such as a single call or a walk. It says how to call the operation and how
+// the service answers.
 type kind struct {
 	op      payvault.Operation
 	form    string
 	method  string
-	path    string   // with IDs, below the base path; "" if it is not checked
+	path    string   // expected path after the base path, with IDs; "" if it is not checked
 	list    bool     // the answer is a page
-	reads   bool     // the operation changes nothing; written by hand, not taken from the table of the SDK
-	same    bool     // performing it twice does no harm; written by hand too
-	rcode   bool     // its result code is an rcode
-	carries string   // a text that every complete body has
-	private []string // canaries in its request, which must be redacted in its errors
-	issues  string   // the field of the answer that has the new ID
+	reads   bool     // the operation changes nothing; not taken from the SDK's table of operations, which is under test
+	same    bool     // performing it twice has the effect of once; not taken from the SDK's table either
+	rcode   bool     // answers have their result code in the field rcode
+	carries string   // a text that every complete request body contains
+	private []string // secret values of its request, which must be redacted in its errors
+	issues  string   // the field of the answer with the new ID; "" if the answer has no new ID
 
-	sent func(q *requests) any // returns the part of the requests that the call sends and must not change; nil for none
-	// do makes the call and returns the ID that the service has issued.
+	// sent returns the request value that the call sends and that the SDK must not change. It is nil if the call sends
+	// none.
+	sent func(q *requests) any
+	// do makes the call and returns the ID that the service has issued. It is nil for walks and bulk jobs.
 	do func(ctx context.Context, c *payvault.Client, q *requests, opts []payvault.CallOption) (id string, err error)
 }
 
-// requests has the arguments of calls. Several calls may share one value.
+// requests has the arguments of calls. Several callers may share one requests value.
 type requests struct {
 	tokenize    payvault.TokenizeRequest
 	tokenizeOld payvault.TokenizeRequest
@@ -80,12 +83,12 @@ type requests struct {
 // recordsPerPage is the number of records on each page.
 const recordsPerPage = 2
 
-// evidence is larger than the buffer of a connection.
+// evidence is a PDF file that is larger than the buffer of a connection (bufferSize).
 //
 //nolint:gochecknoglobals // never changed
 var evidence = []byte("%PDF-1.7\n" + strings.Repeat("x", 150<<10) + "\n%%EOF\n")
 
-// unchanged has the requests in the state that they must have after a call.
+// unchanged has the requests as they are before any call. A call must leave its own requests equal to these.
 //
 //nolint:gochecknoglobals // never changed
 var unchanged = newRequests()
@@ -137,7 +140,7 @@ func newRequests() *requests {
 	return q
 }
 
-// kinds returns all operations. Some have several forms.
+// kinds returns the kinds of all operations. An operation with several forms has one kind for each form.
 func kinds() []kind { return allKinds }
 
 var allKinds = makeKinds() //nolint:gochecknoglobals // never changed
@@ -168,7 +171,8 @@ func makeKinds() []kind {
 	return all
 }
 
-// tabled returns an operation that package calls performs with its smallest request.
+// tabled returns the kind of an operation that singles does not have. It calls the operation through package calls,
+// with the smallest valid request.
 func tabled(op payvault.Operation) kind {
 	o := calls.Of(op)
 	replayed := strings.HasPrefix(o.Stated, o.Method+" "+o.Path+" yes ")
@@ -192,7 +196,7 @@ func tabled(op payvault.Operation) kind {
 	return k
 }
 
-// canaryIDs returns the IDs in the paths of all calls.
+// canaryIDs returns the IDs that all calls use in their paths.
 func canaryIDs() calls.IDs {
 	return calls.IDs{
 		Payee: payvault.PayeeID(number(canaryPayee)), Application: payvault.ApplicationID(number(canaryApp)),
@@ -360,7 +364,7 @@ func singles() []kind {
 
 func none() string { return "" }
 
-// noResult is the error of a call that returns neither a result nor an error, or both.
+// noResult is the error of a call that returned neither a result nor an error, or both.
 type noResult struct{ both bool }
 
 func (e noResult) Error() string { return fmt.Sprintf("result and error: both %t, or none", e.both) }

@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// life is one run of a job in a process that may die. After its death, the run changes neither the network nor the
-// journal.
+// life is the run of a bulk job in one process, which the simulator may kill. After that, the job can open no
+// connection and cannot write to its journal in this life.
 type life struct {
 	run    *run
 	call   int
 	number int
-	diesAt int // number of the event at which it dies; 0 for never
+	diesAt int // number of the event at which the process is killed; 0 for never
 	cancel context.CancelFunc
 
 	mu     sync.Mutex
@@ -25,7 +25,7 @@ type life struct {
 
 var errDead = errors.New("the process is dead")
 
-// event is a point at which the process may die.
+// event counts one event of the process. It kills the process if the number of the event is diesAt.
 func (l *life) event() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,7 +37,7 @@ func (l *life) event() {
 	l.dead = true
 	l.cancel()
 	for _, c := range l.conns {
-		_ = c.Close() // bytes that were written still arrive
+		_ = c.Close() // the service still gets the bytes that were written before
 	}
 }
 

@@ -17,10 +17,10 @@ type stream struct {
 	changed  sync.Cond
 	content  []byte
 	limit    int
-	ended    bool  // no more bytes will come
-	broken   error // set if the bytes in the buffer are lost
+	ended    bool  // no more bytes will be written
+	broken   error // error of every read and write once the connection is broken; the bytes in the buffer are lost
 	passed   int   // number of bytes that were written
-	cutAt    int   // bytes after which the rest is lost; negative for never
+	cutAt    int   // number of bytes after which all others are lost; negative for never
 	onCut    func()
 	deadline [2]time.Time // deadlines of reading and of writing
 	timers   [2]*time.Timer
@@ -69,7 +69,7 @@ func (s *stream) write(p []byte) (n int, err error) {
 	defer s.mu.Unlock()
 	for {
 		switch {
-		case len(p) == 0 && n > 0: // as in an operating system, a complete write has not failed
+		case len(p) == 0 && n > 0: // all bytes are written; as in an operating system, a later error is not one of this write
 			return n, nil
 		case s.broken != nil:
 			return n, s.broken
@@ -90,7 +90,7 @@ func (s *stream) write(p []byte) (n int, err error) {
 	}
 }
 
-// take stores the bytes before the cut. At the cut it calls onCut, once.
+// take adds the bytes to the buffer, except those after the cut. It calls onCut once, when the cut is reached.
 func (s *stream) take(p []byte) {
 	kept := p
 	cut := s.cutAt >= 0 && s.passed+len(p) > s.cutAt
@@ -109,7 +109,7 @@ func (s *stream) take(p []byte) {
 	}
 }
 
-// end makes the stream end after the bytes in its buffer.
+// end makes reads return io.EOF after the bytes in the buffer.
 func (s *stream) end() { s.change(func() { s.ended = true }) }
 
 func (s *stream) fail(err error) { s.change(func() { s.broken, s.content = err, nil }) }
@@ -169,7 +169,7 @@ func opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Err: err}
 }
 
-// Close makes the other side read to the end of the buffer, and fail when it writes.
+// Close closes this end of the connection. The other side can still read the bytes in its buffer, but its writes fail.
 func (c *conn) Close() error {
 	c.once.Do(func() {
 		c.out.end()
@@ -237,13 +237,12 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// awaitEnd waits until the other side has closed the connection, and discards its bytes.
+// awaitEnd reads and discards bytes until the other side has closed the connection.
 func (c *conn) awaitEnd() {
 	_, _ = io.Copy(io.Discard, c)
 }
 
-// awaitEndUnread waits until the other side has closed the connection. It reads nothing, so the other side can only
-// fill the buffer.
+// awaitEndUnread waits until the other side has closed the connection. It reads nothing, so bytes stay in the buffer.
 func (c *conn) awaitEndUnread() {
 	c.in.mu.Lock()
 	defer c.in.mu.Unlock()
@@ -252,7 +251,7 @@ func (c *conn) awaitEndUnread() {
 	}
 }
 
-// line is the connection as the service uses it.
+// line is the service's end of a connection. Its Conn is raw itself, or TLS over raw.
 type line struct {
 	net.Conn
 
@@ -271,7 +270,8 @@ func (l *line) cut(how string) {
 	}
 }
 
-// send writes raw. If drip is positive, it writes in pieces with this time between them.
+// send writes raw and reports whether it could write all of it. If drip is positive, it writes up to 20 pieces and
+// waits for this time after each piece.
 func (l *line) send(raw []byte, drip time.Duration) bool {
 	for pieces := 0; drip > 0 && len(raw) > 1 && pieces < 20; pieces++ {
 		piece := min(len(raw), len(raw)/10+1)

@@ -10,7 +10,7 @@ import (
 	"example.com/payvault"
 )
 
-// Result is the result of a scenario.
+// Result is the result of one run of a scenario.
 type Result struct {
 	Failures []string
 	Trace    Trace
@@ -18,11 +18,11 @@ type Result struct {
 	Calls    int            // pages and batches count as calls
 }
 
-// settle is the largest time that connections may take to close. All dials, handshakes and deadlines of RoundTrippers
-// end within it.
+// settle is the virtual time that a run waits after its last call, so that all connections can close. All dials,
+// handshakes and deadlines of RoundTrippers end within this time.
 const settle = 90 * time.Second
 
-// longestScenario is far longer than any scenario takes.
+// longestScenario is the virtual time after which a run fails because it does not end.
 const longestScenario = 24 * time.Hour
 
 // Run plays a scenario in its own synctest bubble.
@@ -38,7 +38,7 @@ func (w *World) Run(t *testing.T, s Scenario) (result Result) {
 	}
 	r.event = func(call int) { callers[call].event() }
 	defer func() {
-		if p := recover(); p != nil { // package synctest panics if goroutines are left, or if all of them wait for ever
+		if p := recover(); p != nil { // synctest.Test panics if goroutines are left, or if all of them wait for ever
 			r.fail(-1, "%v", p)
 		}
 		result = Result{r.failures, r.events, r.struck, 0}
@@ -87,7 +87,7 @@ func (r *run) play(ctx context.Context, callers []*caller) {
 	left := r.open.Load()
 	r.closeFar()
 	r.serving.Wait()
-	if http2 { // after a GOAWAY net/http may keep an unusable connection until the service closes it
+	if http2 { // after a GOAWAY, net/http may keep an unusable connection open until the service closes it
 		synctest.Wait()
 		left = r.open.Load()
 	}

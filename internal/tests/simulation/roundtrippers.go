@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// copies returns how often a RoundTripper sends each request.
+// copies returns the largest number of times that a RoundTripper sends a request.
 func copies(caller string) int {
 	switch caller {
 	case callerHedges, callerHedgesOne, callerRetries:
@@ -23,8 +23,9 @@ func copies(caller string) int {
 	return 1
 }
 
-// copiesUnseen reports whether a RoundTripper may send a copy that the SDK cannot notice: after it has returned an
-// answer, or without the hooks of net/http. The SDK does not protect against this.
+// copiesUnseen reports whether a RoundTripper may send a copy of a request that the SDK cannot notice. It sends the
+// copy without the httptrace hooks, or after RoundTrip has returned an answer. The SDK does not protect against such
+// copies.
 func copiesUnseen(caller string) bool {
 	return caller == callerHedges || caller == callerHedgesOne
 }
@@ -35,7 +36,7 @@ func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { ret
 
 var errOwn = errors.New("of the caller's own")
 
-// caller wraps a pool in the RoundTripper of the scenario.
+// caller returns the RoundTripper of the scenario, which sends requests through base.
 func (r *run) caller(base *http.Transport) http.RoundTripper {
 	if r.Caller != callerPlain {
 		r.strike("caller: " + r.Caller)
@@ -114,14 +115,16 @@ func (r *run) caller(base *http.Transport) http.RoundTripper {
 	return base
 }
 
-// withoutHooks replaces the context of a request by a context without values that ends at the same time.
+// withoutHooks returns the request with a context that has no values, and so no httptrace hooks. The new context ends
+// when the old one ends.
 func withoutHooks(req *http.Request) *http.Request {
 	ctx, cancel := context.WithCancel(context.Background())
 	context.AfterFunc(req.Context(), cancel)
 	return req.WithContext(ctx) //nolint:contextcheck // the context must not have the values
 }
 
-// twice returns two copies of a request. A header tells the service that both belong to one attempt of the SDK.
+// twice returns two copies of a request. Their header X-Sim-Attempt tells the service that both belong to one attempt
+// of the SDK.
 func (r *run) twice(req *http.Request) (first, second *http.Request, err error) {
 	attempt := strconv.FormatInt(r.serial.Add(1), 10)
 	first, second = req.Clone(req.Context()), req.Clone(req.Context())
@@ -137,7 +140,7 @@ func (r *run) twice(req *http.Request) (first, second *http.Request, err error) 
 	return first, second, err
 }
 
-// hedge sends a request, and a copy if no answer comes within 10 ms.
+// hedge sends a request, and a copy of it if no answer comes within 10 ms. It returns the first result.
 func (r *run) hedge(base http.RoundTripper, req *http.Request) (*http.Response, error) {
 	first, second, err := r.twice(req)
 	if err != nil {

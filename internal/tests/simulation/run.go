@@ -10,8 +10,8 @@ import (
 	"example.com/payvault"
 )
 
-// Trace is the list of events on both sides, in the order of time. It is formatted when it is printed, because few
-// traces are printed.
+// Trace is the list of events of callers, network and service, in order of time. An event is formatted only when the
+// trace is printed, because most traces are not.
 type Trace []event
 
 type event struct {
@@ -29,28 +29,28 @@ func (t Trace) String() string {
 	return b.String()
 }
 
-// unit is one request of the caller: a call, or one batch of a job. The batch is 0 for a call.
+// unit identifies what one request of the caller concerns: a call (its batch is 0), or one batch of a bulk job.
 type unit struct{ call, batch int }
 
-// record has the requests of a unit that the service has received, its actions and its answers.
+// record has the requests that the service received for a unit, the actions of the service, and its answers.
 type record struct {
 	heads     int            // number of requests whose header arrived
-	lives     [mostLives]int // the same number, by life of the job
+	lives     [mostLives]int // heads, counted for each process of a bulk job
 	arrivals  int            // number of requests that arrived completely
 	performed int
-	attempt   string    // attempt that performed the operation, if the RoundTripper sends copies
-	again     bool      // two attempts performed the operation
+	attempt   string    // header X-Sim-Attempt of the request that was performed last
+	again     bool      // requests of two different attempts were performed
 	turned    int       // number of answers with status 429
-	forbidden int       // number of refusals that decide nothing; see decidesNothing
-	notBefore time.Time // time from which the client may ask again
-	issued    []string  // new IDs in answers
-	mutated   bool      // an answer was mutated
+	forbidden int       // number of answers for which decidesNothing returned true
+	notBefore time.Time // earliest time at which the client may send again
+	issued    []string  // new IDs that the service has put into answers
+	mutated   bool      // an answer had a mutated body or a wrong page
 	stuck     bool      // the service always returns the same page
-	said      bool      // an answer reported a success
-	lied      bool      // an answer denied an operation that was performed
+	said      bool      // the SDK may have treated an answer as a success
+	lied      bool      // a mutated answer had a result code other than 0
 }
 
-// run is a scenario that is being played.
+// run is a scenario that is being played, with its state.
 type run struct {
 	Scenario
 
@@ -58,17 +58,17 @@ type run struct {
 	start      time.Time
 	dials      atomic.Int64
 	open       atomic.Int64 // number of open connections, as the client sees them
-	serial     atomic.Int64 // number of the next new ID
-	duplicated atomic.Bool  // an answer may belong to another request
+	serial     atomic.Int64 // last number that was given to a new ID or to an attempt
+	duplicated atomic.Bool  // an answer was sent twice, so a later request may get the copy
 	serving    sync.WaitGroup
 	shared     *requests
-	event      func(call int) // called when a batch of a call has arrived and when a request was performed
+	event      func(call int) // called after a batch has arrived, and after an operation was performed
 
 	mu       sync.Mutex
 	book     map[unit]*record
 	far      []*conn
-	held     map[payvault.Operation][2]time.Time // times of the refusal and of the first permitted retry
-	wire     []*stream                           // the bytes from the client to the service, one stream per connection
+	held     map[payvault.Operation][2]time.Time // when a 429 was sent, and when the next request is allowed
+	wire     []*stream                           // the streams from the client to the service, one per connection
 	failures []string
 	events   Trace
 	struck   map[string]int
@@ -88,7 +88,7 @@ func (r *run) keep(near, far *conn) {
 	r.far, r.wire = append(r.far, far), append(r.wire, near.out)
 }
 
-// written returns the number of bytes that the client has written.
+// written returns the number of bytes that the client has written to all connections.
 func (r *run) written() int {
 	total := 0
 	for _, s := range r.wire {
@@ -99,7 +99,7 @@ func (r *run) written() int {
 	return total
 }
 
-// note changes the record of a unit and returns a copy of it.
+// note calls change with the record of a unit, unless change is nil. It returns a copy of the record.
 func (r *run) note(u unit, change func(*record)) record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,7 +120,7 @@ func (r *run) strike(fault string) {
 	r.struck[fault]++
 }
 
-// trace records an event. It keeps args until the trace is printed, so nothing may change them.
+// trace records an event. It keeps args until the trace is printed, so callers must not change them later.
 func (r *run) trace(side, format string, args ...any) {
 	e := event{time.Since(r.start), side, format, args}
 	r.mu.Lock()

@@ -1,6 +1,6 @@
-// Package simulation plays random scenarios, each from a seed. A scenario has an in-memory network, a service and
-// callers that may misbehave. It runs in a bubble of package testing/synctest, and invariants are checked after each
-// call.
+// Package simulation tests the SDK with random scenarios, each drawn from a seed. A scenario has an in-memory network,
+// a simulated service and callers of the SDK, and the faults of each. It runs in a bubble of package testing/synctest,
+// where time is virtual. The package checks invariants after each call and at the end of the scenario.
 package simulation
 
 import (
@@ -15,18 +15,20 @@ import (
 	"example.com/payvault"
 )
 
-// Scenario describes all events of a run, except the order of goroutines that can run. It is printed as JSON.
+// Scenario describes the calls and the faults of one run. It does not decide the order in which goroutines run. Reports
+// print it as JSON.
 type Scenario struct {
 	Seed   uint64   `json:"seed"`
-	Wire   string   `json:"wire"`   // protocol: one of the constants below
-	Caller string   `json:"caller"` // RoundTripper of the caller: one of roundTrippers
+	Wire   string   `json:"wire"`   // protocol: one of the wire constants below
+	Caller string   `json:"caller"` // RoundTripper of the client: one of the caller constants below
 	Client Settings `json:"client"`
-	Dials  []Dial   `json:"dials,omitempty"` // one for each connection in order; later connections have no fault
-	Down   string   `json:"down,omitempty"`  // the way in which the service is down for all calls: one of downs
-	Calls  []Call   `json:"calls"`
+	// Dials describes the connections, in the order in which they are made. Later connections have no fault.
+	Dials []Dial `json:"dials,omitempty"`
+	Down  string `json:"down,omitempty"` // how the service is down during all calls: "" if it is not, or one of downs
+	Calls []Call `json:"calls"`
 }
 
-// Read reads a scenario from a file.
+// Read reads a scenario from a JSON file.
 func Read(file string) (s Scenario, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -40,7 +42,7 @@ func Read(file string) (s Scenario, err error) {
 	return s, nil
 }
 
-// Settings has the settings of the client.
+// Settings has the client settings of a scenario.
 type Settings struct {
 	Attempts      int           `json:"attempts"`
 	Timeout       time.Duration `json:"timeout"` // timeout of an attempt
@@ -49,65 +51,72 @@ type Settings struct {
 	MaxBytes      int64         `json:"maxBytes"`
 }
 
-// Dial describes one connection.
+// Dial describes one connection and its fault.
 type Dial struct {
-	Fault string        `json:"fault,omitempty"` // one of dialFaults
+	Fault string        `json:"fault,omitempty"` // "" or one of dialFaults
 	Wait  time.Duration `json:"wait,omitempty"`  // wait before the connection is made
 	At    int           `json:"at,omitempty"`    // number of bytes after which the fault strikes
 	Chunk int           `json:"chunk,omitempty"` // largest number of bytes that a read returns; 0 for no limit
 }
 
-// Call describes one call of the SDK, a walk over a list, or a job.
+// Call describes one call of the SDK: a single request, a walk over all pages of a list, or a bulk job.
 type Call struct {
-	Op       payvault.Operation `json:"op"`
-	Form     string             `json:"form,omitempty"`     // "", or one of the forms below
-	Lane     int                `json:"lane,omitempty"`     // calls of a lane follow each other; lanes run in parallel
-	Times    int                `json:"times,omitempty"`    // number of calls, one after the other; 0 means one
-	Pause    time.Duration      `json:"pause,omitempty"`    // wait before the call
-	End      time.Duration      `json:"end,omitempty"`      // time until the caller's context ends; 0 for never
-	Deadline bool               `json:"deadline,omitempty"` // the context ends by a deadline instead of a cancellation
-	Replay   bool               `json:"replay,omitempty"`   // the call has the option WithReplay
-	Attempts int                `json:"attempts,omitempty"` // value of the option WithMaxAttempts
-	// Keys has the faults of the key source, one for each of its calls: "" or one of keyFaults.
-	Keys    []string      `json:"keys,omitempty"`
-	Shared  bool          `json:"shared,omitempty"`  // several calls share one request value
-	Panic   string        `json:"panic,omitempty"`   // the caller's code that panics: one of panics
-	Leave   int           `json:"leave,omitempty"`   // number of items after which the loop is left; 0 for never
-	Width   int           `json:"width,omitempty"`   // value of Prefetch or Concurrency
-	Length  int           `json:"length,omitempty"`  // number of pages or batches
-	Slow    time.Duration `json:"slow,omitempty"`    // wait of the stream before each batch
-	Job     bool          `json:"job,omitempty"`     // the job has a journal
-	Journal []string      `json:"journal,omitempty"` // for each step of the journal: "" or one of journalFaults
-	// Deaths has the events at which a life of the job ends; the last life ends by itself.
+	Op   payvault.Operation `json:"op"`
+	Form string             `json:"form,omitempty"` // "", or one of the form constants below
+	// Lane orders the calls: calls with the same lane run one after the other. Different lanes run in parallel.
+	Lane  int           `json:"lane,omitempty"`
+	Times int           `json:"times,omitempty"` // number of calls, one after the other; 0 means one
+	Pause time.Duration `json:"pause,omitempty"` // wait before the call
+	// End is the time from the start of the call until its context ends. 0 means never.
+	End      time.Duration `json:"end,omitempty"`
+	Deadline bool          `json:"deadline,omitempty"` // the context ends by a deadline instead of a cancellation
+	Replay   bool          `json:"replay,omitempty"`   // the call has the option WithReplay
+	// Attempts is the value of the option WithMaxAttempts. It is 0 if the call does not have the option.
+	Attempts int `json:"attempts,omitempty"`
+	// Keys has one entry for each call of the key source, in order: "" for no fault, or one of keyFaults.
+	Keys   []string `json:"keys,omitempty"`
+	Shared bool     `json:"shared,omitempty"` // the call uses the request value that all calls with this flag share
+	Panic  string   `json:"panic,omitempty"`  // the caller's code that panics: "", "stream", or one of panics
+	// Leave is the number of items after which the caller breaks out of its loop. 0 means never.
+	Leave  int           `json:"leave,omitempty"`
+	Width  int           `json:"width,omitempty"`  // value of Prefetch for a walk, of Concurrency for a job
+	Length int           `json:"length,omitempty"` // number of pages or batches
+	Slow   time.Duration `json:"slow,omitempty"`   // time that the stream of cards waits once in each batch
+	Job    bool          `json:"job,omitempty"`    // the bulk job has a journal
+	// Journal has one entry for each write to the journal, in order: "" or one of journalFaults.
+	Journal []string `json:"journal,omitempty"`
+	// Deaths has one entry for each process of the job that is killed: the number of the event at which it is killed. The
+	// job then continues in a new process. The last process is not killed.
 	Deaths []int  `json:"deaths,omitempty"`
-	Steps  []Step `json:"steps,omitempty"` // one for each request; later requests are answered without fault
+	Steps  []Step `json:"steps,omitempty"` // one for each request; a request without a step is answered without fault
 }
 
-// mostLives is the largest number of lives of a job.
+// mostLives is the largest number of processes in which a job runs, one after the other.
 const mostLives = 3
 
-// Step describes the reaction of the service to a request.
+// Step describes how the service reacts to a request.
 type Step struct {
 	Perform    bool          `json:"perform,omitempty"`
 	Status     int           `json:"status,omitempty"`
-	Body       string        `json:"body,omitempty"` // one of the bodies of exchange.content
+	Body       string        `json:"body,omitempty"` // name of a body: one of the cases of exchange.content
 	Pick       uint64        `json:"pick,omitempty"` // random number that decides details of the answer
 	RetryAfter string        `json:"retryAfter,omitempty"`
-	Early      bool          `json:"early,omitempty"`   // the service answers before it has read the body
-	Wait       time.Duration `json:"wait,omitempty"`    // wait before the answer
-	Info       []int         `json:"info,omitempty"`    // informational answers before the final one
-	Framing    string        `json:"framing,omitempty"` // one of framings
-	Cut        string        `json:"cut,omitempty"`     // one of cuts
-	CutAt      int           `json:"cutAt,omitempty"`   // thousandths of the answer after which it is cut
-	Code       uint32        `json:"code,omitempty"`    // error code in RST_STREAM and GOAWAY
-	Drip       time.Duration `json:"drip,omitempty"`    // time between the pieces of the answer
-	After      string        `json:"after,omitempty"`   // fault after the answer: one of afters
+	Early      bool          `json:"early,omitempty"` // the service answers before it has read the body
+	Wait       time.Duration `json:"wait,omitempty"`  // wait before the answer
+	// Info has the status codes of the informational answers (1xx) that precede the final answer.
+	Info    []int         `json:"info,omitempty"`
+	Framing string        `json:"framing,omitempty"` // "" or one of framings
+	Cut     string        `json:"cut,omitempty"`     // "" or one of cuts
+	CutAt   int           `json:"cutAt,omitempty"`   // part of the answer that is sent before the cut, in thousandths
+	Code    uint32        `json:"code,omitempty"`    // error code in RST_STREAM and GOAWAY
+	Drip    time.Duration `json:"drip,omitempty"`    // time between two pieces of the answer; 0 if it is sent at once
+	After   string        `json:"after,omitempty"`   // fault after the answer: "" or one of afters
 }
 
-// honest returns the step of a service without faults.
+// honest returns the step of a service without faults, which performs the operation and reports success.
 func honest() Step { return Step{Perform: true, Status: 200, Body: "success"} }
 
-// These are the choices of a scenario. The first one of each group has no fault. Shrinking replaces the others by it.
+// These are the values of the fields Scenario.Wire, Scenario.Down and Call.Form.
 const (
 	wireHTTP1    = "http/1.1"
 	wireHTTP1TLS = "http/1.1 over TLS"
@@ -123,7 +132,8 @@ const (
 	formCard = "with card_id"
 )
 
-// These are the RoundTrippers of callers.
+// These are the values of the field Scenario.Caller. Each one names a RoundTripper that a caller of the SDK may use.
+// The RoundTripper callerPlain is the connection pool itself.
 const (
 	callerPlain     = "plain"
 	callerDeadline  = "a deadline per hop"
@@ -177,7 +187,7 @@ func journalFaults() []string { return []string{"fails", "fails when done", "slo
 
 func panics() []string { return []string{"key source", "round tripper", "observer", "loop"} }
 
-// isCalm reports whether no fault can affect a call.
+// isCalm reports whether the scenario has no faults.
 func (s Scenario) isCalm() bool {
 	return s.Caller == callerPlain && len(s.Dials) == 0 && s.Down == "" &&
 		!slices.ContainsFunc(s.Calls, func(c Call) bool { return !c.isCalm() })

@@ -2,7 +2,7 @@ package simulation
 
 import "slices"
 
-// shrunk returns the scenarios that are one step simpler.
+// shrunk returns all scenarios that are simpler than s in one respect, such as one call less.
 func (s Scenario) shrunk() []Scenario {
 	var all []Scenario
 	add := func(change func(*Scenario)) {

@@ -21,7 +21,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(800)   // collect seldom, because scenarios leave only garbage
+	debug.SetGCPercent(800)   // run the garbage collector less often, which makes scenarios faster
 	log.SetOutput(io.Discard) //nolint:forbidigo // net/http logs answers that nobody asked for
 	goleak.VerifyTestMain(m)
 }
@@ -33,7 +33,8 @@ func newWorld(t *testing.T) *World {
 	return w
 }
 
-// TestScenarios plays a range of seeds and checks that no invariant is broken.
+// TestScenarios plays the scenarios of a range of seeds. It checks that no scenario breaks an invariant, and that none
+// changes the documents that all scenarios share.
 //
 //nolint:tparallel // its workers are parallel
 func TestScenarios(t *testing.T) {
@@ -51,7 +52,7 @@ func TestScenarios(t *testing.T) {
 	assert.Equal(t, newWorld(t).documents, w.documents, "a scenario has changed what all share")
 }
 
-// TestKept plays the scenarios that once showed a defect.
+// TestKept plays the scenarios in testdata, which once revealed defects. It checks that no invariant is broken.
 func TestKept(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.json")
@@ -61,7 +62,7 @@ func TestKept(t *testing.T) {
 	for _, file := range files {
 		s, err := Read(file)
 		require.NoError(t, err)
-		for range 20 { // the order of goroutines differs each time
+		for range 20 { // play it 20 times, because goroutines may run in another order each time
 			assert.Empty(t, w.Run(t, s).Failures, file)
 		}
 	}

@@ -21,22 +21,22 @@ import (
 	"example.com/payvault"
 )
 
-// basePath is the path of the base URL.
+// basePath is the path of the client's base URL.
 const basePath = "/base"
 
 // World has the values that all scenarios share. No scenario changes it.
 type World struct {
 	documents   map[payvault.Operation][]byte      // the documented answers
-	issuing     map[payvault.Operation]cutDocument // documents with a new ID, cut at the ID
-	pages       map[payvault.Operation]cutDocument // one record of each list, cut at its ID
+	issuing     map[payvault.Operation]cutDocument // documented answers with a new ID, split at the ID
+	pages       map[payvault.Operation]cutDocument // first record of each documented list, split at its ID
 	certificate tls.Certificate
 	untrusted   tls.Certificate
 	roots       *x509.CertPool
-	token       string // the Authorization header
-	bomb        []byte // a compressed answer that is too large
+	token       string // expected value of the Authorization header
+	bomb        []byte // a gzip body that decompresses to more bytes than the client accepts
 }
 
-// cutDocument is a document without its ID: the parts before and after it.
+// cutDocument has the two parts of a JSON document before and after its ID.
 type cutDocument struct{ before, after []byte }
 
 // NewWorld reads the documented answers from the folder testdata of the repository.
@@ -66,7 +66,7 @@ func NewWorld(testdata string) (*World, error) {
 			w.issuing[k.op] = cutDocument{doc[:at[2]], doc[at[3]:]}
 		}
 		if k.list {
-			// a list without an entry in walked is never walked, so any field will do
+			// no scenario walks a list that is not in walked, so the simulator may put its IDs into any field
 			if err := w.cutPage(k.op, cmp.Or(walked[k.op], "position")); err != nil {
 				return nil, err
 			}
@@ -76,7 +76,7 @@ func NewWorld(testdata string) (*World, error) {
 	return w, w.certify()
 }
 
-// cutPage stores the first record of the documented page, cut at the given field.
+// cutPage stores the first record of the documented page of op, split at the value of field.
 func (w *World) cutPage(op payvault.Operation, field string) error {
 	var page struct {
 		Data []map[string]any `json:"data"`
@@ -95,7 +95,7 @@ func (w *World) cutPage(op payvault.Operation, field string) error {
 	return nil
 }
 
-// page returns one page of a list.
+// page returns the answer for one page of a list that has the given number of pages.
 func (w *World) page(op payvault.Operation, page, pages int) []byte {
 	doc := w.pages[op]
 	const start = `{"code":0,"message":"Success","totalPages":%d,"totalRecords":%d,"data":[`
@@ -113,7 +113,8 @@ func (w *World) page(op payvault.Operation, page, pages int) []byte {
 
 func recordID(position int) string { return fmt.Sprintf("R%d", position) }
 
-// certify creates the certificates of the service. The clock of a bubble starts in the year 2000.
+// certify creates a certificate that clients trust and one that they do not trust. Both are valid in the year 2000, in
+// which the clock of a synctest bubble starts.
 func (w *World) certify() error {
 	for i, certificate := range []*tls.Certificate{&w.certificate, &w.untrusted} {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -143,7 +144,7 @@ func (w *World) certify() error {
 	return nil
 }
 
-// zeros returns a compressed success with n spaces.
+// zeros returns a gzip body that decompresses to an unfinished success, followed by n spaces.
 func zeros(n int) []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)

@@ -1,8 +1,9 @@
-// Command guards breaks the guards of the SDK one by one, in a copy of the repository. It counts the scenarios that the
-// simulator needs to find each broken guard, and prints the numbers as a table.
+// Command guards tests the simulator. In a copy of the repository it breaks the guards one by one. A guard is a piece
+// of code of the SDK that keeps an invariant. The command counts the scenarios that the simulator plays until it finds
+// the broken guard, and prints the numbers as a table.
 //
-//	go run ./guards                # all of them
-//	go run ./guards -only redirect # those whose name contains it
+//	go run ./guards                # all guards
+//	go run ./guards -only redirect # guards with "redirect" in their names
 package main
 
 import (
@@ -19,7 +20,7 @@ import (
 	"time"
 )
 
-// guard is a piece of code of the SDK, with a broken version of it.
+// guard is a piece of code of the SDK that keeps an invariant, and a broken version of this code.
 type guard struct{ name, file, old, broken string }
 
 const (
@@ -280,8 +281,8 @@ var (
 	stuckPattern     = regexp.MustCompile(`seed (\d+) does not end`)
 )
 
-// try breaks one guard, and returns its line in the table. It returns "" if the simulator has not found the broken
-// guard.
+// try breaks one guard and returns the rest of its line in the table. It returns "" if the simulator has not found the
+// broken guard.
 func try(scratch string, g guard, n int, limit time.Duration) (string, error) {
 	path := filepath.Join(scratch, g.file)
 	whole, err := os.ReadFile(path)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestGuards checks that the code has the text of each guard that the program breaks.
+// TestGuards checks that the text of each guard occurs exactly once in its file, and that the broken text differs.
 func TestGuards(t *testing.T) {
 	t.Parallel()
 	for _, g := range guards() {

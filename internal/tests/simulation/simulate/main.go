@@ -1,4 +1,4 @@
-// Command simulate plays scenarios of package simulation: a range of seeds, or one scenario again.
+// Command simulate plays scenarios of package simulation: all of a range of seeds, or a single one.
 package main
 
 import (
@@ -22,10 +22,10 @@ import (
 )
 
 func main() {
-	debug.SetGCPercent(800)   // collect seldom, because scenarios leave only garbage
-	log.SetOutput(io.Discard) // net/http logs unexpected answers
+	debug.SetGCPercent(800)   // run the garbage collector less often, which makes scenarios faster
+	log.SetOutput(io.Discard) // net/http logs answers that belong to no request
 	testing.Init()
-	var one *simulation.Scenario // the scenario to play, instead of a range
+	var one *simulation.Scenario // if it is not nil, only this scenario is played
 	flag.Func("seed", "play the scenario of this seed, and print it with its trace", func(text string) error {
 		seed, err := strconv.ParseUint(text, 10, 64)
 		s := simulation.Draw(seed)
@@ -58,7 +58,7 @@ func main() {
 			replay(t, world, *one, *times)
 			return
 		}
-		// On a signal, it prints the result so far.
+		// After SIGINT or SIGTERM no more scenarios begin, and the summary is printed.
 		ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		ctx, cancel := context.WithTimeout(ctx, *limit)
@@ -71,7 +71,7 @@ func main() {
 	testing.Main(all, []testing.InternalTest{{Name: "simulate", F: simulate}}, nil, nil)
 }
 
-// replay plays a scenario until it fails.
+// replay plays a scenario until it fails, but not more often than times. It prints the scenario and the last trace.
 func replay(t *testing.T, world *simulation.World, s simulation.Scenario, times int) {
 	t.Helper()
 	var result simulation.Result
@@ -116,11 +116,11 @@ func play(t *testing.T, world *simulation.World, job simulation.Job) {
 	}
 }
 
-// tableEvery is the number of scenarios after which the table of faults is printed, so that it is not lost with the
-// process.
+// tableEvery is the number of scenarios after which a report includes the table of faults. If the process is killed,
+// the last table is still in the output.
 const tableEvery = 100_000
 
-// mostHeap is the largest growth of the heap in KiB. Caches account for it.
+// mostHeap is the number of KiB by which the heap may grow during a run. Caches need some of it.
 const mostHeap = 4 << 10
 
 func heap() uint64 {
