@@ -28,7 +28,7 @@ const (
 	jsonType     = "application/json"
 )
 
-// A contract is the document in a form that can check messages.
+// A contract is the OpenAPI document, with a router that finds the operation of a request.
 type contract struct {
 	doc    *openapi3.T
 	router routers.Router
@@ -44,8 +44,8 @@ func load(t *testing.T) *contract {
 	return &contract{doc, router}
 }
 
-// loadClosed loads the document and permits no other members in its records. The document permits other members in
-// answers, but neither the emulator nor a fixture may invent a member.
+// loadClosed loads the document and forbids unknown members in all objects. The document permits them in answers, but
+// the emulator and testdata must not have any.
 func loadClosed(t *testing.T) *contract {
 	t.Helper()
 	c := load(t)
@@ -59,7 +59,7 @@ func loadClosed(t *testing.T) *contract {
 	return c
 }
 
-// walk visits a schema and the schemas inside it, with their paths.
+// walk visits a schema and all schemas inside it. at is the path of the schema.
 func walk(at string, schema *openapi3.Schema, visit func(at string, schema *openapi3.Schema)) {
 	visit(at, schema)
 	for name, property := range schema.Properties {
@@ -84,7 +84,7 @@ func (c *contract) operations() map[string]*openapi3.Operation {
 	return operations
 }
 
-// request returns the schema of the JSON in a request of the operation: of its body, or of a text in its form.
+// request returns the schema of the JSON in a request of the operation. The JSON is the body, or a text in a form.
 func (c *contract) request(t *testing.T, op string) *openapi3.Schema {
 	t.Helper()
 	operation := c.operations()[op]
@@ -118,7 +118,7 @@ func fits(schema *openapi3.Schema, value any) error {
 		openapi3.SetSchemaErrorMessageCustomizer(describe))
 }
 
-// describe returns the problem and the path of the value. The library would repeat whole schemas and values.
+// describe returns the path of a value and its problem. The default text of the library has whole schemas and values.
 func describe(err *openapi3.SchemaError) string {
 	return "/" + strings.Join(err.JSONPointer(), "/") + ": " + err.Reason
 }
@@ -126,8 +126,8 @@ func describe(err *openapi3.SchemaError) string {
 // checked is a request with its operation in the document.
 type checked = openapi3filter.RequestValidationInput
 
-// checkRequest returns an error unless a request matches the document. The first result is nil if the document does not
-// have the operation.
+// checkRequest returns an error unless a request matches the document. The first result is nil if the document has no
+// operation for the request.
 func (c *contract) checkRequest(ctx context.Context, r *http.Request, body []byte) (*checked, error) {
 	r = r.Clone(ctx)
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
@@ -141,7 +141,7 @@ func (c *contract) checkRequest(ctx context.Context, r *http.Request, body []byt
 	}
 	options.WithCustomSchemaErrorFunc(describe)
 	in := &checked{Request: r, PathParams: params, Route: route, Options: options}
-	for name := range r.URL.Query() { // the library does not check their names
+	for name := range r.URL.Query() { // the library does not refuse unknown parameters
 		if route.Operation.Parameters.GetByInAndName(openapi3.ParameterInQuery, name) == nil {
 			return in, errors.New("query parameter " + name + " is not in the document")
 		}
@@ -149,7 +149,7 @@ func (c *contract) checkRequest(ctx context.Context, r *http.Request, body []byt
 	return in, openapi3filter.ValidateRequest(ctx, in)
 }
 
-// checkToken checks that the header is HTTP Basic with an empty user.
+// checkToken returns an error unless the Authorization header is HTTP Basic with an empty user and a key.
 func checkToken(_ context.Context, in *openapi3filter.AuthenticationInput) error {
 	if user, key, ok := in.RequestValidationInput.Request.BasicAuth(); !ok || user != "" || key == "" {
 		return errors.New("header Authorization: not Basic with an empty user and a key")
@@ -157,8 +157,8 @@ func checkToken(_ context.Context, in *openapi3filter.AuthenticationInput) error
 	return nil
 }
 
-// checkAnswer returns an error unless the answer to a request matches the document. Its code decides whether it is a
-// success, because the interface does not document the HTTP statuses of failures.
+// checkAnswer returns an error unless the answer to a request matches the document. The result code decides whether the
+// answer is checked as a success, because the interface does not document the HTTP statuses of failures.
 func checkAnswer(ctx context.Context, in *checked, header http.Header, body []byte) error {
 	status := http.StatusInternalServerError
 	switch code := codeOf(body); {
@@ -188,7 +188,7 @@ func decode(t *testing.T, text string) (value any) {
 	return value
 }
 
-// absent returns the paths of a schema that have no value in any of the values.
+// absent returns the paths of all members in a schema that are missing or empty in every one of the values.
 func absent(at string, schema *openapi3.Schema, values ...any) (places []string) {
 	var elements []any
 	for _, value := range values {
@@ -214,7 +214,7 @@ func absent(at string, schema *openapi3.Schema, values ...any) (places []string)
 	return places
 }
 
-// TestAbsent checks that absent looks into lists and records.
+// TestAbsent checks that absent finds members that are missing, also in an object inside another object.
 func TestAbsent(t *testing.T) {
 	t.Parallel()
 	schema := load(t).answer(t, string(payvault.OpPayeesCreate))

@@ -1,3 +1,3 @@
-// Package contract checks the OpenAPI document api/openapi.yaml. By the document it checks testdata, and the messages
-// between the SDK and the emulator. It has tests only.
+// Package contract has only tests. They check the OpenAPI document api/openapi.yaml, the messages in testdata, and the
+// messages between the SDK and the emulator. All messages must match the document.
 package contract

@@ -17,8 +17,8 @@ import (
 	"example.com/payvault"
 )
 
-// TestDocument checks that the document is valid by the rules of OpenAPI, that everything in it is described, and that
-// integers are int64.
+// TestDocument checks that the OpenAPI document is valid, that each schema has a description, and that each integer has
+// the format int64.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	doc, err := openapi3.NewLoader().LoadFromFile(documentFile)
@@ -38,8 +38,8 @@ func TestDocument(t *testing.T) {
 	assert.Equal(t, "binary", file.Value.Format, "generators take it for a text otherwise")
 }
 
-// TestOperations checks that the document has the operations of the SDK. Each operation is described, requires the key,
-// and has one answer for all successes.
+// TestOperations checks that the document has exactly the operations of the SDK. Each operation must have a description
+// and require the API key. The statuses 200 and 2XX must have the same schema.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	c := load(t)
@@ -77,7 +77,8 @@ func TestOperations(t *testing.T) {
 	assert.ElementsMatch(t, own, documented, "operations.go and %s", documentFile)
 }
 
-// TestExamples checks that each example matches its schema. TestDocument does not check formats.
+// TestExamples checks that each example in the document matches its schema, including the formats of texts.
+// TestDocument does not check these formats.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	c := loadClosed(t)
@@ -102,15 +103,15 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestRefused checks the rules of the document. Each line of testdata/refused.txt names a schema, or an operation for a
-// query. It has a message that matches and a message that a rule refuses. Each record of a request has a line for each
-// field that it requires, and a line for a field that it does not have.
+// TestRefused checks that the document refuses wrong messages. Each line of testdata/refused.txt names a schema, or an
+// operation for a query. It has a message that must match and a message that must not match. For each object of a
+// request, the file must have a line without each required field, and a line with an unknown field.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	c := load(t)
 	text, err := os.ReadFile("testdata/refused.txt")
 	require.NoError(t, err)
-	refused := map[string][]string{} // the messages that rules refuse, by the name of the schema
+	refused := map[string][]string{} // the messages that must not match, by the name of the schema
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
@@ -128,7 +129,8 @@ func TestRefused(t *testing.T) {
 		refused[name] = append(refused[name], bad)
 	}
 	for name, ref := range c.doc.Components.Schemas {
-		isRequest := ref.Value.AdditionalProperties.Has != nil // answers may have further fields
+		// only schemas of requests say whether unknown fields are allowed
+		isRequest := ref.Value.AdditionalProperties.Has != nil
 		if !isRequest {
 			continue
 		}
@@ -158,7 +160,7 @@ func (c *contract) checkQuery(t *testing.T, op, query string) error {
 	return err
 }
 
-// TestKnownValues checks that the values that the document lists are the constants of the SDK.
+// TestKnownValues checks that the document and the SDK have the same known values. In the SDK they are constants.
 func TestKnownValues(t *testing.T) {
 	t.Parallel()
 	surface, err := os.ReadFile("../api/payvault.txt")
@@ -166,7 +168,8 @@ func TestKnownValues(t *testing.T) {
 	sdk, _, _ := strings.Cut(string(surface), "\npackage ")
 	var constants []string
 	for _, found := range regexp.MustCompile(`(?m)^(?:\t|const )\w+ (\w+) = "(.*)"$`).FindAllStringSubmatch(sdk, -1) {
-		if !slices.Contains([]string{"Operation", "Replay", "BatchStatus"}, found[1]) { // the SDK's own types
+		// these types are not of the interface
+		if !slices.Contains([]string{"Operation", "Replay", "BatchStatus"}, found[1]) {
 			constants = append(constants, found[2])
 		}
 	}
@@ -180,7 +183,8 @@ func TestKnownValues(t *testing.T) {
 	assert.Equal(t, slices.Compact(constants), slices.Compact(listed), "api/payvault.txt and %s", documentFile)
 }
 
-// values returns the texts that the schemas list as permitted values.
+// values returns all texts in lists of permitted or known values, which have the names enum, x-known-values and
+// x-options.
 func values(node any) (all []string) {
 	switch node := node.(type) {
 	case map[string]any:

@@ -13,8 +13,9 @@ import (
 	"example.com/payvault/internal/tests/calls"
 )
 
-// TestFixtures checks that the messages of testdata match the document. A full request and its answer must have every
-// field of the document: internal/tests/operations compares them with the types of the SDK.
+// TestFixtures checks that the requests and answers in testdata match the OpenAPI document. A full request and its
+// answer must have every field of the document, because internal/tests/operations compares them with the types of the
+// SDK.
 func TestFixtures(t *testing.T) {
 	t.Parallel()
 	c := loadClosed(t)
@@ -52,8 +53,8 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
-// TestApplicationData checks that the pairs of testdata are the members of the schema ApplicationData, with their
-// types.
+// TestApplicationData checks the key-value pairs in testdata/applications/save_data.*.json. Their keys must be the
+// members of the schema ApplicationData, and their values must have the types of these members.
 func TestApplicationData(t *testing.T) {
 	t.Parallel()
 	schema := loadClosed(t).doc.Components.Schemas["ApplicationData"].Value
@@ -70,7 +71,7 @@ func TestApplicationData(t *testing.T) {
 	}
 }
 
-// pairs returns one member of each pair in a list, by key. path leads to the list.
+// pairs returns the given member of each pair in a list, by the key of the pair. path leads to the list.
 func pairs(t *testing.T, value any, member string, path ...string) map[string]any {
 	t.Helper()
 	for _, name := range path {
@@ -88,7 +89,8 @@ func pairs(t *testing.T, value any, member string, path ...string) map[string]an
 	return all
 }
 
-// TestErrorFixtures checks that the failures of testdata/errors that are meant to be valid match the document.
+// TestErrorFixtures checks that the failures in testdata/errors match their schemas. It leaves out failures that are
+// malformed on purpose.
 func TestErrorFixtures(t *testing.T) {
 	t.Parallel()
 	c := loadClosed(t)

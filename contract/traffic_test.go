@@ -15,7 +15,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// A checker is a transport that checks each request and its answer by the document. It keeps the last answer.
+// A checker is a RoundTripper that checks each request and its answer against the document. It keeps the last answer.
 type checker struct {
 	*contract
 
@@ -56,7 +56,7 @@ func readAll(t *testing.T, body io.ReadCloser) []byte {
 	return content
 }
 
-// newServer starts an emulator with the records of testdata, and with an account that may make all of its calls. It
+// newServer starts an emulator with the cards that testdata names, and with an account that may make all calls. It
 // returns a client whose messages are checked.
 func newServer(t *testing.T, c *contract) (*payvaulttest.Server, *payvault.Client, *checker) {
 	t.Helper()
@@ -78,7 +78,7 @@ func newServer(t *testing.T, c *contract) (*payvaulttest.Server, *payvault.Clien
 	return srv, srv.PartnerClient(payvault.WithHTTPClient(&http.Client{Transport: wire})), wire
 }
 
-// subscription has a transaction with every field that a seed can set.
+// subscription returns a subscription whose transaction has every field that a seed can set.
 func subscription() payvaulttest.Subscription {
 	return payvaulttest.Subscription{CustomerID: "CUST6101", Transactions: []payvaulttest.Transaction{{
 		AuthCode: "123456", RMsg: "Approved", CardNumber: "4111111111111111", PurchaseID: "order-17", PGID: "PG1",
@@ -87,8 +87,8 @@ func subscription() payvaulttest.Subscription {
 	}}}
 }
 
-// TestSuccesses makes the calls of the table with the SDK against the emulator. It checks that all requests and answers
-// match the document, and that the answer to a full call has every field that the emulator knows.
+// TestSuccesses makes all calls with the SDK against the emulator. It checks that all requests and answers match the
+// document. The last answer of an operation must have every field of the document, except the fields in unknown.
 func TestSuccesses(t *testing.T) {
 	t.Parallel()
 	c := loadClosed(t)
@@ -103,7 +103,8 @@ func TestSuccesses(t *testing.T) {
 			srv, client, wire := newServer(t, c)
 			requests := []any{o.Minimal, o.Full}
 			if o.Lists() {
-				slices.Reverse(requests) // the emulator refuses the filters of the full request
+				// the emulator refuses the filters of the full request, and the last answer is checked below
+				slices.Reverse(requests)
 				customers := calls.Of(payvault.OpCustomersCreate)
 				_, err := customers.Do(t.Context(), client, calls.Seeded(srv), customers.Full)
 				require.NoError(t, err)
@@ -120,7 +121,8 @@ func TestSuccesses(t *testing.T) {
 	}
 }
 
-// TestFailures makes the calls of the table fail. It checks that the failures match the document.
+// TestFailures makes each call fail in four ways against the emulator. It checks that the messages match the document,
+// that the SDK returns errors, and that the emulator does not perform the operation.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	c := loadClosed(t)

@@ -1,10 +1,10 @@
-// Package clients tests the clients that others generate from api/openapi.yaml. The test generates clients with the
-// pinned generators and their default options, compiles them, and makes every call with them against the emulator.
-// Generated code is not committed.
+// Package clients tests clients that are generated from api/openapi.yaml. The test generates clients with two pinned
+// generators and their default options, compiles them, and makes every call with them against the emulator. The
+// generated code is not committed.
 package clients
 
 import (
-	// Generated code and the calls in testdata import these packages. The imports keep them in go.mod.
+	// Only generated code and testdata/calls use these packages. The imports here keep the packages in go.mod.
 	_ "github.com/getkin/kin-openapi/openapi3"
 	_ "github.com/go-faster/errors"
 	_ "github.com/go-faster/jx"

@@ -1,5 +1,5 @@
-// Command mocks makes every call of the table of calls against a mock of the document, such as prism. It fails if an
-// answer cannot be read.
+// Command mocks makes every call of package calls against a mock server of the OpenAPI document, such as Prism. It
+// fails if the SDK cannot read an answer.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// run makes the calls and returns how many answers could not be read.
+// run makes the calls and returns the number of calls that failed.
 func run(ctx context.Context, url string, rounds int) (int, error) {
 	client, err := payvault.NewClient(url, "merchant-api-key", payvault.WithMerchantID(100001),
 		payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1}))

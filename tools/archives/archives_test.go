@@ -22,7 +22,8 @@ import (
 
 const tag = "v1.99.1"
 
-// TestRelease checks that a release of the same commit from two directories has the same bytes in every file.
+// TestRelease releases the same commit from two directories. It checks that both releases have the same bytes in every
+// file.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	skipOnWindows(t)
@@ -54,8 +55,8 @@ func TestRelease(t *testing.T) {
 	assert.Contains(t, packed, "LICENSE")
 }
 
-// TestProblems checks that a release is refused if the commit of the tag is not ready for it, and that all reasons are
-// listed.
+// TestProblems checks that .ci/release refuses a commit that is not ready to be released, and that it lists all
+// reasons.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	skipOnWindows(t)
@@ -102,7 +103,7 @@ func skipOnWindows(t *testing.T) {
 // edit returns a command that edits a file with a Perl expression.
 func edit(name, expression string) string { return "perl -pi -e '" + expression + "' " + name }
 
-// TestZipped checks that the archive for Windows can be read back.
+// TestZipped checks that a zip archive, the form for Windows, can be read back.
 func TestZipped(t *testing.T) {
 	t.Parallel()
 	modified := time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC)
@@ -122,7 +123,8 @@ func TestZipped(t *testing.T) {
 
 const tagAll = `for module in "" otelpayvault/ sqlpayvault/ temporalpayvault/; do git tag ${module}v1.99.1; done`
 
-// releasedFiles releases a copy of this repository for the current system and returns the files to publish.
+// releasedFiles releases a copy of this repository for the current system. It returns the contents of the published
+// files, by name.
 func releasedFiles(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	commitCopy(t, dir)

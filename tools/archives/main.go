@@ -1,6 +1,6 @@
-// Command archives writes the files that a release publishes: an archive of the emulator for each target, a list of the
-// modules in it (an SBOM in the form of CycloneDX), and checksums. The same commit, tag and release of Go give the same
-// bytes. .ci/release runs it:
+// Command archives writes the files that a release publishes: an archive of the emulator for each target, an SBOM, and
+// checksums. The SBOM lists the modules in the emulator, in the format of CycloneDX. The same commit, tag and version
+// of Go give the same bytes. The script .ci/release runs the command:
 //
 //	go -C tools run ./archives -source DIR -tag v0.1.0 -out DIR linux/amd64 windows/arm64
 package main
@@ -27,7 +27,7 @@ import (
 
 const program = "payvault-emulator"
 
-// release describes a release: the commit of a tag in a clone, and the directory for the results.
+// release describes a release. source is a clone with the commit of the tag, and out is the directory for the results.
 type release struct {
 	source, tag, out string
 }
@@ -88,7 +88,7 @@ func (r release) write(ctx context.Context, targets []string) error {
 	return nil
 }
 
-// name returns the start of the name of every published file.
+// name returns the beginning of the names of all published files.
 func (r release) name() string { return program + "_" + r.tag }
 
 // build returns the program for a target such as linux/amd64, and the build information of the go command. -trimpath
@@ -119,7 +119,7 @@ func (r release) build(ctx context.Context, target string) (binary []byte, info 
 	return binary, info, nil
 }
 
-// archive packs the program with the licenses of the linked modules. All files have the time of the commit.
+// archive packs the program with the licenses of Go and of the linked modules. All files have the time of the commit.
 func (r release) archive(ctx context.Context, target string, binary []byte, info *debug.BuildInfo) (file, error) {
 	own, err := os.ReadFile(filepath.Join(r.source, "LICENSE"))
 	if err != nil {
@@ -166,7 +166,7 @@ func commitTime(info *debug.BuildInfo) (time.Time, error) {
 	return time.Time{}, errors.New("the time of the commit is not known")
 }
 
-// licenses returns the licenses of Go and of modules. The name of each module stands before its license.
+// licenses returns the texts of the licenses of Go and of modules, each after the name of its module.
 func (r release) licenses(ctx context.Context, modules []*debug.Module) ([]byte, error) {
 	names, list := []string{"Go"}, []string{"list", "-m", "-f", "{{.Dir}}"}
 	for _, module := range modules {
@@ -201,7 +201,7 @@ func (r release) licenses(ctx context.Context, modules []*debug.Module) ([]byte,
 	return all.Bytes(), nil
 }
 
-// goCommand runs the go command in the source and returns its output. It does not use the GOFLAGS of the user.
+// goCommand runs the go command in the directory source and returns its output. It ignores the user's GOFLAGS.
 func (r release) goCommand(ctx context.Context, environment []string, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	command := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the arguments are constants of this program

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// bom is a CycloneDX document with the parts that are needed here.
+// bom is a CycloneDX document with only the fields that sbom writes.
 type bom struct {
 	Format     string      `json:"bomFormat"`
 	Spec       string      `json:"specVersion"`
@@ -32,7 +32,8 @@ type component struct {
 	PURL    string `json:"purl"`
 }
 
-// sbom lists the program, the standard library and every module that is linked into one of the builds, sorted by path.
+// sbom returns the SBOM. It lists the program, the standard library, and every module that is linked into one of the
+// builds, sorted by path.
 func sbom(builds []*debug.BuildInfo) ([]byte, error) {
 	info := builds[0]
 	built, err := commitTime(info)
@@ -49,7 +50,7 @@ func sbom(builds []*debug.BuildInfo) ([]byte, error) {
 	main := newComponent("application", info.Main.Path, info.Main.Version)
 	main.Name = program
 	document.Metadata = metadata{Timestamp: built, Component: main}
-	// Scanners look for vulnerabilities of the standard library under this name.
+	// Scanners find vulnerabilities of the standard library under the name stdlib.
 	library := newComponent("library", "stdlib", strings.TrimPrefix(info.GoVersion, "go"))
 	document.Components = append(document.Components, library)
 	for _, path := range slices.Sorted(maps.Keys(versions)) {

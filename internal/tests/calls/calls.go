@@ -1,5 +1,5 @@
-// Package calls is the table of calls. For each operation it has the smallest request, a request with all fields, and a
-// request that is refused before it is sent. The tests that cover all operations read it.
+// Package calls has a table of all operations, which the tests that cover all operations use. Each operation has the
+// smallest request, a request with all fields, and a request that the SDK refuses to send.
 package calls
 
 import (
@@ -17,41 +17,42 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// An Operation is an operation with its requests and results.
+// An Operation is an operation of the service, with requests and the result that tests expect.
 type Operation struct {
 	payvault.OperationInfo
 
 	// GoName is the name of the method, such as "Customers.Create".
 	GoName string
-	// Stated describes the operation by the interface and the design: method, path, whether the client repeats it after
-	// a lost answer, and where it has a merchant_id. It is written by hand and not read from the SDK.
+	// Stated describes the operation as the interface and the design document it: the method, the path, whether the client
+	// repeats the operation after a lost answer, and where it has a merchant_id. It is written by hand, and not read from
+	// the SDK.
 	Stated string
-	// These are the requests. They are nil if the method has no request parameter. The wire forms of Full and Minimal
-	// are testdata/<Op>.request.json and .request.min.json; those of list options are in testdata/list.query. Refused
-	// is sent without IDs.
+	// Full is a request with all fields, Minimal is the smallest request, and the SDK refuses to send Refused. They are
+	// nil if the method has no request parameter. The JSON of Full is in testdata/<Op>.request.json, and the JSON of
+	// Minimal in testdata/<Op>.request.min.json. List options are in testdata/list.query. Calls with Refused have no IDs.
 	Full, Minimal, Refused any
-	// Problems are the problems of Refused, keyed by wire path.
+	// Problems are the problems that the SDK reports for Refused. A key is the JSON path of a field.
 	Problems map[string][]string
-	// Want returns the result of testdata/<Op>.response.json. The Number of a page is zero, because the answer does not
-	// have it.
+	// Want returns the result that the SDK must return for testdata/<Op>.response.json. The Number of a page is zero,
+	// because the answer does not have this number.
 	Want func() any
 	// Once reports whether the service refuses to perform the operation a second time on the same record.
 	Once bool
 
-	ways   []Call                         // the other ways to make the operation
-	change func(ids IDs, request any) any // adapts a request to this way
+	ways   []Call                         // the other calls of this operation
+	change func(ids IDs, request any) any // changes the request before the call; nil if it stays unchanged
 }
 
-// A Call is one way to make an operation. An operation has several ways if a field of the request, or an iterator,
-// makes a difference.
+// A Call is one way to call an operation. Some operations have several calls, because an iterator can make the
+// operation too, or because a CardID in the request changes how it is repeated.
 type Call struct {
 	Operation
 
 	Name    string // "customers.list", or "customers.list by Customers.All"
-	Repeats bool   // the client repeats the call by itself after an attempt that may have performed the operation
+	Repeats bool   // the client retries the call even if an attempt may have performed the operation
 }
 
-// IDs has the IDs of the records that calls use. The tag path is the prefix of a path parameter's name.
+// IDs has the IDs of the records that calls use. The tag path is the beginning of the name of the path parameter.
 type IDs struct {
 	Card         string
 	Payee        payvault.PayeeID        `path:"payee"`
@@ -63,7 +64,7 @@ type IDs struct {
 	Event        payvault.Event          `path:"event"`
 }
 
-// Documented returns the IDs of testdata.
+// Documented returns the IDs that testdata uses.
 func Documented() IDs {
 	return IDs{
 		Card: "CARDID1004", Payee: 3001, Application: 4004, Dispute: 5002, Subscription: 6006,
@@ -85,7 +86,7 @@ func Seeded(srv *payvaulttest.Server) IDs {
 	}
 }
 
-// In replaces the parameters of a path template with the IDs. It panics if one of them is missing.
+// In replaces the parameters of a path template, such as {payee_id}, with the IDs. It panics if an ID is missing.
 func (ids IDs) In(template string) string {
 	return regexp.MustCompile(`\{\w+\}`).ReplaceAllStringFunc(template, func(param string) string {
 		for start, id := range ids.all() {
@@ -98,7 +99,7 @@ func (ids IDs) In(template string) string {
 	})
 }
 
-// all yields the tag path and the value of each ID that has this tag. The tag is the prefix of a path parameter's name.
+// all yields the tag path and the ID of each field that has this tag.
 func (ids IDs) all() iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		for field, id := range reflect.ValueOf(ids).Fields() {
@@ -114,7 +115,8 @@ type done struct{}
 
 func none() any { return done{} }
 
-// Do calls the method. It passes the arguments by their types, and takes the first item of an iterator.
+// Do calls the method of the client c. Each parameter gets the argument that has its type: ctx, the request, or an ID.
+// If the method returns an iterator, Do returns the first item.
 func (o *Operation) Do(
 	ctx context.Context, c *payvault.Client, ids IDs, request any, opts ...payvault.CallOption,
 ) (any, error) {
@@ -145,7 +147,7 @@ func (o *Operation) Do(
 	return result(method.CallSlice(append(in, reflect.ValueOf(opts))))
 }
 
-// result returns the result and the error of a method call.
+// result returns the result and the error of a method call, or the first item of an iterator and its error.
 func result(out []reflect.Value) (any, error) {
 	switch v := out[0].Interface().(type) {
 	case nil:
@@ -196,8 +198,8 @@ func (o *Operation) Fixture(kind string) string {
 // Answer returns the documented answer of a success.
 func (o *Operation) Answer() string { return Fixture(o.Fixture("response.json")) }
 
-// TolerantAnswer returns an answer that has the same values as Answer in other JSON forms, such as numbers as texts.
-// Without a file of such an answer it returns Answer.
+// TolerantAnswer returns an answer with the same values as Answer in other JSON forms, such as numbers as texts. If
+// testdata has no such file for the operation, it returns Answer.
 func (o *Operation) TolerantAnswer() string {
 	if _, err := os.Stat(file(o.Fixture("response.tolerant.json"))); err != nil {
 		return o.Answer()
@@ -223,10 +225,11 @@ func Fixture(name string) string {
 // file returns the path of a file in testdata.
 func file(name string) string { return filepath.Join(Root(), "testdata", filepath.FromSlash(name)) }
 
-// Root returns the path from the package under test to the root of the repository.
+// Root returns the path from the working directory to the root of the repository. A test runs in the directory of its
+// package.
 func Root() string {
 	dir := "."
-	for range 5 { // no package is deeper
+	for range 5 { // no package is more than four directories below the root
 		if _, err := os.Stat(filepath.Join(dir, "testdata", "README.md")); err == nil {
 			return dir
 		}
@@ -235,7 +238,7 @@ func Root() string {
 	panic("calls: not run within the repository")
 }
 
-// Of returns an operation of the table.
+// Of returns the given operation of the table.
 func Of(op payvault.Operation) Operation {
 	for _, o := range Table() {
 		if o.Op == op {
@@ -245,7 +248,7 @@ func Of(op payvault.Operation) Operation {
 	panic("calls: the table does not have operation " + string(op))
 }
 
-// All returns every way to make every operation, in the order of the table. No two of them share a request.
+// All returns all calls of all operations, in the order of the table. No two calls share a request value.
 func All() []Call {
 	var all []Call
 	again := [][]Operation{Table(), Table()}
@@ -266,7 +269,7 @@ func All() []Call {
 	return all
 }
 
-// info returns an operation of payvault.Operations.
+// info returns the entry of payvault.Operations for an operation.
 func info(name payvault.Operation) payvault.OperationInfo {
 	for _, o := range payvault.Operations() {
 		if o.Op == name {

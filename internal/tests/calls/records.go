@@ -8,18 +8,19 @@ import (
 	"example.com/payvault"
 )
 
-// The requests and results are read from testdata, which is written by hand. The tests of package operations check that
-// every field is read and has the right name. Each function returns new values.
+// The functions below read requests and results from testdata, which is written by hand. The tests of package
+// operations check that every field is read and has the right name. Each function returns new values.
 
-// request returns the full request of an operation.
+// request returns the request with all fields of an operation.
 func request[T any](name string) T { return read[T](name + ".request.json") }
 
-// answered returns a function that returns the result in the documented answer. members is the path to it in the JSON.
+// answered returns a function that reads the result in the documented answer. members are the names of the JSON members
+// that lead to the result.
 func answered[T any](name string, members ...string) func() any {
 	return func() any { return new(read[T](name+".response.json", members...)) }
 }
 
-// read decodes a value in a file. members is the path to it in the JSON.
+// read decodes a value in a file of testdata. members are the names of the JSON members that lead to the value.
 func read[T any](name string, members ...string) T {
 	text := []byte(Fixture(name))
 	for _, member := range members {
@@ -44,13 +45,13 @@ func day(year int, month time.Month, d int) payvault.Date {
 	return payvault.Date{Year: year, Month: month, Day: d}
 }
 
-// withEvidence adds the file, which is not in the JSON.
+// withEvidence returns the request with its file, which is not part of the JSON.
 func withEvidence(r payvault.DisputeRespondRequest) *payvault.DisputeRespondRequest {
 	r.Evidence = payvault.FileFromBytes("evidence.pdf", []byte(Fixture("disputes/evidence.pdf")))
 	return &r
 }
 
-// fullListOptions returns the options that testdata/list.query has.
+// fullListOptions returns the list options whose query is in testdata/list.query.
 func fullListOptions() *payvault.ListOptions {
 	return &payvault.ListOptions{
 		OrderOn: "tran_time", OrderBy: payvault.Descending, Count: 25, Page: 2, MerchantID: ActingFor,

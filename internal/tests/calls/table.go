@@ -8,7 +8,7 @@ import (
 	"example.com/payvault"
 )
 
-// These are messages of local checks.
+// These are messages of checks that the SDK makes before it sends a request.
 const (
 	Required   = "is required"
 	ThirdNamed = "names another merchant than ForMerchant"
@@ -20,7 +20,7 @@ const (
 	assigned   = "is assigned by the service and cannot be sent"
 )
 
-// ActingFor is the merchant_id of the requests in testdata. ThirdParty is another merchant.
+// ActingFor is the merchant_id of the requests in testdata. ThirdParty is the merchant_id of another merchant.
 const (
 	ActingFor  payvault.MerchantID = 212346
 	ThirdParty payvault.MerchantID = 999999
@@ -200,7 +200,7 @@ func Table() []Operation {
 	}
 }
 
-// tokenizeWith returns a function that sets the CardID of a request.
+// tokenizeWith returns a function that copies a request and sets the CardID of the copy.
 func tokenizeWith(card func(IDs) string) func(IDs, any) any {
 	return func(ids IDs, request any) any {
 		r, ok := request.(*payvault.TokenizeRequest)

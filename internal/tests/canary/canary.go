@@ -1,4 +1,5 @@
-// Package canary fills values of all exported types with secret texts, and searches other texts for them.
+// Package canary fills values of all exported types of the SDK with known secret texts. Tests print these values, and
+// search the output for the texts with this package.
 package canary
 
 import (
@@ -19,13 +20,14 @@ import (
 	"example.com/payvault"
 )
 
-// These are the texts that the tests search for.
+// These are the secret texts that tests search for.
 const (
 	Secret = "5ecretCanary" // the content of every Secret, and the API key of the client
 	Raw    = "7awCanary"    // the content of every body, header, file, path, query and filter
 )
 
-// Types returns the exported struct types that are reachable from the methods, fields and options of a client, by name.
+// Types returns the exported struct types that can be reached from the methods, fields and options of a client. The
+// keys are the names of the types.
 func Types() map[string]reflect.Type {
 	found := map[reflect.Type]bool{}
 	for _, t := range []reflect.Type{
@@ -46,7 +48,8 @@ func Types() map[string]reflect.Type {
 	return types
 }
 
-// Holds reports whether a value of type t can contain a value of the type what, at any depth.
+// Holds reports whether a value of type t can contain a value of the type what, in elements or exported fields at any
+// depth.
 func Holds(t, what reflect.Type) bool {
 	found := map[reflect.Type]bool{}
 	reach(t, found, false)
@@ -87,8 +90,8 @@ func reach(t reflect.Type, found map[reflect.Type]bool, calls bool) {
 	}
 }
 
-// EachFilled calls check with a filled value of every type, once for each content of its fields of type any. With
-// -short it uses only one content.
+// EachFilled calls check in a subtest for every type, with a pointer to a filled value. A type with fields of type any
+// is checked once for each content of these fields, or with -short only once.
 func EachFilled(t *testing.T, check func(t *testing.T, typ string, pointer any)) {
 	t.Helper()
 	secret := payvault.NewSecret(Secret)
@@ -115,7 +118,8 @@ func EachFilled(t *testing.T, check func(t *testing.T, typ string, pointer any))
 	}
 }
 
-// Filled returns a pointer to a deeply filled value of type t. Fields of type any get the value of open.
+// Filled returns a pointer to a value of type t with all exported fields filled, at any depth. Fields of type any get
+// the value of open.
 func Filled(t reflect.Type, open any) any {
 	client, err := payvault.NewClient("https://sandbox.example.com", Secret)
 	if err != nil {
@@ -138,7 +142,7 @@ func fill(v reflect.Value, open any) {
 		payvault.NewSecret(Secret), payvault.AmountOf(decimal.MustParse("12.50")),
 		payvault.Timestamp{Time: time.Unix(1e9, 0).UTC()},
 		payvault.Date{Year: 2026, Month: time.March, Day: 14},
-		json.RawMessage(`{"plain":1}`), // not documented, so not a secret
+		json.RawMessage(`{"plain":1}`), // the SDK does not hide JSON of undocumented fields
 		[]byte(Raw),
 		http.Header{"X-Raw": {Raw}},
 		url.Values{"raw": {Raw}},
@@ -178,12 +182,12 @@ func fill(v reflect.Value, open any) {
 		switch value := v.Addr().Interface().(type) {
 		case *payvault.Request:
 			value.Path = []string{Raw}
-		case *payvault.SavedField: // the value of a saved field is JSON
+		case *payvault.SavedField: // the value of a saved field must be JSON
 			value.Value = payvault.NewSecret(`"` + Secret + `"`)
 		}
 	case reflect.Interface:
 		fillInterface(v, open)
-	case reflect.Func: // has no content to hide
+	case reflect.Func: // a function has no content to hide
 	default:
 		panic("canary: fill does not know " + t.String())
 	}
@@ -200,8 +204,8 @@ func fillInterface(v reflect.Value, open any) {
 	}
 }
 
-// Shapes returns values that contain the given one. The values in open contain it in exported fields. The values in
-// hidden contain it in unexported fields, whose methods fmt does not call.
+// Shapes returns values that contain the value at pointer, such as a list or a struct. In the map open, all fields on
+// the way are exported. In the map hidden, the value is inside an unexported field, so fmt does not call its methods.
 func Shapes(pointer any) (open, hidden map[string]any) {
 	open, hidden = map[string]any{}, map[string]any{}
 	p := reflect.ValueOf(pointer)
@@ -223,7 +227,7 @@ func Shapes(pointer any) (open, hidden map[string]any) {
 	return open, hidden
 }
 
-// Find returns the first of the forms that is in text, or "".
+// Find returns the first of the forms that text contains, or "" if it contains none.
 func Find(text string, forms []string) string {
 	for _, form := range forms {
 		if strings.Contains(text, form) {
@@ -233,8 +237,8 @@ func Find(text string, forms []string) string {
 	return ""
 }
 
-// Forms returns the forms in which texts can appear: unchanged, in base64, in base64 after a colon as the Authorization
-// header has it, and as fmt prints their bytes.
+// Forms returns the texts in all forms in which they may appear in output: unchanged, in base64, in base64 after a
+// colon (as in the Authorization header), and as fmt prints their bytes.
 func Forms(texts ...string) []string {
 	var forms []string
 	for _, text := range texts {

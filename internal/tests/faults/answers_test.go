@@ -18,19 +18,19 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// sizeLimit is the WithMaxResponseBytes of all clients.
+// sizeLimit is the value of WithMaxResponseBytes for all clients of this package.
 const sizeLimit = 16 << 10
 
 const success = `{"code":0,"rcode":"000","card_id":"C1","data":{"customer_id":"C1","payee_id":1}}`
 
 var errOwn = errors.New("the vault is sealed")
 
-// faults returns all faults, in the order in which a request can meet them.
+// faults returns all faults: those of the connection first, then those of the answer.
 func faults() []*fault {
 	return slices.Concat(connectionFaults(), lostFaults(), statusFaults(), waits(), notSuccess())
 }
 
-// connectionFaults returns the faults that strike before there is a connection, or when the request is written.
+// connectionFaults returns the faults of the key source, of the dialer, and of writing a request.
 func connectionFaults() []*fault {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	unresolved := &net.DNSError{Err: "no such host", Name: "gateway.invalid", IsNotFound: true}
@@ -51,8 +51,9 @@ func connectionFaults() []*fault {
 		{name: "certificate of no CA", is: distrusted, network: dialing(x509.UnknownAuthorityError{})},
 		{name: "certificate that has expired", is: distrusted, network: dialing(x509.CertificateInvalidError{})},
 		{name: "certificate of the proxy", is: distrusted, cause: errOwn, network: dialing(proxy)},
-		// From here on there is a connection. net/http does not report how many bytes it wrote, so the outcome is
-		// unknown. But it writes the headers before it reads an upload.
+		// In the following cases the connection is made, and writing the request fails. net/http does not report how many
+		// bytes it wrote, so the outcome is unknown. An upload is known to be unsent, because net/http reads the file only
+		// after it has written the headers.
 		{name: "reset before the request is written", is: lost, toUpload: unsent, network: writing(0)},
 		{name: "reset half way through the headers", is: lost, toUpload: unsent, network: writing(2)},
 		{name: "idle connection closed, nothing written", is: healed, warm: true, network: writing(0)},
@@ -61,7 +62,7 @@ func connectionFaults() []*fault {
 
 type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// dialing returns a network in which dialing fails with err when the fault strikes.
+// dialing returns a value for fault.network. Its dialer returns err when the fault strikes.
 func dialing(err error) func(*cell, dialer) dialer {
 	return func(c *cell, dial dialer) dialer {
 		return func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -73,8 +74,8 @@ func dialing(err error) func(*cell, dialer) dialer {
 	}
 }
 
-// writing returns a network in which a write fails when the fault strikes. If part is 2, half of the bytes are written;
-// if it is 0, none.
+// writing returns a value for fault.network. On its connections, a write fails when the fault strikes. Before that,
+// half of the bytes are written if part is 2, and none if part is 0.
 func writing(part int) func(*cell, dialer) dialer {
 	return func(c *cell, dial dialer) dialer {
 		return func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -101,7 +102,8 @@ func (c *struckConn) Write(p []byte) (n int, err error) {
 	return n, &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}
 }
 
-// answer returns a fault that is a complete answer. The error has this status and code.
+// answer returns a fault in which the service sends a complete answer with this status and text. The error of the call
+// must have this status and code.
 func answer(name string, status int, code, text string, is effect) *fault {
 	return &fault{
 		name: name, is: is, status: status, code: code, performs: ruleFor(is).delivery == payvault.DeliveryUnknown,
@@ -109,7 +111,8 @@ func answer(name string, status int, code, text string, is effect) *fault {
 	}
 }
 
-// wire returns a fault that writes text to the connection and closes it.
+// wire returns a fault in which the service writes text to the connection as it is, and closes the connection. The
+// error of the call must have this status.
 func wire(name, text string, status int, is effect) *fault {
 	f := answer(name, status, "", "", is)
 	f.serve = func(w http.ResponseWriter, _ *http.Request) {
@@ -139,7 +142,8 @@ func lostFaults() []*fault {
 	}
 }
 
-// statusFaults returns answers whose status decides, whatever their bodies are.
+// statusFaults returns answers with statuses from 400 to 600, each with several bodies. The error must follow from the
+// status, whatever the body is.
 func statusFaults() []*fault {
 	var all []*fault
 	for _, status := range []int{
@@ -165,9 +169,10 @@ func statusFaults() []*fault {
 	return all
 }
 
-// waits returns answers with a Retry-After. The clients wait for one second at most.
+// waits returns answers with status 429 or 503 and a Retry-After header. The clients of this package accept a wait of
+// at most one second.
 func waits() []*fault {
-	const longest = 24 * time.Hour // the longest RetryAfter of an Error
+	const longest = 24 * time.Hour // the largest value of Error.RetryAfter
 	var all []*fault
 	for retryAfter, wait := range map[string][2]time.Duration{
 		"2": {2 * time.Second, 2 * time.Second}, "99999999999999999999": {longest, longest}, "-1 fortnight": {0, 0},
@@ -187,7 +192,8 @@ func waits() []*fault {
 	return all
 }
 
-// notSuccess returns redirects, and answers with status 2xx that are not exactly one object with a success code.
+// notSuccess returns redirects, and answers with status 2xx that are not a single JSON object with the code of a
+// success.
 func notSuccess() []*fault {
 	all := []*fault{
 		answer("302", 302, "", "", redirected), answer("304", 304, "", "", redirected),
@@ -198,7 +204,7 @@ func notSuccess() []*fault {
 	}
 	for _, text := range []string{
 		"", "\x00\x00", strings.Repeat("[", 4000), `[{"code":0,"rcode":"000"}]`, `null`, `{}`, success + `}`, success[:24],
-		strings.Repeat(" ", sizeLimit), // exactly the limit
+		strings.Repeat(" ", sizeLimit), // exactly as long as sizeLimit allows
 		`{"message":"Success","rmsg":"Success","data":{}}`, `{"code":null,"rcode":null}`, `{"code":false,"rcode":false}`,
 		`{"code":[0],"rcode":["000"]}`, `{"code":"","rcode":""}`, `{"data":{"code":0,"rcode":"000"}}`,
 	} {
@@ -207,11 +213,12 @@ func notSuccess() []*fault {
 	for _, text := range []string{
 		`{"code":7,"rcode":"7","data":{"customer_id":"C1","app":{"app_id":1},"request_id":"R1"},"card_id":"C1"}`,
 		`{"code":7,"code":0,"rcode":"7","rcode":"000"}`, `{"code":7,"CODE":0,"rcode":"7","RCODE":"000"}`,
-		`{"code":7,"message":"No"}`, `{"rcode":"7","rmsg":"No"}`, // other operations send codes in this form
+		// one of these has the code in the field of other operations
+		`{"code":7,"message":"No"}`, `{"rcode":"7","rmsg":"No"}`,
 	} {
 		all = append(all, answer("200 with another code "+text, 200, "7", text, rejected))
 	}
-	for code, is := range map[string]effect{ // a code that looks like zero is no refusal
+	for code, is := range map[string]effect{ // a code that may mean zero, such as "00", is malformed and no refusal
 		"0.0": malformed, "-0": malformed, "00": malformed, " 0": malformed, "0e5": malformed,
 		"-1": rejected, "1": rejected, "10": rejected, "0x0": rejected,
 	} {

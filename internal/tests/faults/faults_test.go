@@ -1,6 +1,6 @@
-// Package faults tests every call under every fault: {once, every time} × {as it is, WithReplay} × {before the
-// operation is performed, after it}. The expected result follows from the operation (package calls), the fault
-// (answers_test.go), and the rules of the client (ruleFor).
+// Package faults tests every call of the SDK under every fault. A fault strikes once or on every attempt, and before or
+// after the service performs the operation. The call has the option WithReplay or not. The expected result follows from
+// the operation (package calls), the fault (answers_test.go), and the rules for the client (ruleFor).
 package faults
 
 import (
@@ -25,36 +25,37 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The service answers with these values if an operation that is possible only once per record is requested again.
+// The service answers with this status and code if an operation that is possible only once per record is requested
+// again.
 const (
 	statusAgain = http.StatusConflict
 	codeAgain   = "409"
 )
 
-// zero is the code of a success: 0 or 000.
+// zero stands for the code of a success: 0 or, for Tokenize, 000.
 const zero = "zero"
 
 // fault is a failure of a request, on the network or in the answer of the service.
 type fault struct {
 	name     string
 	is       effect
-	toUpload effect // the effect on an upload, if it differs
+	toUpload effect // the effect on the call that uploads a file; "" if it does not differ
 
-	// One of these three causes the fault: an answer of the service, the network, or the key source.
+	// Exactly one of the next three fields is set. It causes the fault in an answer, on the network, or in the key source.
 	serve   http.HandlerFunc
 	network func(c *cell, dial dialer) dialer
 	key     func(context.Context) (string, error)
 
-	status int              // the status of the error
-	code   string           // the code of the error
-	cause  error            // an error that the call's error matches
-	wait   [2]time.Duration // the range of Error.RetryAfter
+	status int              // the StatusCode that the error must have
+	code   string           // the Code that the error must have
+	cause  error            // an error that the error of the call must match
+	wait   [2]time.Duration // the smallest and the largest permitted Error.RetryAfter
 
-	performs bool // the operation may have been performed, so the fault is tested before and after that
-	warm     bool // the fault strikes an idle connection, so it cannot strike every time
+	performs bool // the service may have performed the operation, so the fault is tested before and after that
+	warm     bool // the fault needs an idle connection, so it cannot strike on every attempt
 }
 
-// TestFaults checks every call under every fault.
+// TestFaults makes every call under every fault, and checks that its result is the expected one.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for i, f := range faults() {
@@ -62,7 +63,7 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			for n, call := range calls.All() {
 				for m, c := range f.cells(&call) {
-					if !testing.Short() || (i+n+m)%8 == 0 { // with -short, each call meets only some kinds of cells
+					if !testing.Short() || (i+n+m)%8 == 0 { // with -short, only one of eight cells runs
 						synctest.Test(t, c.run)
 					}
 				}
@@ -71,7 +72,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// cells returns the cells in which this call is made under this fault.
+// cells returns the test cases for one call and this fault.
 func (f *fault) cells(call *calls.Call) []*cell {
 	var all []*cell
 	for n := range 8 {
@@ -84,7 +85,8 @@ func (f *fault) cells(call *calls.Call) []*cell {
 	return all
 }
 
-// cell is one call under one fault.
+// cell is one test case: a call under a fault. If withReplay is true, the call has the option WithReplay. If stays is
+// true, the fault strikes on every attempt. If performs is true, it strikes after the operation was performed.
 type cell struct {
 	fault                       *fault
 	call                        *calls.Call
@@ -97,13 +99,13 @@ type cell struct {
 	done   atomic.Int64 // number of times that the operation was performed
 }
 
-// String names the cell in messages.
+// String describes the cell in messages of failed assertions.
 func (c *cell) String() string {
 	return fmt.Sprintf("%s × %s, WithReplay: %t, stays: %t, performs: %t", c.call.Name, c.fault.name, c.withReplay,
 		c.stays, c.performs)
 }
 
-// run makes the call of a cell and compares its result with the rules.
+// run makes the call of a cell and compares its result with the expected one.
 func (c *cell) run(t *testing.T) {
 	client := c.client(t)
 	if c.fault.warm {
@@ -121,7 +123,7 @@ func (c *cell) run(t *testing.T) {
 	result, err := c.call.Do(t.Context(), client, calls.Documented(), c.call.Full, opts...)
 	got, want := c.outcome(err), c.expected()
 	got.attempts = response.Attempts
-	if err != nil && strings.Contains(err.Error(), "cannot be read") { // the same answer would be unreadable again
+	if err != nil && strings.Contains(err.Error(), "cannot be read") { // reading the same answer would fail again
 		want.safe = false
 	}
 	assert.Equal(t, want, got, "%s: %v", c, err)
@@ -169,7 +171,7 @@ func (c *cell) client(t *testing.T) *payvault.Client {
 	return service.Client(t, service.Nowhere, opts...)
 }
 
-// ServeHTTP performs the operation, unless the fault strikes.
+// ServeHTTP is the service. It performs the operation and answers with a success, unless the fault strikes.
 func (c *cell) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		return
@@ -190,7 +192,7 @@ func (c *cell) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// strikes reports whether the fault strikes now, and counts it.
+// strikes reports whether the fault strikes now. It counts how often the fault has struck and will still strike.
 func (c *cell) strikes() bool {
 	if c.left.Add(-1) < 0 {
 		return false
@@ -199,12 +201,12 @@ func (c *cell) strikes() bool {
 	return true
 }
 
-// checkError checks the parts of the error that depend on the fault.
+// checkError checks the details of the error that outcome does not have, and that observers received the same ones.
 func (c *cell) checkError(t *testing.T, e *payvault.Error, attempts int) {
 	t.Helper()
 	assert.Equal(t, []any{c.call.Op, attempts}, []any{e.Op, e.Attempts}, "%s", c)
 	assert.Equal(t, []any{e.StatusCode, e.Code, e.Delivery}, []any{c.end.StatusCode, c.end.Code, c.end.Delivery}, "%s", c)
-	if c.stays && e.StatusCode/100 != 2 { // the body decides about a success, and it is not read before Attempt is called
+	if c.stays && e.StatusCode/100 != 2 { // Attempt is called before the body of a 2xx is read
 		assert.Equal(t, e.Delivery, c.last.Delivery, "%s: of the attempt", c)
 	}
 	if e.StatusCode != c.fault.status || c.struck.Load() < int64(e.Attempts) {
@@ -217,7 +219,7 @@ func (c *cell) checkError(t *testing.T, e *payvault.Error, attempts int) {
 	assert.LessOrEqual(t, e.RetryAfter, c.fault.wait[1], "%s", c)
 }
 
-// outcome returns the result of a call in the form of expected.
+// outcome returns the actual result of the call, without the number of attempts.
 func (c *cell) outcome(err error) outcome {
 	got := outcome{performed: int(c.done.Load())}
 	if e, ok := errors.AsType[*payvault.Error](err); ok {

@@ -13,16 +13,16 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// attemptsAtMost is the MaxAttempts of all clients.
+// attemptsAtMost is the MaxAttempts of all clients of this package.
 const attemptsAtMost = 3
 
-// effect is the effect of a fault on the request that it strikes.
+// effect says what happens to a request when a fault strikes. ruleFor has the required reaction of the client.
 type effect string
 
 const (
 	healed     effect = "net/http gets over it" // net/http repeats the request within one attempt of the client
 	unsent     effect = "no connection"
-	distrusted effect = "no trust" // the client gets no connection, and a retry would not get one either
+	distrusted effect = "no trust" // the client gets no connection, and a retry would fail in the same way
 	noKey      effect = "no key"   // nothing was sent, and the key source is not asked again
 	lost       effect = "no answer"
 	turnedAway effect = "429" // the operation was not performed
@@ -35,7 +35,7 @@ const (
 	malformed   effect = "2xx that is none"         // the operation may have been performed
 	tooLarge    effect = "2xx above the size limit" // the operation may have been performed
 	redirected  effect = "3xx"                      // the client does not follow the redirect
-	// As with a lost answer, the outcome is unknown, but a retry would be redirected too.
+	// The outcome is unknown, and a retry is not safe, because it would be redirected too.
 	cutRedirect effect = "3xx that is cut off"
 )
 
@@ -44,7 +44,7 @@ type when int
 
 const (
 	never      when = iota
-	ifRepeated      // for calls that the client repeats by itself, and for calls with WithReplay
+	ifRepeated      // for calls that the client retries without being told to, and for calls with WithReplay
 	always
 )
 
@@ -54,7 +54,7 @@ func (w when) holds(repeats bool) bool { return w == always || w == ifRepeated &
 type rule struct {
 	repeats  when              // whether the client retries
 	delivery payvault.Delivery // Delivery of the error
-	safe     when              // whether SafeToRetry returns true for the error
+	safe     when              // whether SafeToRetry returns true
 	is       error             // a sentinel that the error matches, in addition to those of its status, code and delivery
 }
 
@@ -77,7 +77,8 @@ func ruleFor(e effect) rule {
 	}[e]
 }
 
-// outcome is the actual or the expected result of a call. It has details of the error.
+// outcome is the actual or the expected result of a call. performed is the number of times that the service performed
+// the operation. All fields after attempts describe the error.
 type outcome struct {
 	performed int
 	attempts  int
@@ -88,7 +89,7 @@ type outcome struct {
 	is        []string
 }
 
-// expected computes the expected result of a cell.
+// expected computes the expected result of a cell from the rule for its fault.
 func (c *cell) expected() (o outcome) {
 	rule := ruleFor(c.fault.is)
 	if c.fault.toUpload != "" && c.call.Op == payvault.OpDisputesRespond {
@@ -110,7 +111,8 @@ func (c *cell) expected() (o outcome) {
 	}
 }
 
-// performing counts one more performance, unless the service refuses it.
+// performing returns how often the operation was performed after one more request. If the operation is possible only
+// once and was performed before, the service refuses the request, and again is true.
 func (c *cell) performing(performed int) (n int, again bool) {
 	if performed > 0 && c.call.Once {
 		return performed, true
@@ -118,7 +120,7 @@ func (c *cell) performing(performed int) (n int, again bool) {
 	return performed + 1, false
 }
 
-// fails returns the result of a call that ends with the fault.
+// fails returns the expected result of a call that ends with the error of the fault.
 func (c *cell) fails(o outcome, r rule) outcome {
 	o.status, o.code, o.delivery = c.fault.status, c.fault.code, r.delivery.String()
 	o.safe = r.safe.holds(c.call.Repeats)
@@ -126,7 +128,7 @@ func (c *cell) fails(o outcome, r rule) outcome {
 	return o
 }
 
-// succeeds returns the result of a call that ends with an attempt that no fault strikes.
+// succeeds returns the expected result of a call whose last attempt is not struck by the fault.
 func (c *cell) succeeds(o outcome) outcome {
 	var again bool
 	if o.performed, again = c.performing(o.performed); !again {
@@ -151,7 +153,8 @@ func (c *cell) sentinels(status int, rejection bool, r rule) []string {
 	case rejection:
 		want = append(want, payvault.ErrRejected)
 	}
-	if r.delivery == payvault.DeliveryUnknown && c.call.Replay != payvault.ReplayRead { // only for writes
+	// reads never match ErrOutcomeUnknown
+	if r.delivery == payvault.DeliveryUnknown && c.call.Replay != payvault.ReplayRead {
 		want = append(want, payvault.ErrOutcomeUnknown)
 	}
 	return names(func(sentinel error) bool { return slices.Contains(want, sentinel) })
@@ -166,7 +169,7 @@ func names(holds func(sentinel error) bool) []string {
 //nolint:gochecknoglobals // a flag of the test binary
 var update = flag.Bool("update", false, "write anew what a test compares with")
 
-// TestDocs checks that the table in docs/failures.md follows from the rules of TestFaults.
+// TestDocs checks that the table in docs/failures.md agrees with ruleFor, and that it has the effects of all faults.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	told, struck := map[effect]bool{}, map[effect]bool{}
@@ -206,8 +209,8 @@ func TestDocs(t *testing.T) {
 	service.CompareDoc(t, "docs/failures.md", "matrix", table.String(), *update)
 }
 
-// word describes the reaction of the client to an effect in one or two words. repeats is true if the client may repeat
-// the call.
+// word returns the reaction of the client to an effect, as the table has it: "retried", or "error: " and the Delivery.
+// repeats is true if the client may repeat the call.
 func (e effect) word(repeats bool) string {
 	if rule := ruleFor(e); e != healed && !rule.repeats.holds(repeats) {
 		return "error: " + rule.delivery.String()

@@ -1,4 +1,4 @@
-// Package fuzz tests answers, values and keys with random inputs.
+// Package fuzz tests answers of the service, JSON values and API keys with random inputs.
 package fuzz
 
 import (
@@ -25,8 +25,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// FuzzReply checks that no answer without a success code is a success, and that every failure is an *Error whose text
-// is one line.
+// FuzzReply gives a random answer to every call. A call may succeed only if the answer has status 2xx and the code of a
+// success. Every failure must be an *Error whose text is one line.
 func FuzzReply(f *testing.F) {
 	names, err := filepath.Glob(filepath.Join(calls.Root(), "testdata", "*", "*.json"))
 	require.NoError(f, err)
@@ -66,7 +66,7 @@ func FuzzReply(f *testing.F) {
 			}
 			got := codes(body, member)
 			if validated, ok := result.(*payvault.Validation); ok && !validated.OK() && slices.Equal(got, []string{"2"}) {
-				continue // such an answer is a result, with any status
+				continue // code 2 with messages is a result of Validate, with any status
 			}
 			assert.Equal(t, 2, status/100, c.Name)
 			assert.Equal(t, []string{want}, got, "%s: %q", c.Name, body)
@@ -74,8 +74,8 @@ func FuzzReply(f *testing.F) {
 	})
 }
 
-// assertPlain checks that the error text is one short line, and that an unknown outcome is reported for every operation
-// but reads.
+// assertPlain checks that the text of an error is one short line. It also checks that the error matches
+// ErrOutcomeUnknown if and only if its Delivery is unknown and the operation is not a read.
 func assertPlain(t *testing.T, c *calls.Call, err error) {
 	t.Helper()
 	e := service.AsError(t, err)
@@ -86,8 +86,8 @@ func assertPlain(t *testing.T, c *calls.Call, err error) {
 	assert.Equal(t, unsure, errors.Is(err, payvault.ErrOutcomeUnknown))
 }
 
-// codes returns the values of a member of a JSON object. It uses another parser than the package, and removes repeated
-// values.
+// codes returns the values of all members with this name in a JSON object. It drops repeated values. The parser is
+// another one than that of the SDK.
 func codes(body []byte, member string) (texts []string) {
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	dec := json.NewDecoder(bytes.NewReader(body))
@@ -98,7 +98,7 @@ func codes(body []byte, member string) (texts []string) {
 	for dec.More() {
 		var value any
 		name, _ := dec.Token()
-		_ = dec.Decode(&value) // it is valid JSON
+		_ = dec.Decode(&value) // body is valid JSON, so this does not fail
 		isNone := value == nil || value == "" && texts == nil
 		if strings.EqualFold(name.(string), member) && !isNone {
 			texts = append(texts, fmt.Sprint(value))
@@ -107,8 +107,8 @@ func codes(body []byte, member string) (texts []string) {
 	return slices.Compact(texts)
 }
 
-// FuzzValues checks that a value that was read is written in a form that is read as the same value. Errors do not
-// repeat the input.
+// FuzzValues decodes random texts into values of several types. It checks that a value is encoded as JSON that decodes
+// to the same value, and that errors do not repeat the input.
 func FuzzValues(f *testing.F) {
 	for _, text := range []string{
 		`12.50`, `"12.50"`, `1e3`, `-0.0`, `null`, `""`, `"2026-01-15"`, `"2026-01-15T14:30:42+0700"`,
@@ -137,7 +137,7 @@ func FuzzValues(f *testing.F) {
 			payvault.Transaction{},
 		} {
 			roundTrip(t, reflect.TypeOf(value), text)
-			// UnmarshalJSON is called with invalid JSON, which encoding/json never does.
+			// encoding/json never calls UnmarshalJSON with invalid JSON, so the test calls it directly.
 			if into, ok := reflect.TypeAssert[json.Unmarshaler](reflect.New(reflect.TypeOf(value))); ok {
 				if err := into.UnmarshalJSON(text); err != nil && len(text) > 12 {
 					assert.NotContains(t, err.Error(), string(text), "%T", into)
@@ -155,7 +155,7 @@ func roundTrip(t *testing.T, typ reflect.Type, text []byte) {
 	}
 	written, err := payvault.MarshalWire(value)
 	if err != nil && (!jsontext.Value(text).IsValid() || bytes.Contains(text, []byte("[REDACTED]"))) {
-		return // invalid JSON and [REDACTED] in raw fields cannot be written
+		return // a raw field with invalid JSON or [REDACTED] cannot be encoded
 	}
 	require.NoError(t, err, "%T of %q", value, text)
 	require.NoError(t, json.Unmarshal(written, back), "%T: %q from %q", value, written, text)
@@ -164,7 +164,8 @@ func roundTrip(t *testing.T, typ reflect.Type, text []byte) {
 	assert.Equal(t, string(written), string(again), "%T of %q", value, text)
 }
 
-// FuzzKey checks that an accepted key is sent unchanged in the Authorization header and is redacted everywhere else.
+// FuzzKey checks that a key that NewClient accepts is sent unchanged in the Authorization header. If the service
+// repeats the key in a message, the error must have [REDACTED] in its place.
 func FuzzKey(f *testing.F) {
 	for _, key := range []string{
 		" 00000000", "test-api-key", "", " ", "a:b", "a b", "a\nb", "\x00", "é", "\xff", "Basic abc",

@@ -1,5 +1,5 @@
-// Package loggers tests the secrets of package payvault with the loggers and encoders that Go programs use besides
-// those of the standard library.
+// Package loggers tests that popular loggers and encoders outside the standard library do not show the secrets of
+// package payvault.
 package loggers
 
 import (
@@ -26,7 +26,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// writers returns the ways in which a program prints a value. They may panic, as yaml does for functions.
+// writers returns functions that print a value with a logger, an encoder or a dumper. A function may panic, as yaml
+// does for values of func types.
 func writers() map[string]func(w io.Writer, v any) {
 	writeZap := func(w io.Writer, newEncoder func(zapcore.EncoderConfig) zapcore.Encoder, v any) {
 		encoder := newEncoder(zap.NewDevelopmentEncoderConfig())
@@ -67,12 +68,12 @@ func writers() map[string]func(w io.Writer, v any) {
 	}
 }
 
-// reporter keeps the text of a failed assertion.
+// reporter writes the text of a failed assertion to its Writer.
 type reporter struct{ io.Writer }
 
 func (r reporter) Errorf(format string, args ...any) { _, _ = fmt.Fprintf(r, format, args...) }
 
-// shown returns the text that a writer prints, or the value with which it panics.
+// shown returns the output of write for the value v, followed by the value of a panic.
 func shown(write func(w io.Writer, v any), v any) (text string) {
 	var b bytes.Buffer
 	defer func() { text = fmt.Sprint(b.String(), recover()) }()
@@ -80,8 +81,8 @@ func shown(write func(w io.Writer, v any), v any) (text string) {
 	return ""
 }
 
-// TestRedaction checks that no logger, encoder or dumper shows a secret of any exported type, alone or within other
-// values. Only dumpers that use reflection may show bodies and queries.
+// TestRedaction prints values of every exported type, alone and within other values. It checks that no logger, encoder
+// or dumper shows a secret. Only dumpers that use reflection may show bodies and queries.
 func TestRedaction(t *testing.T) {
 	t.Parallel()
 	secret, both := canary.Forms(canary.Secret), canary.Forms(canary.Secret, canary.Raw)
@@ -90,12 +91,14 @@ func TestRedaction(t *testing.T) {
 		isClient := typ == "Client" || strings.HasSuffix(typ, "Service")
 		open, hidden := canary.Shapes(pointer)
 		for how, write := range writers() {
-			// The test skips dumps of net/http, and a case in which logrus prints an error to standard error.
+			// The test skips dumps of clients, because they contain much of net/http. It skips observers with logrus JSON,
+			// because logrus prints its own error to standard error.
 			if strings.HasPrefix(how, "spew") && isClient || how == "logrus JSON" && typ == "Observer" {
 				continue
 			}
 			forms := both
-			if strings.HasPrefix(how, "spew") || how == "a difference in testify" { // these print the fields by reflection
+			// spew and testify print fields by reflection
+			if strings.HasPrefix(how, "spew") || how == "a difference in testify" {
 				forms = secret
 			}
 			for shape, value := range open {
@@ -110,14 +113,15 @@ func TestRedaction(t *testing.T) {
 	})
 }
 
-// TestRedaction_shows checks that the writers show other values. A writer that shows nothing would pass TestRedaction.
+// TestRedaction_shows checks that every writer prints values that are not secret. Without this test, a writer that
+// prints nothing would pass TestRedaction.
 func TestRedaction_shows(t *testing.T) {
 	t.Parallel()
 	card := payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(canary.Secret), ExpDate: "1230"}
 	for how, write := range writers() {
 		text := shown(write, card)
 		assert.Contains(t, text, "1230", how)
-		// these do not call the methods that print [REDACTED]
+		// spew and testify may print the fields of a secret instead of [REDACTED]
 		if !strings.HasPrefix(how, "spew") && how != "a difference in testify" {
 			assert.Contains(t, text, "[REDACTED]", how)
 		}
@@ -125,7 +129,7 @@ func TestRedaction_shows(t *testing.T) {
 	}
 }
 
-// TestRead checks that a secret is read from YAML, and that [REDACTED] is refused.
+// TestRead checks that YAML can be read into a secret, and that the text [REDACTED] is refused.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	var request struct{ Number payvault.Secret }
@@ -135,7 +139,7 @@ func TestRead(t *testing.T) {
 	require.ErrorContains(t, err, "a redacted secret, whose text is lost")
 }
 
-// TestValues checks that amounts and dates are text in YAML and are read back.
+// TestValues checks that amounts and dates are written to YAML as texts, and that they are read back unchanged.
 func TestValues(t *testing.T) {
 	t.Parallel()
 	type record struct {

@@ -1,5 +1,5 @@
-// Package repository compares the documents with the code. It also checks that the code keeps some rules, such as the
-// layers of files.
+// Package repository compares the documents with the code. It also checks rules of the code, such as the layers of
+// files.
 package repository
 
 import (
@@ -32,8 +32,8 @@ import (
 //nolint:gochecknoglobals // a flag of the test binary
 var update = flag.Bool("update", false, "write anew what a test compares with")
 
-// repo returns the files of the repository. The tests read them by this path, so the go command repeats a test when a
-// file has changed.
+// repo returns the files of the repository. The go command records which files a test opens, and runs a cached test
+// again when one of them has changed.
 func repo() fs.FS { return os.DirFS(calls.Root()) }
 
 // read returns a file of the repository.
@@ -44,7 +44,7 @@ func read(t *testing.T, name string) string {
 	return string(content)
 }
 
-// list returns the files that match a pattern.
+// list returns the names of the files in from that match a pattern.
 func list(t *testing.T, from fs.FS, pattern string) []string {
 	t.Helper()
 	names, err := fs.Glob(from, pattern)
@@ -52,7 +52,8 @@ func list(t *testing.T, from fs.FS, pattern string) []string {
 	return names
 }
 
-// TestAPI checks that api/payvault.txt is up to date, so that a review shows each change of the public interface.
+// TestAPI checks that api/payvault.txt has all public declarations. A review can then see each change of the public
+// API.
 func TestAPI(t *testing.T) {
 	t.Parallel()
 	const golden = "api/payvault.txt"
@@ -66,14 +67,15 @@ func TestAPI(t *testing.T) {
 	assert.Equal(t, read(t, golden), is.String(), "go test ./internal/tests/repository -update writes %s anew", golden)
 }
 
-// TestOneName checks that each name on the wire has one name in Go, in the client and the emulator. Only IDs have other
-// names.
+// TestOneName checks that fields with the same JSON or query name have the same Go name, in the client and the
+// emulator. Fields with the Go name ID or the JSON name data are exceptions.
 func TestOneName(t *testing.T) {
 	t.Parallel()
 	names := map[string]string{}
 	field := regexp.MustCompile("(?m)^\t(\\w+) \\S+ `(?:json|url):\"(\\w+)")
 	for _, found := range field.FindAllStringSubmatch(exportedAPI(t, ".")+exportedAPI(t, "payvaulttest"), -1) {
-		if name, wire := found[1], found[2]; name != "ID" && wire != "data" { // ID and data occur with several meanings
+		// many records have an ID, and data has several meanings
+		if name, wire := found[1], found[2]; name != "ID" && wire != "data" {
 			assert.Equal(t, cmp.Or(names[wire], name), name, wire)
 			names[wire] = name
 		}
@@ -102,7 +104,7 @@ func publicPackages(t *testing.T) (dirs []string) {
 	return dirs
 }
 
-// parse reads the files of a package without its tests.
+// parse parses the files of a package, except its tests.
 func parse(t *testing.T, from fs.FS, dir string, mode parser.Mode) (set *token.FileSet, files []*ast.File) {
 	t.Helper()
 	set = token.NewFileSet()
@@ -118,7 +120,7 @@ func parse(t *testing.T, from fs.FS, dir string, mode parser.Mode) (set *token.F
 	return set, files
 }
 
-// godoc returns the comments of a package that godoc shows, with the comments of fields, and a parser for them.
+// godoc returns the comments of a package outside function bodies, and a parser that finds the links in them.
 func godoc(t *testing.T, from fs.FS, dir string) (groups []*ast.CommentGroup, reader *comment.Parser) {
 	t.Helper()
 	set, files := parse(t, from, dir, parser.ParseComments)
@@ -158,7 +160,8 @@ func exportedAPI(t *testing.T, dir string) string {
 	return "package " + files[0].Name.Name + "\n\n" + strings.Join(api, "\n") + "\n\n"
 }
 
-// shows removes bodies and private names from a declaration, and reports whether anything is left.
+// shows removes the body of a function and the private types of a declaration. It reports whether the declaration still
+// has anything public.
 func shows(decl ast.Decl, isPublic func(name string) bool) bool {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
@@ -180,7 +183,8 @@ func typeName(expr ast.Expr) string {
 	return name
 }
 
-// TestAllTypes checks that canary.Types has every exported struct type, so that all of them are tested with secrets.
+// TestAllTypes checks that canary.Types returns every exported struct type of package payvault. The tests of secrets
+// cover the types that it returns.
 func TestAllTypes(t *testing.T) {
 	t.Parallel()
 	var declared []string

@@ -26,10 +26,11 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// TestDocLinks checks that the names in brackets in comments exist. Otherwise godoc shows the brackets.
+// TestDocLinks checks that every name in brackets in a doc comment exists. If a name does not exist, godoc shows the
+// brackets instead of a link.
 func TestDocLinks(t *testing.T) {
 	t.Parallel()
-	// An escaped bracket before a name means that the parser found no such name.
+	// The printer escapes the bracket before a name that the parser has not found.
 	broken := regexp.MustCompile(`(?:^|\W)\\\[(?:\\\*)?[\w/]*\.?[A-Z][\w.]*\]`)
 	for _, dir := range publicPackages(t) {
 		t.Run(dir, func(t *testing.T) {
@@ -50,8 +51,8 @@ func TestDocLinks(t *testing.T) {
 	}
 }
 
-// exists reports whether the name exists in a package of the standard library or of this repository. The parser accepts
-// any name.
+// exists reports whether the name of a link exists in a package of the standard library or of this repository. For
+// other packages than its own, the parser accepts any name.
 func exists(t *testing.T, link *comment.DocLink) bool {
 	t.Helper()
 	own, isOwn := strings.CutPrefix(link.ImportPath, "example.com/payvault")
@@ -59,7 +60,7 @@ func exists(t *testing.T, link *comment.DocLink) bool {
 	switch {
 	case isOwn:
 		from, dir = repo(), path.Join(".", own)
-	// the parser checks names of this package, and no test checks other modules
+	// the parser has checked names of the same package; names of other modules are not checked
 	case dir == "" || link.Name == "" || strings.Contains(dir, "."):
 		return true
 	}
@@ -67,10 +68,10 @@ func exists(t *testing.T, link *comment.DocLink) bool {
 	return reader.LookupSym(link.Recv, link.Name)
 }
 
-// fences matches fenced blocks, with their language and text.
+// fences returns a pattern that matches the fenced code blocks of Markdown, with their language and text.
 func fences() *regexp.Regexp { return regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```\n") }
 
-// TestMarkdownLinks checks that links lead to existing files and headings of the repository.
+// TestMarkdownLinks checks that links between files of the repository lead to existing files and headings.
 func TestMarkdownLinks(t *testing.T) {
 	t.Parallel()
 	prose := func(name string) string { return fences().ReplaceAllString(read(t, name), "") }
@@ -112,7 +113,8 @@ func sections(text string) (names []string) {
 	return names
 }
 
-// TestChangelog checks that CHANGELOG.md has the link of each section on a line of its own. A release needs it.
+// TestChangelog checks that CHANGELOG.md has a line with the link of each version that is a heading. The release script
+// needs this line.
 func TestChangelog(t *testing.T) {
 	t.Parallel()
 	text, err := fs.ReadFile(repo(), "CHANGELOG.md")
@@ -124,7 +126,7 @@ func TestChangelog(t *testing.T) {
 	}
 }
 
-// TestOperationTable checks that the table in README.md follows from payvault.Operations and the table of calls.
+// TestOperationTable checks that the table in README.md agrees with payvault.Operations and with package calls.
 func TestOperationTable(t *testing.T) {
 	t.Parallel()
 	repeated := map[payvault.Replay]string{
@@ -146,7 +148,8 @@ func TestOperationTable(t *testing.T) {
 	service.CompareDoc(t, "README.md", "operations", strings.Join(table, ""), *update)
 }
 
-// TestExamples checks that there is an example for each method of each service and for the first tasks of a reader.
+// TestExamples checks that example_test.go has an example for each method of each service, and for common tasks such as
+// NewClient.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	file, err := parser.ParseFile(token.NewFileSet(), "", read(t, "example_test.go"), parser.ParseComments)
@@ -167,7 +170,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestUnknownOutcomes checks that docs/unknown.md has an example for each operation that changes something.
+// TestUnknownOutcomes checks that docs/unknown.md names an example for each operation that is not a read, and that the
+// example exists.
 func TestUnknownOutcomes(t *testing.T) {
 	t.Parallel()
 	page, examples := read(t, "docs/unknown.md"), read(t, "example_unknown_test.go")
@@ -184,13 +188,13 @@ func TestUnknownOutcomes(t *testing.T) {
 
 // block is a code block in a document.
 type block struct {
-	// the document's directory, and an identifier made from its file name and the number of the block
+	// the directory of the document, and a Go identifier made from its file name and the number of the block
 	dir, name      string
 	language, text string
 }
 
-// TestDocs checks that the Go code in all documents compiles, that commands name existing things, and that the first
-// program of README.md prints the output that is in the document.
+// TestDocs checks that the Go code in all documents compiles, and that shell commands name existing targets, packages,
+// tests and flags. The first program of README.md must print the output that README.md shows.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	readme := markdownBlocks(t, "README.md")
@@ -203,7 +207,7 @@ func TestDocs(t *testing.T) {
 			for _, command := range commands(b.text) {
 				checkCommand(t, b.dir, command)
 			}
-		default: // output of programs, commands other than go and make, and diagrams
+		default: // output of programs, text, and diagrams
 			assert.Contains(t, []string{"text", "mermaid"}, b.language, "%s is in no known language", b.name)
 		}
 	}
@@ -213,7 +217,8 @@ func TestDocs(t *testing.T) {
 	assert.Equal(t, readme[at+1].text, run("run", readme[at].name))
 }
 
-// markdownBlocks returns the fenced blocks of files. It fails for indented blocks, which have no language.
+// markdownBlocks returns the fenced code blocks of Markdown files. It fails the test if a file has an indented code
+// block, because such a block has no language.
 func markdownBlocks(t *testing.T, names ...string) (blocks []block) {
 	t.Helper()
 	for _, name := range names {
@@ -226,7 +231,8 @@ func markdownBlocks(t *testing.T, names ...string) (blocks []block) {
 	return blocks
 }
 
-// commentBlocks returns the Go code in the comments of public packages. It skips tables, whose lines have columns.
+// commentBlocks returns the Go code in the comments of public packages. It skips blocks in which all lines have
+// columns, because they are tables.
 func commentBlocks(t *testing.T) (blocks []block) {
 	t.Helper()
 	columns := regexp.MustCompile(`^(\s*\S.*\S  +\S.*\n)+$`)
@@ -247,7 +253,8 @@ func identifier(name string, n int) string {
 	return regexp.MustCompile(`\W+`).ReplaceAllString(fmt.Sprintf("%s_%d", name, n), "_")
 }
 
-// goCommand returns a function that runs the go command in the repository. An overlay makes each snippet a package.
+// goCommand returns a function that runs the go command for a snippet. The flag -overlay makes each snippet a package
+// of the repository without writing it there.
 func goCommand(t *testing.T, snippets map[string]string) func(command, name string) string {
 	t.Helper()
 	const place = "internal/docsnippets"
@@ -273,7 +280,7 @@ func goCommand(t *testing.T, snippets map[string]string) func(command, name stri
 	}
 }
 
-// given declares the names that a snippet may use without declaring them.
+// given declares the names that snippets in documents may use without declaring them.
 const given = `
 func retryLater(payvault.SubscriptionID) {}
 func reconcile(payvault.SubscriptionID) {}
@@ -284,7 +291,7 @@ func snippet(ctx context.Context, baseURL, apiKey string, client *payvault.Clien
 	{
 `
 
-// wholeFile completes a snippet to a file. A whole program stays unchanged.
+// wholeFile returns a Go file with a snippet inside a function. It returns a text with a package clause unchanged.
 func wholeFile(text string) string {
 	if strings.HasPrefix(text, "package ") {
 		return text

@@ -80,7 +80,7 @@ func readLayers(t *testing.T, document, heading string) map[string]layer {
 	return layers
 }
 
-// checked is a package with the uses of its own declarations.
+// checked is a type-checked package. uses has the identifiers that refer to declarations of the same package.
 type checked struct {
 	set   *token.FileSet
 	files []string
@@ -93,7 +93,7 @@ func (c checked) place(pos token.Pos) token.Position {
 	return place
 }
 
-// load type-checks the package in a directory. The go command compiles its imports.
+// load type-checks the package in a directory. The go command compiles the packages that it imports.
 func load(t *testing.T, dir string) checked {
 	t.Helper()
 	fields := "-json=ImportPath,Export,GoFiles,DepOnly"

@@ -19,8 +19,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestEmulatorCurl checks that the curl commands in the emulator's README succeed in their order, and that no operation
-// occurs twice.
+// TestEmulatorCurl runs the curl commands in the emulator's README one after the other. It checks that all succeed, and
+// that no two of them call the same operation.
 func TestEmulatorCurl(t *testing.T) {
 	t.Parallel()
 	seed, err := payvaulttest.LoadSeed(strings.NewReader(read(t, "cmd/payvault-emulator/seed.json")))
@@ -47,7 +47,7 @@ func TestEmulatorCurl(t *testing.T) {
 	assert.NotEmpty(t, called)
 }
 
-// curlRequest returns the request of a curl command. It knows the flags that the README uses.
+// curlRequest returns the request that a curl command would send. It supports only the flags that the README uses.
 func curlRequest(t *testing.T, url string, words []string) *http.Request {
 	t.Helper()
 	var body bytes.Buffer
@@ -59,7 +59,7 @@ func curlRequest(t *testing.T, url string, words []string) *http.Request {
 		_, err := body.WriteString(text)
 		return err
 	})
-	curl.Func("F", "", func(part string) error { // the flag is name=value or name=@file;type=kind, and its kind is ignored
+	curl.Func("F", "", func(part string) error { // the flag is name=value or name=@file;type=kind, and the kind is ignored
 		kind = form.FormDataContentType()
 		name, value, _ := strings.Cut(part, "=")
 		file, isFile := strings.CutPrefix(value, "@")
@@ -87,8 +87,8 @@ func curlRequest(t *testing.T, url string, words []string) *http.Request {
 	return req
 }
 
-// commands returns the words of each command in a shell block. It removes leading variables, comments, and everything
-// after a pipe.
+// commands returns the words of each command in a shell block. It removes leading assignments of variables, comments,
+// and everything after a pipe.
 func commands(text string) (all [][]string) {
 	text = strings.NewReplacer("\\\n", " ", " && ", "\n").Replace(text)
 	text = regexp.MustCompile(`(?m)(^|\s)[#|].*$|^(\w+=\S* ?)+`).ReplaceAllString(text, "")
@@ -104,13 +104,13 @@ func commands(text string) (all [][]string) {
 	return all
 }
 
-// checkCommand checks that the targets, steps, packages, tests and flags of a command exist. Paths may start at the
-// root or at the directory of the document.
+// checkCommand checks that the targets, CI steps, packages, tests and flags in a command exist. Paths may start at the
+// root of the repository or at the directory of the document.
 func checkCommand(t *testing.T, dir string, words []string) {
 	t.Helper()
 	known := []string{"go", "make", ".ci/run", "curl", "git", "mkdir", "cd", "cp"} // TestEmulatorCurl checks curl
 	assert.Contains(t, known, words[0])
-	root, program := ".", dir // the directory of the command, and the package that the command names
+	root, program := ".", dir // the directory in which the command runs, and the package that it names
 	for i, word := range words[1:] {
 		switch {
 		case words[0] == "make":
@@ -136,7 +136,8 @@ func checkCommand(t *testing.T, dir string, words []string) {
 	}
 }
 
-// assertFound checks that at least one of these files contains the pattern.
+// assertFound checks that at least one of the files that match the pattern files contains the regular expression
+// pattern.
 func assertFound(t *testing.T, pattern, files string) {
 	t.Helper()
 	assert.True(t, slices.ContainsFunc(list(t, repo(), files), func(name string) bool {

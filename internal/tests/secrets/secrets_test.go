@@ -1,4 +1,4 @@
-// Package secrets checks that no way to print or encode a value of the SDK shows a secret, for every type.
+// Package secrets checks that no secret is shown when a value of the SDK is printed or encoded, for every type.
 package secrets
 
 import (
@@ -30,8 +30,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestRedaction checks that a secret is never shown, at any position in a value. Printing by methods of fmt, JSON, XML
-// and HTML does not show bodies and queries either.
+// TestRedaction prints and encodes values of every type, alone and within other values. It checks that no output has a
+// secret. If all fields on the way are exported, fmt, log/slog, JSON, XML and HTML must not show bodies and queries
+// either.
 func TestRedaction(t *testing.T) {
 	t.Parallel()
 	all, secret, both := encoders(), canary.Forms(canary.Secret), canary.Forms(canary.Secret, canary.Raw)
@@ -61,7 +62,8 @@ func TestRedaction(t *testing.T) {
 				silent(fmt.Sprintf(verb, value), shape+" under "+verb, both)
 			}
 			for name, encode := range all {
-				if text, _ := encode(value); name != "gob" && name != "text/template" { // these two print all exported fields
+				// gob and text/template print all exported fields
+				if text, _ := encode(value); name != "gob" && name != "text/template" {
 					silent(text, shape+" by "+name, both)
 				}
 			}
@@ -69,7 +71,7 @@ func TestRedaction(t *testing.T) {
 	})
 }
 
-// encoders returns the encoders of the standard library, and JSON v2.
+// encoders returns functions that encode a value with encoders of the standard library or with JSON v2.
 func encoders() map[string]func(v any) (string, error) {
 	execute := func(execute func(w io.Writer, data any) error) func(v any) (string, error) {
 		return func(v any) (string, error) {
@@ -101,7 +103,8 @@ func encoders() map[string]func(v any) (string, error) {
 	}
 }
 
-// TestRedaction_shows checks that other values are shown. An encoder that shows nothing would pass TestRedaction.
+// TestRedaction_shows checks that values that are not secret are shown. Without this test, an encoder that writes
+// nothing would pass TestRedaction.
 func TestRedaction_shows(t *testing.T) {
 	t.Parallel()
 	card := payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(canary.Secret), ExpDate: "1230", CardID: "mine"}
@@ -140,8 +143,8 @@ func TestRedaction_shows(t *testing.T) {
 	}
 }
 
-// TestSecrets_typesOfFields checks that every field that the design calls secret is a Secret, in requests and in
-// results.
+// TestSecrets_typesOfFields checks that every field that the design calls secret has the type Secret, in requests and
+// in results.
 func TestSecrets_typesOfFields(t *testing.T) {
 	t.Parallel()
 	names := strings.Fields(`cvv2 card_swipe tr_number dda_number payload_wallet_one_pay payload_wallet_two_pay

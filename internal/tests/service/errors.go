@@ -22,10 +22,10 @@ import (
 	"example.com/payvault/internal/tests/calls"
 )
 
-// Fields has the problems of a request, keyed by wire path.
+// Fields has the problems of a request. A key is the JSON path of a field, such as "data[0].exp_date".
 type Fields = map[string][]string
 
-// Sentinels returns all sentinels that an error can match.
+// Sentinels returns all sentinels that an error can match, keyed by their names.
 func Sentinels() map[string]error {
 	return map[string]error{
 		"ErrInvalidRequest": payvault.ErrInvalidRequest, "ErrMerchantNotSupported": payvault.ErrMerchantNotSupported,
@@ -37,7 +37,7 @@ func Sentinels() map[string]error {
 	}
 }
 
-// AsError returns err as a *payvault.Error and fails the test if it is none.
+// AsError returns the *payvault.Error in err. It fails the test if err has none.
 func AsError(tb testing.TB, err error) *payvault.Error {
 	tb.Helper()
 	e, ok := errors.AsType[*payvault.Error](err)
@@ -64,7 +64,7 @@ func AssertMatches(tb testing.TB, err error, sentinels ...error) {
 	}
 }
 
-// AssertInvalid checks the error of a request that was refused before it was sent.
+// AssertInvalid checks the error of a request that the SDK refused to send because of the problems in want.
 func AssertInvalid(tb testing.TB, err error, op payvault.Operation, want Fields) {
 	tb.Helper()
 	refused := payvault.Error{Op: op, Fields: want, Delivery: payvault.DeliveryNotSent}
@@ -72,7 +72,7 @@ func AssertInvalid(tb testing.TB, err error, op payvault.Operation, want Fields)
 	assert.False(tb, payvault.SafeToRetry(err))
 }
 
-// Verbs returns the verbs of fmt that apply to values, with and without flags.
+// Verbs returns verbs of fmt, each with several flags.
 func Verbs() []string {
 	var all []string
 	for _, flags := range []string{"", "+", "#", "+#"} {
@@ -83,8 +83,8 @@ func Verbs() []string {
 	return append(all, "% x", "%# X", "%-40v", "%40s", "%.90s", "%0x", "%-q", "% d", "%[1]v")
 }
 
-// Logged returns the output of the handlers of log/slog for a value: at the top level, in a group, and by With. Times
-// and durations are removed.
+// Logged logs a value with the text handler and the JSON handler of log/slog: as an attribute, in a group, and by With.
+// It returns the output without times and durations.
 func Logged(value any) string {
 	var buf bytes.Buffer
 	options := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -101,7 +101,7 @@ func Logged(value any) string {
 	return buf.String()
 }
 
-// Renderings returns all texts in which an error, or an error that it wraps, can be seen.
+// Renderings returns all texts that a program can print for an error or for an error that it wraps.
 func Renderings(err error) []string {
 	if err == nil {
 		return nil
@@ -134,8 +134,8 @@ func AssertHidden(tb testing.TB, err error, hidden ...string) {
 	}
 }
 
-// CompareDoc compares want with the text in a document between "<!-- name: … -->" and "<!-- end of name -->". If update
-// is true, it writes want into the document.
+// CompareDoc checks that a document has the text want between the lines "<!-- name: … -->" and "<!-- end of name -->".
+// If update is true, it writes want into the document instead.
 func CompareDoc(t *testing.T, document, name, want string, update bool) {
 	t.Helper()
 	document = filepath.Join(calls.Root(), document)
@@ -153,7 +153,7 @@ func CompareDoc(t *testing.T, document, name, want string, update bool) {
 	assert.Equal(t, want, string(content[begin:end]), "%s: run the test with -update to write it anew", document)
 }
 
-// Readers returns the two ways to read JSON.
+// Readers returns functions that decode JSON: with encoding/json and with JSON v2.
 func Readers() map[string]func(text []byte, into any) error {
 	return map[string]func([]byte, any) error{
 		"encoding/json": json.Unmarshal,
@@ -161,8 +161,8 @@ func Readers() map[string]func(text []byte, into any) error {
 	}
 }
 
-// AssertWire checks that a value has the given wire form and is read back from it unchanged. Members that are false may
-// be missing.
+// AssertWire checks that a value is encoded as the JSON text wire, and that it is decoded from its encoding unchanged.
+// Members with the value false may be missing.
 func AssertWire(t *testing.T, value any, wire string) {
 	t.Helper()
 	text, err := payvault.MarshalWire(value)

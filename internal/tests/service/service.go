@@ -1,5 +1,5 @@
-// Package service provides servers in place of the payment service, clients of these servers, and assertions about
-// errors. The servers record the requests. They work over sockets or in a bubble of testing/synctest.
+// Package service provides test servers that replace the payment service, clients of these servers, and assertions
+// about errors. A Server listens on a socket and records its requests. Pipe works in a bubble of testing/synctest.
 package service
 
 import (
@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	// APIKey is the key of Client.
+	// APIKey is the API key of the clients that Client returns.
 	APIKey = "test-api-key"
-	// BasicToken is the Authorization header with ":test-api-key".
+	// BasicToken is the Authorization header of these clients. It encodes ":test-api-key".
 	BasicToken = "Basic OnRlc3QtYXBpLWtleQ=="
-	// BasePath is a path that a base URL can have.
+	// BasePath is a path for base URLs.
 	BasePath = "/gateway/v1"
-	// Nowhere is a base URL where nobody listens.
+	// Nowhere is a base URL with a port on which no server listens.
 	Nowhere = "http://127.0.0.1:1"
 )
 
@@ -47,8 +47,8 @@ type Server struct {
 	list []Seen
 }
 
-// Observe starts a server that answers with a function. The function gets the number of requests so far, 1 for the
-// first.
+// Observe starts a server that records its requests and answers with a function. The argument n is the number of
+// requests so far, 1 for the first request.
 func Observe(tb testing.TB, answer func(n int, w http.ResponseWriter, r *http.Request)) *Server {
 	tb.Helper()
 	s := &Server{}
@@ -68,8 +68,8 @@ func Answer(tb testing.TB, status int, body string) *Server {
 	return Observe(tb, func(_ int, w http.ResponseWriter, _ *http.Request) { Say(w, status, body) })
 }
 
-// listen listens on the loopback address of IPv6 if there is one. On 127.0.0.1, clients of other tests and programs may
-// connect to a port that another server has just left.
+// listen listens on [::1], or on 127.0.0.1 if the machine has no IPv6. On 127.0.0.1, clients of other programs may
+// still connect to a port that their own server has just closed.
 func listen(tb testing.TB) net.Listener {
 	tb.Helper()
 	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "[::1]:0")
@@ -80,7 +80,7 @@ func listen(tb testing.TB) net.Listener {
 	return listener
 }
 
-// add reads the whole request and returns the number of requests so far.
+// add records a request with its body, and returns the number of requests so far.
 func (s *Server) add(r *http.Request) int {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
@@ -106,7 +106,7 @@ func Say(w http.ResponseWriter, status int, body string) {
 	_, _ = strings.NewReader(body).WriteTo(w)
 }
 
-// Client returns a client that does not wait between attempts.
+// Client returns a client with the key APIKey that does not wait between attempts.
 func Client(tb testing.TB, baseURL string, opts ...payvault.Option) *payvault.Client {
 	tb.Helper()
 	c, err := payvault.NewClient(baseURL, APIKey, append([]payvault.Option{Impatient(0)}, opts...)...)
@@ -129,12 +129,12 @@ type RoundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip calls the function.
 func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Over returns the option that sets the transport.
+// Over returns the option that makes a client send its requests with rt.
 func Over(rt http.RoundTripper) payvault.Option {
 	return payvault.WithHTTPClient(&http.Client{Transport: rt})
 }
 
-// Reply returns an answer for a RoundTripper.
+// Reply returns a response with a JSON body, which a RoundTripper can return.
 func Reply(status int, body string) *http.Response {
 	return &http.Response{
 		StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}, ProtoMajor: 1, ProtoMinor: 1,
@@ -153,7 +153,8 @@ func Canned(status int, body string) RoundTripper {
 	}
 }
 
-// Pipe starts a server without a network, for tests in a bubble of testing/synctest, and returns its client.
+// Pipe starts a server that works in a bubble of testing/synctest, because its connections are in memory. It returns an
+// http.Client that sends all requests to the server.
 func Pipe(tb testing.TB, serve http.HandlerFunc) *http.Client {
 	tb.Helper()
 	l := pipeListener{make(chan net.Conn), make(chan struct{})}
@@ -203,7 +204,7 @@ func (l pipeListener) Close() error {
 
 func (pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
 
-// Together calls f in n goroutines and waits for them.
+// Together calls f in n goroutines at the same time and waits until all of them have ended.
 func Together(n int, f func()) {
 	var wg sync.WaitGroup
 	for range n {

@@ -1,4 +1,4 @@
-// Package calls makes every call of the document with generated clients.
+// Package calls makes every call of the OpenAPI document with generated clients.
 package calls
 
 import (
@@ -30,7 +30,8 @@ import (
 
 const pdf = "%PDF-1.7"
 
-// newServer starts the emulator with the seed of its program. The examples of the document use the IDs of this seed.
+// newServer starts the emulator with the seed file of cmd/payvault-emulator. The examples of the document have the IDs
+// of this file.
 func newServer(t *testing.T) *payvaulttest.Server {
 	t.Helper()
 	text, err := os.ReadFile("../../../../cmd/payvault-emulator/seed.json")
@@ -52,7 +53,7 @@ func performed(t *testing.T, srv *payvaulttest.Server) {
 	assert.Equal(t, once, srv.AllCommits())
 }
 
-// answerCreated makes the next request succeed with another status than 200.
+// answerCreated makes the emulator answer the next request with a success of status 201.
 func answerCreated(t *testing.T, srv *payvaulttest.Server) {
 	t.Helper()
 	_, err := srv.Inject(payvaulttest.Fault{
@@ -63,11 +64,11 @@ func answerCreated(t *testing.T, srv *payvaulttest.Server) {
 	require.NoError(t, err)
 }
 
-// allData returns a request with data that makes an application pass.
+// allData returns a request that saves all data that an application needs to be complete.
 func allData() string { return calls.Fixture("applications/save_data.request.json") }
 
-// rest makes each operation that was not made yet. It finds the method of the generated client by the name of the
-// operation. These operations need no arguments but IDs.
+// rest makes each operation that the test has not made before. It finds the method of the generated client by the name
+// of the operation and the suffix. These operations need no arguments except IDs in the path.
 func rest(t *testing.T, srv *payvaulttest.Server, clientFor func(payvault.Operation) any, suffix string) {
 	t.Helper()
 	ids := calls.Seeded(srv)
@@ -86,7 +87,7 @@ func rest(t *testing.T, srv *payvaulttest.Server, clientFor func(payvault.Operat
 		for _, parameter := range regexp.MustCompile(`{\w+}`).FindAllString(o.Path, -1) {
 			path = append(path, ids.In(parameter))
 		}
-		params := slices.Collect(method.Type().Ins())[1:] // without the context
+		params := slices.Collect(method.Type().Ins())[1:] // without ctx, the first parameter
 		if method.Type().IsVariadic() {
 			params = params[:len(params)-1]
 		}
@@ -124,7 +125,8 @@ func fill(t *testing.T, param reflect.Value, ids []string) []string {
 	return ids
 }
 
-// TestOapiCodegen checks that a client that oapi-codegen generates from the document can call the emulator.
+// TestOapiCodegen checks that a client that oapi-codegen generates from the document can make every call to the
+// emulator.
 func TestOapiCodegen(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
@@ -255,14 +257,14 @@ func TestOapiCodegen(t *testing.T) {
 	assert.Equal(t, "added", added.JSON2XX.Data.Message)
 }
 
-// A key is a security source for a client of ogen.
+// A key is an API key. It gives a client of ogen the Authorization header.
 type key string
 
 func (k key) BasicAuth(_ context.Context, _ ogen.OperationName) (ogen.BasicAuth, error) {
 	return ogen.BasicAuth{Password: string(k)}, nil
 }
 
-// TestOgen checks that a client that ogen generates from the document can call the emulator.
+// TestOgen checks that a client that ogen generates from the document can make every call to the emulator.
 func TestOgen(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
@@ -352,7 +354,7 @@ func TestOgen(t *testing.T) {
 	assert.Equal(t, "added", added.Response.Data.Message)
 }
 
-// as checks that the answer of a call has the type T.
+// as returns a function that checks that a call succeeded with an answer of type T. The function returns the answer.
 func as[T any](t *testing.T) func(answer any, err error) T {
 	t.Helper()
 	return func(answer any, err error) T {
