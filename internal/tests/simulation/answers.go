@@ -64,8 +64,8 @@ func (x *exchange) answer() answer {
 }
 
 // decidesNothing reports whether the SDK may treat the answer as a refusal that does not concern the batch, such as a
-// refused key. The batch then counts as not sent. The answer has status 401 or 403; or it has another 4xx status,
-// except 408 and 429, and a complete body that may have no result code.
+// refused key. The batch then counts as not sent. Every answer with status 401 or 403 is such a refusal. An answer with
+// another 4xx status, except 408 and 429, is one if its body is complete and may have no result code.
 func (x *exchange) decidesNothing() bool {
 	switch status := x.step.Status; {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -76,7 +76,7 @@ func (x *exchange) decidesNothing() bool {
 	switch x.step.Body {
 	case "refusal", "validation":
 		return false
-	case "nothing": // an empty body, but if a copy of the answer follows, the SDK reads the copy as the body
+	case "nothing": // the body is empty, unless a copy of the answer follows, which the SDK reads as the body
 		return x.step.Framing == "until close" && x.step.After == "duplicate"
 	}
 	return x.step.Cut == ""
@@ -87,7 +87,7 @@ func (x *exchange) decidesNothing() bool {
 func (x *exchange) saysSuccess() bool {
 	status := x.step.Status
 	switch x.step.Body {
-	case "validation", "refusal": // these bodies may have messages about fields with code 2
+	case "validation", "refusal": // these bodies may have code 2 and messages about fields
 		return x.kind.op == payvault.OpApplicationsValidate && (status/100 == 2 || status == 400 || status == 422)
 	case "nothing", "text":
 		return false
@@ -107,8 +107,8 @@ func (x *exchange) holdBack() {
 		now := time.Now()
 		wait := time.Duration(seconds) * time.Second
 		until := now.Add(wait)
-		// The caller stays if it waits for this answer. A walk that fetches pages ahead may end early, with the error of
-		// another page.
+		// stays is true if the caller certainly waits for this answer. A walk that fetches pages ahead may end before that,
+		// with the error of another page.
 		fetchesAhead := plan.Form == formWalk && plan.Width > 1
 		stays := plan.End == 0 && plan.Leave == 0 && plan.Panic == "" && !fetchesAhead
 		all := s.Status == http.StatusTooManyRequests && wait <= x.run.Client.MaxRetryAfter && x.paced() && stays
@@ -121,7 +121,7 @@ func (x *exchange) holdBack() {
 	}
 }
 
-// content returns the body that the step names.
+// content returns the body that step.Body names.
 func (x *exchange) content(d die) []byte {
 	switch x.step.Body {
 	case "success":
@@ -173,11 +173,11 @@ func (x *exchange) success() []byte {
 	return slices.Concat(doc.before, []byte(id), doc.after)
 }
 
-// codePattern matches a field code or rcode of a JSON document, with its value. The case of the name does not matter.
+// codePattern matches the JSON field code or rcode with its value. The name may be in upper or lower case.
 var codePattern = regexp.MustCompile(`(?i)"r?code":\s*("[^"]*"|[^,}\s]+)`)
 
-// oddCode returns the success document with an unusual result code, or without one. If the operation was performed, the
-// code is never one of a refusal. If the operation was not performed, the code is never one of a success.
+// oddCode returns the success document with an unusual result code, or without one. An operation that was performed
+// never gets the code of a refusal. An operation that was not performed never gets the code of a success.
 func (x *exchange) oddCode(d die) []byte {
 	code := pick(d, []string{
 		`7`, `"7"`, `-1`, `1e3`, `null`, `true`, `[]`, `"OK"`, `""`, `{"a":0}`, `"000x"`, `00`, ``,
@@ -199,8 +199,8 @@ func (x *exchange) oddCode(d die) []byte {
 	})
 }
 
-// bothCodes returns a document with two result codes that contradict each other: one means success, the other one
-// failure. The operation was not performed.
+// bothCodes returns a document with two result codes that contradict each other: one means success, and the other means
+// failure. The service has not performed the operation.
 func (x *exchange) bothCodes(d die) []byte {
 	return codePattern.ReplaceAllFunc(x.success(), func(found []byte) []byte {
 		other := `,"code":7`
@@ -407,7 +407,7 @@ func quoted(d die, text string) string {
 	return `"` + b.String() + `"`
 }
 
-// printable replaces all characters except printable ASCII by underscores, so that the text can be part of a header.
+// printable replaces each character that is not printable ASCII by an underscore. The result can be part of a header.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -422,7 +422,8 @@ func printable(text string) string {
 //nolint:gochecknoglobals // nothing lasts in them
 var zippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
-// zip compresses a body with gzip. If the step has a broken gzip body or a gzip bomb, zip returns that instead.
+// zip compresses a body with gzip. For the framing "broken gzip" it damages the result. For "gzip bomb" it returns a
+// small text that decompresses to a very large one.
 func (x *exchange) zip(body []byte) []byte {
 	if x.step.Framing == "gzip bomb" {
 		return x.run.world.bomb

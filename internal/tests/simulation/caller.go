@@ -21,7 +21,7 @@ type caller struct {
 	own  *requests
 
 	mu sync.Mutex
-	// numbers of calls that began and that ended, and of attempts, as the observer counts them
+	// The observer counts the calls that began, the calls that ended, and their attempts.
 	started, ended, attempts int
 	most                     int // largest number of calls under way at the same time
 	panicked                 bool
@@ -29,7 +29,7 @@ type caller struct {
 	limited                  bool // an answer may have ended the job before its last batch
 	keys                     int  // how often the key source was called
 	life                     *life
-	// texts of errors, log records and values for observers, in which no secret may be
+	// texts has the texts of errors, log records and values for observers. They must not contain secrets.
 	texts strings.Builder
 
 	outcomes []outcome
@@ -63,7 +63,7 @@ func callerOf(ctx context.Context) *caller {
 
 func (c *caller) fail(format string, args ...any) { c.run.fail(c.n, format, args...) }
 
-// panicAt panics if the caller's code has to panic at this place.
+// panicAt panics if the plan says that the caller's code panics at this place.
 func (c *caller) panicAt(place string) {
 	if c.plan.Panic == place {
 		c.run.strike("panic: " + place)
@@ -137,7 +137,7 @@ func (c *caller) width() int {
 	return max(1, c.plan.Width)
 }
 
-// event reports an event of the service to the present process of the job, which may be killed by it.
+// event passes an event of the service to the present process of the job. The process may be killed at this event.
 func (c *caller) event() {
 	c.mu.Lock()
 	l := c.life

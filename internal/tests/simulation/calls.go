@@ -42,7 +42,7 @@ func (c *caller) make(ctx context.Context, client *payvault.Client) {
 		c.fail("%d calls began and %d ended", c.started, c.ended)
 	}
 	most := c.width()
-	if c.plan.Job { // batches that wait for the rate limit do not count, and at most Concurrency/4 + 1 of them wait
+	if c.plan.Job { // up to Concurrency/4 + 1 more batches may wait for the rate limit
 		most += most/4 + 1
 	}
 	if c.most > most {
@@ -161,7 +161,7 @@ func (c *caller) walk(ctx context.Context, client *payvault.Client) {
 	}
 }
 
-// clean reports whether no answer of the walk was mutated or may belong to another request.
+// clean reports whether all answers of the walk are correct: none was mutated, and none may belong to another request.
 func (c *caller) clean() bool {
 	return !c.run.note(unit{c.n, 0}, nil).mutated && !c.run.duplicated.Load()
 }

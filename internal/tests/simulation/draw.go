@@ -61,7 +61,7 @@ func Draw(seed uint64) Scenario {
 	return s
 }
 
-// down changes s so that the service is down, and repeats each call 40 to 139 times.
+// down changes s so that the service is down during all calls. Each call is made 40 to 139 times.
 func (d die) down(s *Scenario) {
 	s.Down, s.Caller, s.Dials = pick(d, downs()), callerPlain, nil
 	s.Client.Timeout = min(s.Client.Timeout, time.Second)
@@ -131,8 +131,8 @@ func (d die) call() Call {
 	}
 	if d.chance(5) {
 		c.Panic = pick(d, panics())
-		// With Prefetch, a goroutine of the SDK runs the caller's code, and a panic in it would end the process. So the panic
-		// is moved to the caller's own loop.
+		// With Prefetch, a goroutine of the SDK runs the caller's code. A panic there would end the simulator, so the panic
+		// happens in the caller's loop instead.
 		if c.Form == formWalk && c.Width > 0 {
 			c.Panic = "loop"
 		}
@@ -166,8 +166,9 @@ func (d die) job(c *Call) {
 	}
 }
 
-// step draws how the service reacts to a request. Except for a mutated body, no answer refuses an operation that was
-// performed, and no answer reports success for an operation that was not performed. No client could detect such a lie.
+// step draws how the service reacts to a request. The answer never refuses an operation that was performed. It never
+// reports success for an operation that was not performed. A client could not detect such an answer. Only a mutated
+// body may be wrong in this way.
 func (d die) step(k kind) Step {
 	s := Step{Status: 200, Pick: d.Uint64N(1 << 20)}
 	switch n := d.IntN(100); {

@@ -30,16 +30,16 @@ type Job struct {
 type Summary struct {
 	Scenarios, Calls int
 	Took             time.Duration
-	Struck           map[string]int // how often each fault struck
+	Struck           map[string]int // how often each fault happened
 	Failures         []Failure
 }
 
 // Failure is a scenario in which an invariant was broken.
 type Failure struct {
-	Scenario Scenario // after shrinking
+	Scenario Scenario // the simplest failing scenario that was found
 	Broken   []string
 	Trace    Trace
-	Note     string // describes how the scenario was shrunk
+	Note     string // "shrunk", "as it was drawn" or "not seen again"
 }
 
 // String returns the whole report of a failure.
@@ -52,7 +52,7 @@ func (f *Failure) String() string {
 	return fmt.Sprintf("seed %d, %s:\n%s\n%s\n%s\n", f.Scenario.Seed, f.Note, broken, scenario, f.Trace)
 }
 
-// String returns a table of the faults that struck.
+// String returns the totals, and a table of how often each fault happened.
 func (s Summary) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d scenarios, %d calls in %v, %.0f calls a second, %d failures\n",

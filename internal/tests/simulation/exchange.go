@@ -39,7 +39,8 @@ type exchange struct {
 	body    []byte
 }
 
-// begin reads the header of a request. It returns nil for a request that followed a redirect or has no known call.
+// begin reads the header of a request. It returns nil if the request followed a redirect, or names no call of the
+// scenario.
 func (r *run) begin(method, path, query string, header http.Header) *exchange {
 	number, err := strconv.Atoi(header.Get(headerCall))
 	if err != nil || number < 0 || number >= len(r.Calls) {
@@ -75,7 +76,7 @@ func (r *run) begin(method, path, query string, header http.Header) *exchange {
 	return x
 }
 
-// head records that a request of a unit has arrived, and selects the step that answers the request.
+// head records that a request of a unit has arrived, and selects the step by which the service reacts to it.
 func (x *exchange) head() {
 	now := time.Now()
 	early := false
@@ -120,9 +121,9 @@ func (x *exchange) head() {
 // early reports whether the service answers before it has read the body.
 func (x *exchange) early() bool { return x.unit.batch >= 0 && x.step.Early }
 
-// paced reports whether the request must wait while the service holds its operation back. It returns false for
-// Client.Call, which has no rate limit, and for a job with a journal, which has its own client. It also returns false
-// for a call with faults of the key source, because a slow key delays the request after its wait.
+// paced reports whether the request must wait after a 429 to another request of the same operation. It returns false
+// for Client.Call, which has no rate limit, and for a job with a journal, which has its own client. It also returns
+// false for a call with faults of the key source, because a slow key delays the request after its wait.
 func (x *exchange) paced() bool {
 	plan := &x.run.Calls[x.call]
 	return !plan.Job && plan.Op != payvault.OpCall && plan.Keys == nil
@@ -142,7 +143,8 @@ func (x *exchange) complete(body []byte) {
 	}
 }
 
-// perform waits for the time of the step. If the step performs the operation, it does so before or after that wait.
+// perform waits for the time of the step. If the step performs the operation, perform does so before or after that
+// wait.
 func (x *exchange) perform() {
 	late := x.step.Pick%2 == 1
 	if x.step.Perform && !late {

@@ -16,7 +16,7 @@ type http1 struct {
 
 	run *run
 
-	gaveUp bool // the next request gets a 408, as if the two had crossed on the wire
+	gaveUp bool // the next request gets a 408, as if both were sent at the same time
 
 	mu   sync.Mutex
 	busy bool // a request has arrived and is not answered completely
@@ -222,8 +222,8 @@ func (c *http1) after(x *exchange) bool {
 
 const requestTimeout = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
-// timeOut sends a 408 if no request has arrived. The client may be sending one at the same time. If goesOn is false,
-// timeOut also ends the service's direction of the connection.
+// timeOut sends a 408 if no request has arrived since the last answer. The client may be sending a request at the same
+// time. If goesOn is false, timeOut also ends the service's direction of the connection.
 func (c *http1) timeOut(goesOn bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

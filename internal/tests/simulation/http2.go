@@ -159,7 +159,7 @@ func (p *peer) answer(stream uint32, x *exchange) {
 		length += 1 + int(step.Pick%2000)
 	case "two lengths":
 		fields = append(fields, "content-length", strconv.Itoa(length+7))
-	case "bad chunks": // HTTP/2 forbids this header
+	case "bad chunks": // HTTP/2 forbids the header Transfer-Encoding
 		fields = append(fields, "transfer-encoding", "chunked")
 	}
 	switch step.Framing {
@@ -168,7 +168,7 @@ func (p *peer) answer(stream uint32, x *exchange) {
 	case "malformed header":
 		fields = append(fields, "no header "+a.echo, a.echo)
 	}
-	// HTTP/2 has no chunked encoding, so nothing was changed
+	// HTTP/2 has no chunks, so a framing with chunks changes nothing and is not counted
 	if step.Framing != "" && !strings.HasPrefix(step.Framing, "chunked") {
 		p.run.strike("framing: " + step.Framing)
 	}

@@ -49,12 +49,12 @@ type kind struct {
 	form    string
 	method  string
 	path    string   // expected path after the base path, with IDs; "" if it is not checked
-	list    bool     // the answer is a page
+	list    bool     // the answer is a page of a list
 	reads   bool     // the operation changes nothing; not taken from the SDK's table of operations, which is under test
-	same    bool     // performing it twice has the effect of once; not taken from the SDK's table either
+	same    bool     // performing it twice has the same effect as once; not taken from the SDK's table either
 	rcode   bool     // answers have their result code in the field rcode
 	carries string   // a text that every complete request body contains
-	private []string // secret values of its request, which must be redacted in its errors
+	private []string // secret values of the request, which must be redacted in errors
 	issues  string   // the field of the answer with the new ID; "" if the answer has no new ID
 
 	// sent returns the request value that the call sends and that the SDK must not change. It is nil if the call sends
@@ -88,7 +88,8 @@ const recordsPerPage = 2
 //nolint:gochecknoglobals // never changed
 var evidence = []byte("%PDF-1.7\n" + strings.Repeat("x", 150<<10) + "\n%%EOF\n")
 
-// unchanged has the requests as they are before any call. A call must leave its own requests equal to these.
+// unchanged has the requests as they are before any call. The SDK must not change requests, so a caller's requests must
+// still be equal to unchanged at the end of a scenario.
 //
 //nolint:gochecknoglobals // never changed
 var unchanged = newRequests()
@@ -171,7 +172,7 @@ func makeKinds() []kind {
 	return all
 }
 
-// tabled returns the kind of an operation that singles does not have. It calls the operation through package calls,
+// tabled returns the kind of an operation for which singles has no entry. The kind makes the call by package calls,
 // with the smallest valid request.
 func tabled(op payvault.Operation) kind {
 	o := calls.Of(op)
@@ -364,7 +365,7 @@ func singles() []kind {
 
 func none() string { return "" }
 
-// noResult is the error of a call that returned neither a result nor an error, or both.
+// noResult is the error of a call whose result and error are both nil, or both not nil.
 type noResult struct{ both bool }
 
 func (e noResult) Error() string { return fmt.Sprintf("result and error: both %t, or none", e.both) }

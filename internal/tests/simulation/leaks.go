@@ -41,7 +41,8 @@ func unescape(text string) string {
 	return text
 }
 
-// joinedDigits removes the characters that [die.apart] puts between digits. A card number is then found as one text.
+// joinedDigits removes the characters that [die.apart] puts between digits, so that the digits of a card number stand
+// side by side.
 func joinedDigits(text string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" -.\u00a0\u2013", r) {

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// life is the run of a bulk job in one process, which the simulator may kill. After that, the job can open no
-// connection and cannot write to its journal in this life.
+// life is the part of a bulk job that runs in one simulated process. The simulator may kill the process. Its
+// connections are then closed, and it can neither open a connection nor write to the journal.
 type life struct {
 	run    *run
 	call   int
@@ -20,7 +20,7 @@ type life struct {
 	events int
 	dead   bool
 	conns  []net.Conn
-	failed bool // the journal has failed in this life
+	failed bool // the journal has returned an error to this process
 }
 
 var errDead = errors.New("the process is dead")

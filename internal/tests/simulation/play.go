@@ -14,7 +14,7 @@ import (
 type Result struct {
 	Failures []string
 	Trace    Trace
-	Struck   map[string]int // how often each fault struck
+	Struck   map[string]int // how often each fault happened
 	Calls    int            // pages and batches count as calls
 }
 

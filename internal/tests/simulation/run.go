@@ -11,7 +11,7 @@ import (
 )
 
 // Trace is the list of events of callers, network and service, in order of time. An event is formatted only when the
-// trace is printed, because most traces are not.
+// trace is printed, because most traces are never printed.
 type Trace []event
 
 type event struct {
@@ -29,23 +29,23 @@ func (t Trace) String() string {
 	return b.String()
 }
 
-// unit identifies what one request of the caller concerns: a call (its batch is 0), or one batch of a bulk job.
+// unit identifies a call (then its batch is 0), or one batch of a bulk job.
 type unit struct{ call, batch int }
 
-// record has the requests that the service received for a unit, the actions of the service, and its answers.
+// record describes the requests that the service received for a unit, and how the service reacted to them.
 type record struct {
 	heads     int            // number of requests whose header arrived
-	lives     [mostLives]int // heads, counted for each process of a bulk job
+	lives     [mostLives]int // number of requests whose header arrived, by process of a bulk job
 	arrivals  int            // number of requests that arrived completely
 	performed int
-	attempt   string    // header X-Sim-Attempt of the request that was performed last
-	again     bool      // requests of two different attempts were performed
+	attempt   string    // header X-Sim-Attempt of the last request that the service performed
+	again     bool      // the service performed requests of two different attempts
 	turned    int       // number of answers with status 429
 	forbidden int       // number of answers for which decidesNothing returned true
 	notBefore time.Time // earliest time at which the client may send again
 	issued    []string  // new IDs that the service has put into answers
 	mutated   bool      // an answer had a mutated body or a wrong page
-	stuck     bool      // the service always returns the same page
+	stuck     bool      // from now on, the service returns the same page for every request
 	said      bool      // the SDK may have treated an answer as a success
 	lied      bool      // a mutated answer had a result code other than 0
 }
@@ -57,7 +57,7 @@ type run struct {
 	world      *World
 	start      time.Time
 	dials      atomic.Int64
-	open       atomic.Int64 // number of open connections, as the client sees them
+	open       atomic.Int64 // number of connections that the client has not closed
 	serial     atomic.Int64 // last number that was given to a new ID or to an attempt
 	duplicated atomic.Bool  // an answer was sent twice, so a later request may get the copy
 	serving    sync.WaitGroup
@@ -67,7 +67,7 @@ type run struct {
 	mu       sync.Mutex
 	book     map[unit]*record
 	far      []*conn
-	held     map[payvault.Operation][2]time.Time // when a 429 was sent, and when the next request is allowed
+	held     map[payvault.Operation][2]time.Time // when a 429 was sent, and when requests are allowed again
 	wire     []*stream                           // the streams from the client to the service, one per connection
 	failures []string
 	events   Trace
@@ -120,7 +120,7 @@ func (r *run) strike(fault string) {
 	r.struck[fault]++
 }
 
-// trace records an event. It keeps args until the trace is printed, so callers must not change them later.
+// trace records an event. It formats args when the trace is printed, so callers must not change their values later.
 func (r *run) trace(side, format string, args ...any) {
 	e := event{time.Since(r.start), side, format, args}
 	r.mu.Lock()

@@ -1,6 +1,7 @@
-// Package simulation tests the SDK with random scenarios, each drawn from a seed. A scenario has an in-memory network,
-// a simulated service and callers of the SDK, and the faults of each. It runs in a bubble of package testing/synctest,
-// where time is virtual. The package checks invariants after each call and at the end of the scenario.
+// Package simulation tests the SDK with random scenarios, each drawn from a seed. In a scenario, callers use the SDK to
+// call a simulated service over an in-memory network. Callers, service and network may have faults. A scenario runs in
+// a bubble of package testing/synctest, where time is virtual. The package checks invariants after each call and at the
+// end of the scenario.
 package simulation
 
 import (
@@ -22,9 +23,10 @@ type Scenario struct {
 	Wire   string   `json:"wire"`   // protocol: one of the wire constants below
 	Caller string   `json:"caller"` // RoundTripper of the client: one of the caller constants below
 	Client Settings `json:"client"`
-	// Dials describes the connections, in the order in which they are made. Later connections have no fault.
+	// Dials describes the connections, in the order in which they are made. Connections after the last entry have no
+	// fault.
 	Dials []Dial `json:"dials,omitempty"`
-	Down  string `json:"down,omitempty"` // how the service is down during all calls: "" if it is not, or one of downs
+	Down  string `json:"down,omitempty"` // outage of the service during all calls: "" for none, or one of downs
 	Calls []Call `json:"calls"`
 }
 
@@ -55,7 +57,7 @@ type Settings struct {
 type Dial struct {
 	Fault string        `json:"fault,omitempty"` // "" or one of dialFaults
 	Wait  time.Duration `json:"wait,omitempty"`  // wait before the connection is made
-	At    int           `json:"at,omitempty"`    // number of bytes after which the fault strikes
+	At    int           `json:"at,omitempty"`    // number of bytes after which the fault happens
 	Chunk int           `json:"chunk,omitempty"` // largest number of bytes that a read returns; 0 for no limit
 }
 
@@ -65,7 +67,7 @@ type Call struct {
 	Form string             `json:"form,omitempty"` // "", or one of the form constants below
 	// Lane orders the calls: calls with the same lane run one after the other. Different lanes run in parallel.
 	Lane  int           `json:"lane,omitempty"`
-	Times int           `json:"times,omitempty"` // number of calls, one after the other; 0 means one
+	Times int           `json:"times,omitempty"` // how often the call is made, one after the other; 0 means once
 	Pause time.Duration `json:"pause,omitempty"` // wait before the call
 	// End is the time from the start of the call until its context ends. 0 means never.
 	End      time.Duration `json:"end,omitempty"`
@@ -77,18 +79,18 @@ type Call struct {
 	Keys   []string `json:"keys,omitempty"`
 	Shared bool     `json:"shared,omitempty"` // the call uses the request value that all calls with this flag share
 	Panic  string   `json:"panic,omitempty"`  // the caller's code that panics: "", "stream", or one of panics
-	// Leave is the number of items after which the caller breaks out of its loop. 0 means never.
+	// Leave is the number of records or batches after which the caller breaks out of its loop. 0 means never.
 	Leave  int           `json:"leave,omitempty"`
-	Width  int           `json:"width,omitempty"`  // value of Prefetch for a walk, of Concurrency for a job
+	Width  int           `json:"width,omitempty"`  // value of Prefetch of a walk, or of Concurrency of a bulk job
 	Length int           `json:"length,omitempty"` // number of pages or batches
-	Slow   time.Duration `json:"slow,omitempty"`   // time that the stream of cards waits once in each batch
+	Slow   time.Duration `json:"slow,omitempty"`   // time for which the stream of cards pauses once in each batch
 	Job    bool          `json:"job,omitempty"`    // the bulk job has a journal
 	// Journal has one entry for each write to the journal, in order: "" or one of journalFaults.
 	Journal []string `json:"journal,omitempty"`
 	// Deaths has one entry for each process of the job that is killed: the number of the event at which it is killed. The
 	// job then continues in a new process. The last process is not killed.
 	Deaths []int  `json:"deaths,omitempty"`
-	Steps  []Step `json:"steps,omitempty"` // one for each request; a request without a step is answered without fault
+	Steps  []Step `json:"steps,omitempty"` // one for each request, in order; later requests are answered without fault
 }
 
 // mostLives is the largest number of processes in which a job runs, one after the other.
@@ -113,7 +115,7 @@ type Step struct {
 	After   string        `json:"after,omitempty"`   // fault after the answer: "" or one of afters
 }
 
-// honest returns the step of a service without faults, which performs the operation and reports success.
+// honest returns a step without faults: the service performs the operation and reports success.
 func honest() Step { return Step{Perform: true, Status: 200, Body: "success"} }
 
 // These are the values of the fields Scenario.Wire, Scenario.Down and Call.Form.
@@ -132,8 +134,8 @@ const (
 	formCard = "with card_id"
 )
 
-// These are the values of the field Scenario.Caller. Each one names a RoundTripper that a caller of the SDK may use.
-// The RoundTripper callerPlain is the connection pool itself.
+// These are the values of the field Scenario.Caller. Each value names a RoundTripper through which the client sends its
+// requests. With callerPlain, the client uses the connection pool directly.
 const (
 	callerPlain     = "plain"
 	callerDeadline  = "a deadline per hop"

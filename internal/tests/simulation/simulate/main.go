@@ -1,4 +1,4 @@
-// Command simulate plays scenarios of package simulation: all of a range of seeds, or a single one.
+// Command simulate plays scenarios of package simulation: the scenarios of a range of seeds, or a single one.
 package main
 
 import (
@@ -71,7 +71,8 @@ func main() {
 	testing.Main(all, []testing.InternalTest{{Name: "simulate", F: simulate}}, nil, nil)
 }
 
-// replay plays a scenario until it fails, but not more often than times. It prints the scenario and the last trace.
+// replay plays a scenario until it fails, but at most the given number of times. It prints the scenario and the last
+// trace.
 func replay(t *testing.T, world *simulation.World, s simulation.Scenario, times int) {
 	t.Helper()
 	var result simulation.Result
@@ -120,7 +121,7 @@ func play(t *testing.T, world *simulation.World, job simulation.Job) {
 // the last table is still in the output.
 const tableEvery = 100_000
 
-// mostHeap is the number of KiB by which the heap may grow during a run. Caches need some of it.
+// mostHeap is the number of KiB by which the heap may grow during a run. Caches may use that much.
 const mostHeap = 4 << 10
 
 func heap() uint64 {
