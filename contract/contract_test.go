@@ -84,7 +84,8 @@ func (c *contract) operations() map[string]*openapi3.Operation {
 	return operations
 }
 
-// request returns the schema of the JSON in a request of the operation. The JSON is the body, or a text in a form.
+// request returns the schema of the JSON in a request of the operation. The JSON is the body, or the text of a form
+// field.
 func (c *contract) request(t *testing.T, op string) *openapi3.Schema {
 	t.Helper()
 	operation := c.operations()[op]

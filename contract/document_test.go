@@ -160,7 +160,8 @@ func (c *contract) checkQuery(t *testing.T, op, query string) error {
 	return err
 }
 
-// TestKnownValues checks that the document and the SDK have the same known values. In the SDK they are constants.
+// TestKnownValues checks that the texts that the document lists as permitted or known values are exactly the string
+// constants of the SDK.
 func TestKnownValues(t *testing.T) {
 	t.Parallel()
 	surface, err := os.ReadFile("../api/payvault.txt")
@@ -168,7 +169,7 @@ func TestKnownValues(t *testing.T) {
 	sdk, _, _ := strings.Cut(string(surface), "\npackage ")
 	var constants []string
 	for _, found := range regexp.MustCompile(`(?m)^(?:\t|const )\w+ (\w+) = "(.*)"$`).FindAllStringSubmatch(sdk, -1) {
-		// these types are not of the interface
+		// the SDK has defined the constants of these types itself
 		if !slices.Contains([]string{"Operation", "Replay", "BatchStatus"}, found[1]) {
 			constants = append(constants, found[2])
 		}

@@ -89,7 +89,7 @@ func pairs(t *testing.T, value any, member string, path ...string) map[string]an
 	return all
 }
 
-// TestErrorFixtures checks that the failures in testdata/errors match their schemas. It leaves out failures that are
+// TestErrorFixtures checks that the well-formed failures in testdata/errors match their schemas. The other files are
 // malformed on purpose.
 func TestErrorFixtures(t *testing.T) {
 	t.Parallel()

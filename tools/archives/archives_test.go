@@ -103,7 +103,7 @@ func skipOnWindows(t *testing.T) {
 // edit returns a command that edits a file with a Perl expression.
 func edit(name, expression string) string { return "perl -pi -e '" + expression + "' " + name }
 
-// TestZipped checks that a zip archive, the form for Windows, can be read back.
+// TestZipped checks that a zip archive, the form for Windows, has the files, modes and times that were packed.
 func TestZipped(t *testing.T) {
 	t.Parallel()
 	modified := time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC)

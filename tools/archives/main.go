@@ -119,7 +119,8 @@ func (r release) build(ctx context.Context, target string) (binary []byte, info 
 	return binary, info, nil
 }
 
-// archive packs the program with the licenses of Go and of the linked modules. All files have the time of the commit.
+// archive packs the program with its own license and the licenses of Go and of the linked modules. All files have the
+// time of the commit.
 func (r release) archive(ctx context.Context, target string, binary []byte, info *debug.BuildInfo) (file, error) {
 	own, err := os.ReadFile(filepath.Join(r.source, "LICENSE"))
 	if err != nil {

@@ -24,14 +24,15 @@ type Operation struct {
 	// GoName is the name of the method, such as "Customers.Create".
 	GoName string
 	// Stated describes the operation as the interface and the design document it: the method, the path, whether the client
-	// repeats the operation after a lost answer, and where it has a merchant_id. It is written by hand, and not read from
-	// the SDK.
+	// repeats the operation after a lost answer, and in which part of the request the merchant_id is. It is written by
+	// hand, and not read from the SDK.
 	Stated string
-	// Full is a request with all fields, Minimal is the smallest request, and the SDK refuses to send Refused. They are
-	// nil if the method has no request parameter. The JSON of Full is in testdata/<Op>.request.json, and the JSON of
-	// Minimal in testdata/<Op>.request.min.json. List options are in testdata/list.query. Calls with Refused have no IDs.
+	// Full is a request with all fields, Minimal is the smallest request, and Refused is a request that the SDK refuses to
+	// send. They are nil if the method has no request parameter. The JSON of Full is in testdata/<Op>.request.json, and
+	// the JSON of Minimal in testdata/<Op>.request.min.json. List options are in testdata/list.query.
 	Full, Minimal, Refused any
-	// Problems are the problems that the SDK reports for Refused. A key is the JSON path of a field.
+	// Problems are the problems that the SDK reports for Refused, if the call has no IDs. A key is the JSON path of a
+	// field.
 	Problems map[string][]string
 	// Want returns the result that the SDK must return for testdata/<Op>.response.json. The Number of a page is zero,
 	// because the answer does not have this number.
@@ -39,12 +40,12 @@ type Operation struct {
 	// Once reports whether the service refuses to perform the operation a second time on the same record.
 	Once bool
 
-	ways   []Call                         // the other calls of this operation
+	ways   []Call                         // further calls of the operation, such as a call of its iterator
 	change func(ids IDs, request any) any // changes the request before the call; nil if it stays unchanged
 }
 
-// A Call is one way to call an operation. Some operations have several calls, because an iterator can make the
-// operation too, or because a CardID in the request changes how it is repeated.
+// A Call is one way to call an operation. Some operations have several calls: by a method and by an iterator, or
+// without and with a CardID.
 type Call struct {
 	Operation
 
@@ -52,7 +53,8 @@ type Call struct {
 	Repeats bool   // the client retries the call even if an attempt may have performed the operation
 }
 
-// IDs has the IDs of the records that calls use. The tag path is the beginning of the name of the path parameter.
+// IDs has the IDs of the records that calls use. An ID with the tag path:"payee" replaces a path parameter whose name
+// begins with payee, such as {payee_id}.
 type IDs struct {
 	Card         string
 	Payee        payvault.PayeeID        `path:"payee"`

@@ -11,11 +11,11 @@ import (
 // The functions below read requests and results from testdata, which is written by hand. The tests of package
 // operations check that every field is read and has the right name. Each function returns new values.
 
-// request returns the request with all fields of an operation.
+// request reads testdata/<name>.request.json, the request with all fields of an operation.
 func request[T any](name string) T { return read[T](name + ".request.json") }
 
-// answered returns a function that reads the result in the documented answer. members are the names of the JSON members
-// that lead to the result.
+// answered returns a function that reads the result in testdata/<name>.response.json. members are the names of the JSON
+// members that lead to the result.
 func answered[T any](name string, members ...string) func() any {
 	return func() any { return new(read[T](name+".response.json", members...)) }
 }
@@ -63,7 +63,8 @@ func fullListOptions() *payvault.ListOptions {
 	}
 }
 
-// badListOptions returns options with every problem that list options can have, and the list of these problems.
+// badListOptions returns options with every problem that list options can have. It also returns these problems by
+// field.
 func badListOptions() (*payvault.ListOptions, fields) {
 	where, dates := payvault.Where, payvault.ConditionBetweenDates
 	options := &payvault.ListOptions{

@@ -204,8 +204,9 @@ func fillInterface(v reflect.Value, open any) {
 	}
 }
 
-// Shapes returns values that contain the value at pointer, such as a list or a struct. In the map open, all fields on
-// the way are exported. In the map hidden, the value is inside an unexported field, so fmt does not call its methods.
+// Shapes returns values that contain the value at pointer, such as a list of it or a struct with it. In the values of
+// open, all fields that lead to it are exported. In the values of hidden, it is inside an unexported field, and fmt
+// does not call its methods.
 func Shapes(pointer any) (open, hidden map[string]any) {
 	open, hidden = map[string]any{}, map[string]any{}
 	p := reflect.ValueOf(pointer)

@@ -62,7 +62,7 @@ func connectionFaults() []*fault {
 
 type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// dialing returns a value for fault.network. Its dialer returns err when the fault strikes.
+// dialing returns a function for fault.network. It makes dialing fail with err when the fault strikes.
 func dialing(err error) func(*cell, dialer) dialer {
 	return func(c *cell, dial dialer) dialer {
 		return func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -74,8 +74,8 @@ func dialing(err error) func(*cell, dialer) dialer {
 	}
 }
 
-// writing returns a value for fault.network. On its connections, a write fails when the fault strikes. Before that,
-// half of the bytes are written if part is 2, and none if part is 0.
+// writing returns a function for fault.network. It makes a write fail when the fault strikes. Half of the bytes are
+// written before if part is 2, and none if part is 0.
 func writing(part int) func(*cell, dialer) dialer {
 	return func(c *cell, dial dialer) dialer {
 		return func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -213,12 +213,12 @@ func notSuccess() []*fault {
 	for _, text := range []string{
 		`{"code":7,"rcode":"7","data":{"customer_id":"C1","app":{"app_id":1},"request_id":"R1"},"card_id":"C1"}`,
 		`{"code":7,"code":0,"rcode":"7","rcode":"000"}`, `{"code":7,"CODE":0,"rcode":"7","RCODE":"000"}`,
-		// one of these has the code in the field of other operations
+		// each operation gets a code in its own field, and a code in the field of other operations
 		`{"code":7,"message":"No"}`, `{"rcode":"7","rmsg":"No"}`,
 	} {
 		all = append(all, answer("200 with another code "+text, 200, "7", text, rejected))
 	}
-	for code, is := range map[string]effect{ // a code that may mean zero, such as "00", is malformed and no refusal
+	for code, is := range map[string]effect{ // another form of zero, such as "00", is malformed, and no refusal
 		"0.0": malformed, "-0": malformed, "00": malformed, " 0": malformed, "0e5": malformed,
 		"-1": rejected, "1": rejected, "10": rejected, "0x0": rejected,
 	} {

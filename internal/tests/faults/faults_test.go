@@ -41,7 +41,8 @@ type fault struct {
 	is       effect
 	toUpload effect // the effect on the call that uploads a file; "" if it does not differ
 
-	// Exactly one of the next three fields is set. It causes the fault in an answer, on the network, or in the key source.
+	// Exactly one of the next three fields is set. serve answers instead of the service, network changes the dialer, and
+	// key replaces the key source.
 	serve   http.HandlerFunc
 	network func(c *cell, dial dialer) dialer
 	key     func(context.Context) (string, error)
@@ -51,7 +52,7 @@ type fault struct {
 	cause  error            // an error that the error of the call must match
 	wait   [2]time.Duration // the smallest and the largest permitted Error.RetryAfter
 
-	performs bool // the service may have performed the operation, so the fault is tested before and after that
+	performs bool // the fault may also strike after the service has performed the operation, so both cases are tested
 	warm     bool // the fault needs an idle connection, so it cannot strike on every attempt
 }
 
@@ -123,7 +124,7 @@ func (c *cell) run(t *testing.T) {
 	result, err := c.call.Do(t.Context(), client, calls.Documented(), c.call.Full, opts...)
 	got, want := c.outcome(err), c.expected()
 	got.attempts = response.Attempts
-	if err != nil && strings.Contains(err.Error(), "cannot be read") { // reading the same answer would fail again
+	if err != nil && strings.Contains(err.Error(), "cannot be read") { // a retry would get the same unreadable answer
 		want.safe = false
 	}
 	assert.Equal(t, want, got, "%s: %v", c, err)
@@ -201,16 +202,17 @@ func (c *cell) strikes() bool {
 	return true
 }
 
-// checkError checks the details of the error that outcome does not have, and that observers received the same ones.
+// checkError checks the fields of the error that outcome does not have. It also checks that observers received the same
+// values.
 func (c *cell) checkError(t *testing.T, e *payvault.Error, attempts int) {
 	t.Helper()
 	assert.Equal(t, []any{c.call.Op, attempts}, []any{e.Op, e.Attempts}, "%s", c)
 	assert.Equal(t, []any{e.StatusCode, e.Code, e.Delivery}, []any{c.end.StatusCode, c.end.Code, c.end.Delivery}, "%s", c)
-	if c.stays && e.StatusCode/100 != 2 { // Attempt is called before the body of a 2xx is read
+	if c.stays && e.StatusCode/100 != 2 { // for a 2xx, observers get the attempt before the body is read
 		assert.Equal(t, e.Delivery, c.last.Delivery, "%s: of the attempt", c)
 	}
 	if e.StatusCode != c.fault.status || c.struck.Load() < int64(e.Attempts) {
-		return // the error belongs to another attempt
+		return // the error comes from an attempt that the fault did not strike
 	}
 	if c.fault.cause != nil {
 		assert.ErrorIs(t, e, c.fault.cause, "%s", c)

@@ -134,7 +134,7 @@ func (c *cell) succeeds(o outcome) outcome {
 	if o.performed, again = c.performing(o.performed); !again {
 		return o
 	}
-	// An earlier attempt performed the operation. The refusal of this attempt must not hide that.
+	// The service refuses this attempt because an earlier attempt performed the operation. So the outcome must be unknown.
 	o.status, o.code, o.delivery = statusAgain, codeAgain, payvault.DeliveryUnknown.String()
 	o.is = c.sentinels(statusAgain, true, rule{delivery: payvault.DeliveryUnknown})
 	return o

@@ -121,7 +121,7 @@ func TestRedaction_shows(t *testing.T) {
 	for how, write := range writers() {
 		text := shown(write, card)
 		assert.Contains(t, text, "1230", how)
-		// spew and testify may print the fields of a secret instead of [REDACTED]
+		// spew and testify print by reflection, and need not print [REDACTED]
 		if !strings.HasPrefix(how, "spew") && how != "a difference in testify" {
 			assert.Contains(t, text, "[REDACTED]", how)
 		}
@@ -129,7 +129,7 @@ func TestRedaction_shows(t *testing.T) {
 	}
 }
 
-// TestRead checks that YAML can be read into a secret, and that the text [REDACTED] is refused.
+// TestRead checks that a secret can be read from YAML, and that reading the text [REDACTED] into a secret fails.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	var request struct{ Number payvault.Secret }

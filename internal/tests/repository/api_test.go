@@ -52,8 +52,7 @@ func list(t *testing.T, from fs.FS, pattern string) []string {
 	return names
 }
 
-// TestAPI checks that api/payvault.txt has all public declarations. A review can then see each change of the public
-// API.
+// TestAPI checks that api/payvault.txt has the present public declarations, so that a review shows each change of them.
 func TestAPI(t *testing.T) {
 	t.Parallel()
 	const golden = "api/payvault.txt"

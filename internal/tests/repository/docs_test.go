@@ -30,7 +30,7 @@ import (
 // brackets instead of a link.
 func TestDocLinks(t *testing.T) {
 	t.Parallel()
-	// The printer escapes the bracket before a name that the parser has not found.
+	// If the parser has not found the name in brackets, the printer writes a backslash before the bracket.
 	broken := regexp.MustCompile(`(?:^|\W)\\\[(?:\\\*)?[\w/]*\.?[A-Z][\w.]*\]`)
 	for _, dir := range publicPackages(t) {
 		t.Run(dir, func(t *testing.T) {
@@ -51,8 +51,8 @@ func TestDocLinks(t *testing.T) {
 	}
 }
 
-// exists reports whether the name of a link exists in a package of the standard library or of this repository. For
-// other packages than its own, the parser accepts any name.
+// exists reports whether the name of a link exists in a package of the standard library or of this repository. The
+// parser itself checks only names of the package that it parses.
 func exists(t *testing.T, link *comment.DocLink) bool {
 	t.Helper()
 	own, isOwn := strings.CutPrefix(link.ImportPath, "example.com/payvault")
@@ -207,7 +207,7 @@ func TestDocs(t *testing.T) {
 			for _, command := range commands(b.text) {
 				checkCommand(t, b.dir, command)
 			}
-		default: // output of programs, text, and diagrams
+		default: // output of programs, other text, and diagrams
 			assert.Contains(t, []string{"text", "mermaid"}, b.language, "%s is in no known language", b.name)
 		}
 	}

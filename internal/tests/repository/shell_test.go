@@ -136,8 +136,7 @@ func checkCommand(t *testing.T, dir string, words []string) {
 	}
 }
 
-// assertFound checks that at least one of the files that match the pattern files contains the regular expression
-// pattern.
+// assertFound checks that at least one file contains the regular expression pattern. files is a pattern for the paths.
 func assertFound(t *testing.T, pattern, files string) {
 	t.Helper()
 	assert.True(t, slices.ContainsFunc(list(t, repo(), files), func(name string) bool {

@@ -72,7 +72,7 @@ func AssertInvalid(tb testing.TB, err error, op payvault.Operation, want Fields)
 	assert.False(tb, payvault.SafeToRetry(err))
 }
 
-// Verbs returns verbs of fmt, each with several flags.
+// Verbs returns formats for one value, such as %v and %+x.
 func Verbs() []string {
 	var all []string
 	for _, flags := range []string{"", "+", "#", "+#"} {
@@ -124,7 +124,7 @@ func Renderings(err error) []string {
 	return texts
 }
 
-// AssertHidden checks that no rendering of an error contains one of the given texts.
+// AssertHidden checks that no text that Renderings returns for an error contains one of the hidden texts.
 func AssertHidden(tb testing.TB, err error, hidden ...string) {
 	tb.Helper()
 	require.Error(tb, err)

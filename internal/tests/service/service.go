@@ -68,8 +68,8 @@ func Answer(tb testing.TB, status int, body string) *Server {
 	return Observe(tb, func(_ int, w http.ResponseWriter, _ *http.Request) { Say(w, status, body) })
 }
 
-// listen listens on [::1], or on 127.0.0.1 if the machine has no IPv6. On 127.0.0.1, clients of other programs may
-// still connect to a port that their own server has just closed.
+// listen listens on [::1], or on 127.0.0.1 if the machine has no IPv6. Many programs listen on ports of 127.0.0.1, and
+// after a program has closed a port, its clients may still connect to that port.
 func listen(tb testing.TB) net.Listener {
 	tb.Helper()
 	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "[::1]:0")

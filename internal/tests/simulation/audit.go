@@ -51,8 +51,8 @@ func (r *run) auditBudget(callers []*caller) {
 	}
 }
 
-// auditUnit checks how often a unit was performed, and how many requests it sent. These limits do not depend on the
-// result that the caller got.
+// auditUnit checks how often the operation of a unit was performed, and how many requests arrived for the unit. These
+// limits do not depend on the result that the caller got.
 func (c *caller) auditUnit(u unit) {
 	n := c.run.note(u, nil)
 	once := !c.kind.reads && !c.kind.same && !c.plan.Replay

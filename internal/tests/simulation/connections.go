@@ -10,7 +10,7 @@ import (
 
 // bufferSize is the number of bytes that a connection accepts before the service reads them. Only HTTP/1.1 without TLS
 // has this limit. With HTTP/2 or TLS, a blocked write would hold a mutex, and the clock of a synctest bubble stops
-// while another goroutine waits for a mutex.
+// while another goroutine waits for that mutex.
 const bufferSize = 64 << 10
 
 // longestDial is the timeout of all dialers.
@@ -74,7 +74,7 @@ func (r *run) refuse(ctx context.Context, plan Dial) error {
 	return nil
 }
 
-// arm prepares a fault that the client's end has after plan.At bytes in one direction.
+// arm prepares the fault of plan that happens at the client's end of a connection after plan.At bytes in one direction.
 func (r *run) arm(plan Dial, near *conn) {
 	strike := func(s *stream, f func()) {
 		s.cutAt = plan.At
@@ -99,7 +99,7 @@ func (r *run) arm(plan Dial, near *conn) {
 	}
 }
 
-// accept serves one connection, with the fault of its plan.
+// accept serves one connection with the protocol of the scenario and the fault of plan.
 func (r *run) accept(far *conn, plan Dial) {
 	l := &line{far, far}
 	secure := r.Wire == wireHTTP1TLS || r.Wire == wireH2

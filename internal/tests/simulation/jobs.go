@@ -28,7 +28,7 @@ type entry struct {
 	caller *caller
 	life   *life
 	begun  map[int]bool // the batches that this process has begun
-	failed map[int]bool // the batches for which the journal has failed in this process
+	failed map[int]bool // the batches for which the journal has returned an error to this process
 }
 
 var errJournal = errors.New("the journal fails")
@@ -235,7 +235,7 @@ func (c *caller) submitAll(
 	for b := range client.AccountUpdater.SubmitAll(ctx, c.cards(ctx, total, &read), opt, c.options(&raw)...) {
 		if l != nil {
 			if l.event(); l.isDead() {
-				continue // the process is dead, so nobody gets this batch
+				continue // the process was killed, so nobody gets this batch
 			}
 		}
 		if last = b; b.Start == b.End {
@@ -258,8 +258,8 @@ func (c *caller) submitAll(
 			c.auditRecord(kept, b)
 		}
 		c.recordResultIn(l, b.Index, b.RequestID, b.Err, &raw)
-		// The job may end after a wait that is too long, after a refused key, or after another answer that does not concern
-		// the batch.
+		// The job may end if the service asks for too long a wait, refuses the key, or gives another answer that does not
+		// concern the batch.
 		e, failed := errors.AsType[*payvault.Error](b.Err)
 		isAnswered := failed && e.Delivery == payvault.DeliveryAnswered
 		isKeyRefused := errors.Is(b.Err, payvault.ErrUnauthorized) || errors.Is(b.Err, payvault.ErrForbidden)
@@ -285,7 +285,8 @@ func (c *caller) submitAll(
 	}
 }
 
-// cards returns the stream of total cards, and counts the cards that were read. A slow stream ends when ctx ends.
+// cards returns a stream with the given number of cards. It counts in read the cards that SubmitAll has read. If the
+// stream is slow, it ends when ctx ends.
 func (c *caller) cards(
 	ctx context.Context, total int, read *atomic.Int64,
 ) func(func(payvault.AccountUpdaterCard) bool) {

@@ -69,7 +69,8 @@ func (s *stream) write(p []byte) (n int, err error) {
 	defer s.mu.Unlock()
 	for {
 		switch {
-		case len(p) == 0 && n > 0: // all bytes are written; as in an operating system, a later error is not one of this write
+		// All bytes are written, so the write succeeds even if the connection is broken now, as in an operating system.
+		case len(p) == 0 && n > 0:
 			return n, nil
 		case s.broken != nil:
 			return n, s.broken
@@ -90,7 +91,8 @@ func (s *stream) write(p []byte) (n int, err error) {
 	}
 }
 
-// take adds the bytes to the buffer, except those after the cut. It calls onCut once, when the cut is reached.
+// take adds bytes to the buffer until cutAt bytes were written, and drops later bytes. It calls onCut when it drops the
+// first byte.
 func (s *stream) take(p []byte) {
 	kept := p
 	cut := s.cutAt >= 0 && s.passed+len(p) > s.cutAt

@@ -23,9 +23,9 @@ func copies(caller string) int {
 	return 1
 }
 
-// copiesUnseen reports whether a RoundTripper may send a copy of a request that the SDK cannot notice. It sends the
-// copy without the httptrace hooks, or after RoundTrip has returned an answer. The SDK does not protect against such
-// copies.
+// copiesUnseen reports whether a RoundTripper may send a copy of a request that the SDK cannot notice. Such a
+// RoundTripper sends the copy without the httptrace hooks, or after it has returned an answer. The SDK does not protect
+// against this.
 func copiesUnseen(caller string) bool {
 	return caller == callerHedges || caller == callerHedgesOne
 }

@@ -281,8 +281,8 @@ var (
 	stuckPattern     = regexp.MustCompile(`seed (\d+) does not end`)
 )
 
-// try breaks one guard and returns the rest of its line in the table. It returns "" if the simulator has not found the
-// broken guard.
+// try breaks one guard and plays scenarios. It returns the end of the guard's line in the table, or "" if the simulator
+// has not found the broken guard.
 func try(scratch string, g guard, n int, limit time.Duration) (string, error) {
 	path := filepath.Join(scratch, g.file)
 	whole, err := os.ReadFile(path)
