@@ -17,7 +17,7 @@ const document = "../../api/openapi.yaml"
 func TestGeneratedClients(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("builds two generators, which takes minutes") // .ci/run runs this module without -short
+		t.Skip("builds two generators, which takes minutes") // .ci/run does not use -short for this module
 	}
 	require.NoError(t, os.MkdirAll("testdata/generated/oapi", 0o750))
 	for _, command := range [][]string{

@@ -37,7 +37,7 @@ type Operation struct {
 	// Want returns the result that the SDK must return for testdata/<Op>.response.json. The Number of a page is zero,
 	// because the answer does not have this number.
 	Want func() any
-	// Once reports whether the service refuses to perform the operation a second time on the same record.
+	// Once is true if the service refuses to perform the operation a second time on the same record.
 	Once bool
 
 	ways   []Call                         // further calls of the operation, such as a call of its iterator

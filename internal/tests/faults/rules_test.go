@@ -153,7 +153,7 @@ func (c *cell) sentinels(status int, rejection bool, r rule) []string {
 	case rejection:
 		want = append(want, payvault.ErrRejected)
 	}
-	// reads never match ErrOutcomeUnknown
+	// errors of reads never match ErrOutcomeUnknown
 	if r.delivery == payvault.DeliveryUnknown && c.call.Replay != payvault.ReplayRead {
 		want = append(want, payvault.ErrOutcomeUnknown)
 	}

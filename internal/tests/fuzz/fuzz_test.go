@@ -86,8 +86,8 @@ func assertPlain(t *testing.T, c *calls.Call, err error) {
 	assert.Equal(t, unsure, errors.Is(err, payvault.ErrOutcomeUnknown))
 }
 
-// codes returns the values of all members with this name in a JSON object, without repeated values. It reads them with
-// encoding/json, which the SDK does not use for answers.
+// codes returns the values of all members with this name in a JSON object, without repeated values. It uses
+// encoding/json, while the SDK reads these answers with another package.
 func codes(body []byte, member string) (texts []string) {
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	dec := json.NewDecoder(bytes.NewReader(body))

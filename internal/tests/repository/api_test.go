@@ -141,7 +141,8 @@ func godoc(t *testing.T, from fs.FS, dir string) (groups []*ast.CommentGroup, re
 func exportedAPI(t *testing.T, dir string) string {
 	t.Helper()
 	set, files := parse(t, repo(), dir, 0)
-	isPublic := func(name string) bool { return ast.IsExported(name) || name == "carried" } // exported types embed carried
+	// exported types embed the type carried
+	isPublic := func(name string) bool { return ast.IsExported(name) || name == "carried" }
 	var api []string
 	for _, file := range files {
 		ast.FilterFile(file, isPublic)

@@ -207,7 +207,7 @@ func TestDocs(t *testing.T) {
 			for _, command := range commands(b.text) {
 				checkCommand(t, b.dir, command)
 			}
-		default: // output of programs, other text, and diagrams
+		default: // output of programs, other text and diagrams are not checked
 			assert.Contains(t, []string{"text", "mermaid"}, b.language, "%s is in no known language", b.name)
 		}
 	}

@@ -352,7 +352,7 @@ func (d die) anything() any {
 // echo returns a text that contains a value of the request, unchanged, escaped or with separators.
 func (d die) echo() string {
 	canary := pick(d, d.echoes)
-	switch d.IntN(8) { // in the other cases the value is unchanged
+	switch d.IntN(8) { // for 0 and for 5 to 7, the value stays unchanged
 	case 1:
 		canary = url.QueryEscape(canary)
 	case 2:

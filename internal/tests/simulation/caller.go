@@ -40,7 +40,7 @@ type outcome struct {
 	unit  unit
 	err   error
 	id    string
-	label string  // header X-Sim-Answer of the answer, which names the unit that the service answered
+	label string  // header X-Sim-Answer of the answer: the call and the batch that the service answered
 	seen  *record // copy of the unit's record from the time of the result; nil if no later process can change the record
 	life  int     // number of the process of the job in which the caller got the result
 }

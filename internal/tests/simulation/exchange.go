@@ -29,7 +29,7 @@ type exchange struct {
 	call int
 	life int
 
-	attempt string // "" unless the RoundTripper sends copies
+	attempt string // header X-Sim-Attempt; "" unless the RoundTripper sends copies
 	unit    unit
 	path    string
 	kind    kind

@@ -27,7 +27,7 @@ func (r *run) serveHTTP1(l *line) {
 	reader := bufio.NewReader(l)
 	for {
 		req, err := http.ReadRequest(reader)
-		if err != nil || req.Method == "PRI" || !c.serve(req) { // PRI begins HTTP/2
+		if err != nil || req.Method == "PRI" || !c.serve(req) { // the method PRI begins HTTP/2
 			return
 		}
 		c.setBusy(false)

@@ -46,7 +46,7 @@ type record struct {
 	issued    []string  // new IDs that the service has put into answers
 	mutated   bool      // an answer had a mutated body or a wrong page
 	stuck     bool      // from now on, the service returns the same page for every request
-	said      bool      // the SDK may have treated an answer as a success
+	said      bool      // the SDK may treat an answer as a success
 	lied      bool      // a mutated answer had a result code other than 0
 }
 
