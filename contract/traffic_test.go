@@ -57,7 +57,7 @@ func readAll(t *testing.T, body io.ReadCloser) []byte {
 }
 
 // newServer starts an emulator with the cards that testdata names, and with an account that may make all calls. It
-// returns a client whose messages are checked.
+// returns a client that sends its requests through the returned checker.
 func newServer(t *testing.T, c *contract) (*payvaulttest.Server, *payvault.Client, *checker) {
 	t.Helper()
 	account := payvaulttest.Account{

@@ -161,7 +161,7 @@ func Readers() map[string]func(text []byte, into any) error {
 	}
 }
 
-// AssertWire checks that a value is encoded as the JSON text wire, and that it is decoded from its encoding unchanged.
+// AssertWire checks that a value is encoded as the JSON text wire, and that decoding the text gives the same value.
 // Members with the value false may be missing.
 func AssertWire(t *testing.T, value any, wire string) {
 	t.Helper()

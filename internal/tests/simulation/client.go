@@ -51,7 +51,8 @@ func (r *run) client(base *http.Transport) (*payvault.Client, error) {
 		payvault.WithLogger(slog.New(handler{})), payvault.WithObserver(observer()))
 }
 
-// observer returns an observer that adds its values to the texts of the caller, and counts calls and attempts.
+// observer returns an observer that adds the values that it gets to the texts of the caller, and counts calls and
+// attempts.
 func observer() payvault.Observer {
 	return payvault.Observer{
 		Start: func(ctx context.Context, info payvault.CallInfo) context.Context {

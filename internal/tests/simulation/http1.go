@@ -113,7 +113,7 @@ func (c *http1) answer(x *exchange) bool {
 	return !ends
 }
 
-// frame returns the bytes of an answer, and whether the connection ends after them.
+// frame returns the bytes of an answer. It reports whether the service closes the connection after them.
 func (c *http1) frame(x *exchange) (raw []byte, ends bool) {
 	a := x.answer()
 	if x.step.Cut != "" {
@@ -141,7 +141,7 @@ func (c *http1) frame(x *exchange) (raw []byte, ends bool) {
 	for _, h := range a.header {
 		fmt.Fprintf(&b, "%s: %s\r\n", h[0], h[1])
 	}
-	if a.status == http.StatusSwitchingProtocols { // without this header, net/http treats status 101 as an ordinary answer
+	if a.status == http.StatusSwitchingProtocols { // without Upgrade, net/http treats status 101 as an ordinary answer
 		b.WriteString("Upgrade: other\r\nConnection: Upgrade\r\n")
 	}
 	length := len(a.body)
@@ -223,7 +223,7 @@ func (c *http1) after(x *exchange) bool {
 const requestTimeout = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 // timeOut sends a 408 if no request has arrived since the last answer. The client may be sending a request at the same
-// time. If goesOn is false, timeOut also ends the service's direction of the connection.
+// time. If goesOn is false, timeOut also makes the client read the end of the connection.
 func (c *http1) timeOut(goesOn bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -183,9 +183,9 @@ func (c *caller) sent() map[int]bool {
 	return sent
 }
 
-// auditLife checks that a process sent no batch that earlier processes had sent; before has these batches. It also
-// checks that the journal has an outcome for every batch that the process began. If nothing stopped the process, the
-// journal must have every batch.
+// auditLife checks that a process sent none of the batches in before, which earlier processes had sent. It also checks
+// that the journal has an outcome for every batch that the process began. If nothing stopped the process, the journal
+// must have every batch.
 func (c *caller) auditLife(e *entry, before map[int]bool) {
 	l := e.life
 	for batch := range before {

@@ -91,8 +91,8 @@ func (s *stream) write(p []byte) (n int, err error) {
 	}
 }
 
-// take adds bytes to the buffer until cutAt bytes were written, and drops later bytes. It calls onCut when it drops the
-// first byte.
+// take adds bytes to the buffer until cutAt bytes were written, and drops later bytes. It calls onCut once, when it has
+// dropped a byte.
 func (s *stream) take(p []byte) {
 	kept := p
 	cut := s.cutAt >= 0 && s.passed+len(p) > s.cutAt
