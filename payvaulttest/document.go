@@ -15,10 +15,10 @@ import (
 type document struct {
 	*openapi.Document
 
-	records   map[string]*openapi.Schema // by name; DisputeRespondRequest describes the JSON in the form
+	records   map[string]*openapi.Schema // schemas by name; DisputeRespondRequest is the JSON part of a form
 	fields    map[string]applicationField
 	names     map[string]bool // names of fields and parameters
-	customers columns         // columns of the list of customers
+	customers columns         // fields by which the list of customers can be sorted and filtered
 	payments  columns
 }
 
@@ -31,7 +31,7 @@ var theDocument = sync.OnceValue(func() *document {
 		Document: read, records: map[string]*openapi.Schema{}, fields: map[string]applicationField{},
 		names: inspect.Names(read.At()),
 	}
-	for _, name := range []string{"ShippingAddress", "BillingCard"} { // these are maps in seeds
+	for _, name := range []string{"ShippingAddress", "BillingCard"} { // seeds have maps for these: refuse unknown names
 		d.At("components", "schemas", name)["additionalProperties"] = false
 	}
 	for _, name := range []string{"BillingCard", "Customer", "DisputeRespondRequest", "Transaction"} {
@@ -46,7 +46,7 @@ var theDocument = sync.OnceValue(func() *document {
 	return d
 })
 
-// columns returns the fields of a record by which lists can be sorted and filtered.
+// columns returns the fields of a record by which a list of such records can be sorted and filtered.
 func (d *document) columns(schema string) columns {
 	list := columns{}
 	for name := range d.At("components", "schemas", schema, "properties") {
@@ -85,7 +85,7 @@ type applicationField struct {
 	schema   *openapi.Schema
 }
 
-// shows returns an error unless the document permits record in an answer.
+// shows returns nil if the document permits the record in an answer. Otherwise it returns an error.
 func (d *document) shows(name string, record any) error {
 	text, err := json.Marshal(record)
 	if err != nil {

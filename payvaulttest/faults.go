@@ -23,8 +23,8 @@ import (
 // FaultKind names a way in which a request fails: see the constants from [ResetConnection] and from [Respond] on.
 type FaultKind string
 
-// Faults of the connection. The client sees an error of its transport. [WithTLS] brings HTTP/2. There each of these
-// faults affects only the stream of the request: the stream is reset, and the connection and its other requests go on.
+// Faults of the connection. The client gets an error from its transport. With HTTP/2, which [WithTLS] enables, a fault
+// affects only the stream of its request: the stream is reset, and the other requests on the connection continue.
 const (
 	// ResetConnection resets the connection when a request's headers have arrived, before its body is read.
 	ResetConnection FaultKind = "reset connection"
@@ -41,20 +41,22 @@ const (
 // Faults of the answer. Without AfterCommit the operation is not performed, and the fault gives the answer. With
 // AfterCommit the operation is performed, and its answer is replaced or damaged.
 const (
-	// Respond answers with Status (200 if zero), Header and Body, unchanged. So it also makes an empty answer, or a
-	// redirect. The answer has no Content-Type unless Header has one.
+	// Respond answers with Status (200 if zero), Header and Body, unchanged. An empty answer and a redirect are possible
+	// too. The answer has a Content-Type only if Header has one.
 	Respond FaultKind = "respond"
-	// RateLimit answers 429. If RetryAfter is set, it is the Retry-After header, whatever its form.
+	// RateLimit answers 429. If RetryAfter is set, the answer has it as the Retry-After header, even if its form is
+	// invalid.
 	RateLimit FaultKind = "rate limit"
-	// PermitRate lets Rate requests a second of all clients together pass, and a burst of as many as one second
-	// permits. It answers the other requests like RateLimit. The clients of [Server.Client] ignore overload: give them
-	// [payvault.WithRetryPolicy] with a zero policy to see the behavior of other clients, with their waits.
+	// PermitRate permits Rate requests a second from all clients together, and a burst of as many requests as one second
+	// permits. It answers the requests above this rate like RateLimit. A client of [Server.Client] has no rate limit of
+	// its own. Give it [payvault.WithRetryPolicy] with a zero policy to test how an ordinary client slows down.
 	PermitRate FaultKind = "permit rate"
-	// OtherCode answers with Status (200 if zero), with Code, which is not 0, as code or rcode, and with Message.
+	// OtherCode answers with Status (200 if zero) and a body whose code or rcode is Code, with Message. Code must not be
+	// 0.
 	OtherCode FaultKind = "other code"
 	// MalformedJSON answers 200 with a body that begins like JSON but is not JSON.
 	MalformedJSON FaultKind = "malformed JSON"
-	// TruncatedJSON answers with the first half of a body. The Content-Length is that of the half.
+	// TruncatedJSON answers with the first half of a body. The Content-Length is the length of this half.
 	TruncatedJSON FaultKind = "truncated JSON"
 	// CutBody announces the length of a whole body, sends the first half and closes the connection.
 	CutBody FaultKind = "cut body"
@@ -82,24 +84,25 @@ type Fault struct {
 	AfterCommit bool `json:"after_commit,omitzero"`
 
 	Status     int           `json:"status,omitzero"`      // HTTP status of the answer
-	Header     http.Header   `json:"header,omitzero"`      // headers of the answer, besides those of net/http
+	Header     http.Header   `json:"header,omitzero"`      // headers of the answer; net/http adds its own
 	Body       string        `json:"body,omitzero"`        // body of the answer
 	Delay      time.Duration `json:"-"`                    // wait before the answer, or between its bytes
 	RetryAfter string        `json:"retry_after,omitzero"` // Retry-After header, in any form
-	Code       int           `json:"code,omitzero"`        // code, or rcode in three digits
-	Message    string        `json:"message,omitzero"`     // message, or rmsg
+	Code       int           `json:"code,omitzero"`        // code of the answer, or its rcode in three digits
+	Message    string        `json:"message,omitzero"`     // message of the answer, or its rmsg
 	Size       int64         `json:"size,omitzero"`        // bytes of the answer's body
 	Rate       float64       `json:"rate,omitzero"`        // permitted requests a second
 }
 
 // ArmedFault is a fault that waits for requests.
 type ArmedFault struct {
-	Fault      // the fault of Inject
-	Struck int // number of requests that it made fail
-	Left   int // number of requests that it will still make fail; -1 for all until it is removed
+	Fault      // the fault as it was injected
+	Struck int // number of requests that the fault has made fail
+	Left   int // number of requests that the fault will still make fail; -1 for all until it is removed
 }
 
-// faultFields returns the fields that each kind reads, besides those that all kinds read.
+// faultFields returns, for each kind, the fields of a [Fault] that the kind reads. It leaves out the fields that all
+// kinds read.
 func faultFields() map[FaultKind]string {
 	return map[FaultKind]string{
 		ResetConnection: "", DropBeforeCommit: "", DropAfterCommit: "", Hang: "", MalformedJSON: "",
@@ -150,13 +153,13 @@ type armedFault struct {
 	ArmedFault
 	id      int64
 	seen    int           // number of requests that fit the fault
-	permits *rate.Limiter // its burst is as large as the rate, and at least one
+	permits *rate.Limiter // limiter of PermitRate; its burst is the requests of one second, and at least one
 }
 
 // faults holds the faults of a server that still wait for requests.
 type faults struct {
 	mu   sync.Mutex
-	last int64 // the newest identifier
+	last int64 // identifier of the newest fault
 	list []*armedFault
 }
 
@@ -180,7 +183,8 @@ func (f *faults) remove(id int64) bool {
 	return len(f.list) < n
 }
 
-// take returns the fault that strikes a request, or a fault without a kind.
+// take returns the fault that strikes a request for an operation. If no fault strikes, it returns a fault without a
+// kind.
 func (f *faults) take(op payvault.Operation) Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -223,11 +227,11 @@ func (f *Fault) around(perform http.Handler, tokenize bool) http.Handler {
 	})
 }
 
-// someSuccess is a short success of any operation.
+// someSuccess is a short successful answer that fits every operation.
 const someSuccess = `{"code":0,"rcode":"000","message":"Success","rmsg":"Success","data":{}}`
 
-// strike returns the handler that fails. Faults that only delay call perform. The others damage whole, the complete
-// answer.
+// strike returns the handler that fails. Hang and Delay wait and then call perform. TruncatedJSON, CutBody and SlowDrip
+// damage whole, which is a complete answer. The other kinds use neither.
 func (f *Fault) strike(perform http.Handler, whole *httptest.ResponseRecorder, tokenize bool) http.Handler {
 	switch f.Kind {
 	case ResetConnection:

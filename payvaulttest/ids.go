@@ -13,12 +13,13 @@ type ids struct {
 	last map[string]int64
 }
 
-// restart makes the numbers start again.
+// restart makes the identifiers start again, as in a new server.
 func (g *ids) restart() { clear(g.last) }
 
 func newIDs(seed uint64) *ids { return &ids{seed: seed, last: map[string]int64{}} }
 
-// number returns an integer identifier. The first one depends on kind and seed, and the next ones count up.
+// number returns an integer identifier. The first identifier depends on kind and seed. Each later identifier is higher
+// by one.
 func (g *ids) number(kind string) int64 {
 	g.last[kind]++
 	sum := g.sum(kind, 0)

@@ -30,7 +30,7 @@ type Server struct {
 	handler    *handler
 	http       *httptest.Server
 	cancel     context.CancelFunc
-	running    sync.RWMutex // each request holds it for reading
+	running    sync.RWMutex // each request holds a read lock
 	closing    sync.Once
 }
 
@@ -116,7 +116,7 @@ func (s *Server) plant() error {
 	return nil
 }
 
-// ServeHTTP answers one request. Paths are matched as they are, without cleaning.
+// ServeHTTP answers one request. It does not clean the path: a path with // or .. matches no operation.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.running.RLock()
 	defer s.running.RUnlock()
@@ -126,15 +126,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.handler.ServeHTTP(w, r)
 }
 
-// Close ends the server: it cuts off requests, delays and deliveries, and closes the connections. When it returns, no
-// goroutine of the server is left. Closing again does nothing.
+// Close stops the server: it aborts requests, delays and deliveries, and closes the connections. When Close returns, no
+// goroutine of the server is left. A second call does nothing.
 func (s *Server) Close() {
 	s.closing.Do(func() {
 		s.cancel()
 		s.handler.feed.Close()
 		s.http.CloseClientConnections()
 		s.http.Close()
-		s.running.Lock() // HTTP/2 handlers may outlive their connection
+		s.running.Lock() // wait for HTTP/2 handlers, which may run longer than their connection
 		defer s.running.Unlock()
 		s.deliveries.close()
 	})
