@@ -19,7 +19,8 @@ func newInvoice(t *testing.T, opts ...payvaulttest.Option) api {
 	return a
 }
 
-// An invoice is sent once. Only US numbers of a merchant with the feature receive an SMS.
+// TestInvoiceSend checks that an invoice can be sent only once, and that an SMS is sent only to US numbers, and only
+// for a merchant with the SMS feature.
 func TestInvoiceSend(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

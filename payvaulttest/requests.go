@@ -97,7 +97,8 @@ type Part struct {
 // Content returns the content of the part, or the first 1 MiB of a longer content.
 func (p Part) Content() []byte { return p.content.open() }
 
-// sealed is bytes that must not be printed. It is a func, because printing a func shows only its address.
+// sealed returns bytes that must not be printed by accident. It is a func, because printing a func shows only its
+// address.
 type sealed func() []byte
 
 func seal(content []byte) sealed { return func() []byte { return content } }

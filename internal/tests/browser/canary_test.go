@@ -14,8 +14,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestCanary checks that neither the page nor the data that it fetches has a text or a number of the requests and
-// records.
+// TestCanary sends and stores secret values: a text, a card number and names. It checks that neither the page nor the
+// JSON that the page loads contains the text or the full number.
 func TestCanary(t *testing.T) {
 	t.Parallel()
 	const canary, number, key = "c4nary", "4929123456781234", "a-key"
