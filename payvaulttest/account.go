@@ -14,11 +14,11 @@ const redacted = "[redacted]"
 // Account is one API key of the emulator, with the rights that the key gives. Several accounts may have the same
 // merchant, for example while a key is being replaced. Printing or logging an Account does not show the key. There is
 // one exception: if you print a struct of your own that has an Account in an unexported field, fmt shows the key,
-// because fmt calls no methods of unexported fields.
+// because fmt does not call the methods of values in unexported fields.
 type Account struct {
-	MerchantID payvault.MerchantID   `json:"merchant_id"` // ID of the merchant, or of the partner itself
+	MerchantID payvault.MerchantID   `json:"merchant_id"` // ID of the merchant or partner that owns the key
 	APIKey     string                `json:"api_key"`     // API key of the merchant, or vendor API key of the partner
-	Partner    bool                  `json:"partner"`     // the account may board merchants
+	Partner    bool                  `json:"partner"`     // the account belongs to a partner, which may board merchants
 	VendorID   int64                 `json:"vendor_id"`   // vendor ID that the tokenize requests of a partner must have
 	ActsFor    []payvault.MerchantID `json:"acts_for"`    // other merchants for which the account may act
 
@@ -104,7 +104,7 @@ func (a accounts) serve(id payvault.MerchantID) bool {
 	return slices.ContainsFunc(a, func(account Account) bool { return account.mayActFor(id) })
 }
 
-// enabled reports whether the operator enabled a feature for a merchant.
+// enabled reports whether the operator of the service has enabled a feature for a merchant.
 func (a accounts) enabled(id payvault.MerchantID, feature func(Account) bool) bool {
 	return slices.ContainsFunc(a, func(account Account) bool { return account.MerchantID == id && feature(account) })
 }

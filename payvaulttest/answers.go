@@ -16,7 +16,7 @@ import (
 
 // A refusal is the error answer to a request that was not performed.
 type refusal struct {
-	status  int // HTTP status, and the code in the body
+	status  int // HTTP status, which is also the code in the body
 	message string
 	fields  map[string][]string
 }
@@ -79,7 +79,8 @@ func confirm(format string, args ...any) envelope {
 	return success(map[string]string{"message": fmt.Sprintf(format, args...)})
 }
 
-// body returns the JSON of a refusal: rcode and rmsg for tokenize, the envelope for all other operations.
+// body returns the JSON of a refusal. Tokenize requests get an answer with rcode and rmsg, all other requests an
+// envelope.
 func (r *refusal) body(tokenize bool) []byte {
 	platform := envelope{Code: r.status, Message: r.message}
 	if len(r.fields) > 0 {
@@ -126,7 +127,7 @@ type tokenizeResponse struct {
 
 func jsonHeader() http.Header { return http.Header{"Content-Type": {openapi.JSON}} }
 
-// oneOf returns an error unless the value of a field is one of the given values.
+// oneOf returns nil if the value of a field is one of the given values, and an error if not.
 func oneOf[T ~string](field string, value T, values ...T) error {
 	return fits(slices.Contains(values, value), fmt.Sprintf("%s must be one of %q", field, values))
 }

@@ -14,7 +14,8 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// Application is a merchant application. Its saved values may hold tax IDs, so only [Application.Data] returns them.
+// Application is a merchant application. Its saved values may contain tax IDs, so they are not in a field: only
+// [Application.Data] returns them.
 type Application struct {
 	ID              payvault.ApplicationID `json:"app_id"`
 	Partner         payvault.MerchantID    `json:"partner"`          // the account that created the application
@@ -116,7 +117,7 @@ func (v *applications) saveApplication(c *call, in applicationPairs) (any, error
 		return nil, err
 	}
 	p, keys, saved := problems{}, slices.Clone(app.keys), app.Data()
-	for _, pair := range in.Data { // check each value against the schema of its key
+	for _, pair := range in.Data { // first check every value against the schema of its key
 		if schema := v.document.fields[pair.Key].schema; schema != nil {
 			value, _ := openapi.Parse(pair.Key, pair.Value) // cannot fail: the JSON of the request was checked before
 			maps.Copy(p, schema.Check(pair.Key, value))

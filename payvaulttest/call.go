@@ -48,7 +48,8 @@ func (c *call) id(name string) int64 {
 	return 0
 }
 
-// An action performs an operation. The caller holds the lock of the state.
+// An action performs an operation and returns the answer, or a refusal as the error. The caller must hold the lock of
+// the state.
 type action func(*call) (any, error)
 
 // reading returns an action that decodes the JSON body of a call and passes it to perform.

@@ -17,14 +17,14 @@ import (
 // can check that a payment was not made twice. Commits returns 0 for the name of an operation that does not exist.
 func (s *Server) Commits(op payvault.Operation) int { return s.AllCommits()[op] }
 
-// AllCommits returns the count of [Server.Commits] for every operation that was performed at least once.
+// AllCommits returns what [Server.Commits] returns, for every operation that was performed at least once.
 func (s *Server) AllCommits() map[payvault.Operation]int {
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
 	return maps.Clone(s.state.commits)
 }
 
-// Requests returns the newest requests, including refused ones, in the order in which they were read.
+// Requests returns the newest requests, including refused requests, in the order in which the server read them.
 // [WithRequestHistory] sets how many requests the server keeps. A request is in the list before its answer is sent.
 func (s *Server) Requests() []Request {
 	s.handler.requests.mu.Lock()
@@ -32,11 +32,11 @@ func (s *Server) Requests() []Request {
 	return slices.Clone(s.handler.requests.list)
 }
 
-// Handle adds an operation to the server, for tests of code that calls the operation with [payvault.Client.Call]. Some
-// operations need this, because the service interface names them but does not document them. Method and path have the
-// form of a pattern of [http.ServeMux], for example GET and /platform/application/{appId}. The path is relative to
-// [Server.URL]. The handler gets only requests with a known API key and a body of at most 1 MiB, and may use the
-// server. The operation counts as performed if the handler answers with a status of 2xx.
+// Handle adds an operation that the service interface names but does not document. With it, a test can test code that
+// calls the operation with [payvault.Client.Call]. Method and path have the form of a pattern of [http.ServeMux], for
+// example GET and /platform/application/{appId}. The path is relative to [Server.URL]. The handler gets only requests
+// with a known API key and a body of at most 1 MiB, and may use the server. The operation counts as performed if the
+// handler answers with a status of 2xx.
 //
 // [Request], [Fault] and [Server.Commits] name the operation by method and path: "GET /platform/application/{appId}".
 // Handle panics if method or path are invalid, or if the server already has an operation with this method and path.

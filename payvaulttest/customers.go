@@ -21,12 +21,12 @@ type CustomerKey struct {
 // the saved cards.
 type Customer struct {
 	ID                string              `json:"customer_id,omitzero"`
-	RecID             int64               `json:"rec_id"`  // number of the record, counted up
+	RecID             int64               `json:"rec_id"`  // number that the server gives to the record
 	NodeID            payvault.MerchantID `json:"node_id"` // the merchant of the customer
 	FirstName         string              `json:"customer_first_name,omitzero"`
 	LastName          string              `json:"customer_last_name,omitzero"`
 	FirmName          string              `json:"customer_firm_name,omitzero"`
-	Phone             string              `json:"customer_phone,omitzero"` // unchanged from the request
+	Phone             string              `json:"customer_phone,omitzero"` // as in the request
 	Email             string              `json:"customer_email,omitzero"`
 	ReferenceID       string              `json:"reference_id,omitzero"`
 	Comments          string              `json:"comments,omitzero"`

@@ -42,7 +42,7 @@ type dispatcher struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	last    map[payvault.WebhookID]chan struct{} // closed when the newest delivery of the webhook has ended
+	last    map[payvault.WebhookID]chan struct{} // each is closed when the newest delivery of its webhook has ended
 	history []Delivery
 }
 

@@ -15,7 +15,7 @@ import (
 // DisputeKind is the kind of a [Dispute].
 type DisputeKind string
 
-// The kinds of disputes. Only the first two can be answered over the API.
+// The kinds of disputes. First-time and retrieval disputes can be answered over the API, other disputes cannot.
 const (
 	DisputeFirstTime DisputeKind = "first_time"
 	DisputeRetrieval DisputeKind = "retrieval"

@@ -43,12 +43,12 @@
 //
 // # Secrets
 //
-// The emulator keeps no card number, security code, track, wallet payload or bank account of cards, customers and
-// payees: cards are kept masked. A test can still read the bodies of requests with the methods of [Request] and [Part],
-// and the saved values of an application with [Application.Data]. No fmt verb and no slog handler prints these bodies
-// and values. The log records of [WithLogger] have no path, query, header or body. The merchant_id in a log record is
-// the merchant of the API key, even if a partner acts for another merchant. The page of [Inspect] shows bodies only
-// while a viewer has asked for them.
+// In its records of cards, customers and payees, the emulator keeps no security code, track, wallet payload or bank
+// account, and it masks card numbers. A test can still read the bodies of requests with the methods of [Request] and
+// [Part], and the saved values of an application with [Application.Data]. No fmt verb and no slog handler prints these
+// bodies and values. The log records of [WithLogger] have no path, query, header or body. The merchant_id in a log
+// record is the merchant of the API key, even if a partner acts for another merchant. The page of [Inspect] shows
+// bodies only while a viewer has asked for them.
 //
 // # The emulator's own choices
 //

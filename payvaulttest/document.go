@@ -22,7 +22,7 @@ type document struct {
 	payments  columns
 }
 
-// theDocument returns the only document of the process. It is read when the first server starts.
+// theDocument returns the document, which all servers of the process share. The first call reads it.
 //
 //nolint:gochecknoglobals // never changed
 var theDocument = sync.OnceValue(func() *document {
@@ -76,8 +76,8 @@ func (d *document) field(key string, kind any) applicationField {
 	return field
 }
 
-// An applicationField has the rules of the document for a key of application data. Keys that the document does not name
-// are optional texts or objects.
+// An applicationField has the rules of the document for a key of application data. A key that the document does not
+// name has no rules here: its value is optional, and may be a text or an object.
 type applicationField struct {
 	kind     string
 	required bool

@@ -36,7 +36,7 @@ type route struct {
 	taught http.HandlerFunc
 }
 
-// shared is the part of a server that all its exchanges use.
+// shared has the data of a server that all its exchanges use.
 type shared struct {
 	state    *state
 	server   string // scheme, host and port of the server
@@ -59,7 +59,7 @@ type exchange struct {
 	fault   Fault // the fault that strikes the request; its Kind is empty if there is none
 	request Request
 	refused error    // reason to refuse the request, found before the operation; nil if there is none so far
-	why     *refusal // the refusal that was sent; nil if none
+	why     *refusal // the refusal that was sent; nil if none was sent
 	status  int      // status that was sent; 0 if nothing was sent
 	head    []byte   // the beginning of the answer that was sent
 	bodies  bool     // the page of Inspect showed bodies when the request arrived
@@ -76,7 +76,7 @@ func (h *shared) exchange(w http.ResponseWriter, r *http.Request, to route) {
 	}
 	x.fault = h.faults.take(x.name())
 	defer h.feed.Begin(to.op.ID, string(x.fault.Kind))()
-	defer x.record(r.Context()) // runs before the feed ends the request
+	defer x.record(r.Context()) // runs while the page still shows the request as pending
 	if x.fault.Kind == ResetConnection {
 		h.requests.add(x.request)
 	} else {
@@ -130,7 +130,7 @@ func (x *exchange) read() {
 	x.request.Size, x.request.Complete = kept.size, err == nil
 	x.request.body, x.request.Parts = seal(x.body), x.parts
 	x.h.requests.add(x.request)
-	if err != nil && !large { // the rest of the body will not arrive
+	if err != nil && !large { // the client disconnected before it had sent the whole body
 		faulty.Abort()
 	}
 }
@@ -146,7 +146,7 @@ func (x *exchange) perform(w http.ResponseWriter, req *http.Request) {
 		faulty.Send(http.StatusOK, jsonHeader(), encode(result)).ServeHTTP(w, req)
 		return
 	}
-	x.why, _ = errors.AsType[*refusal](err) // operations return no other errors
+	x.why, _ = errors.AsType[*refusal](err) // every error of an operation is a refusal
 	faulty.Send(x.why.status, jsonHeader(), x.why.body(x.isTokenize())).ServeHTTP(w, req)
 }
 
@@ -213,7 +213,7 @@ func (x *exchange) check() (err error) {
 // theCode matches the code at the beginning of an answer.
 var theCode = regexp.MustCompile(`^{"r?code":"?(-?\d{1,4})\b`)
 
-// code returns the code in the answer that was sent, or nil.
+// code returns the code in the answer that was sent, or nil if the answer has none.
 func (x *exchange) code() *int {
 	found := theCode.FindSubmatch(x.head)
 	if found == nil {

@@ -20,11 +20,13 @@ import (
 	"example.com/payvault/payvaulttest/internal/faulty"
 )
 
-// FaultKind names a way in which a request fails: see the constants from [ResetConnection] and from [Respond] on.
+// FaultKind names a way in which a request fails. There is a constant for each kind, from [ResetConnection] to
+// [SlowDrip].
 type FaultKind string
 
-// Faults of the connection. The client gets an error from its transport. With HTTP/2, which [WithTLS] enables, a fault
-// affects only the stream of its request: the stream is reset, and the other requests on the connection continue.
+// Faults of the connection. The client gets no answer but an error from its transport, except with Delay. With HTTP/2,
+// which [WithTLS] enables, a fault affects only one stream: it resets the stream of the request, and the other requests
+// on the connection continue.
 const (
 	// ResetConnection resets the connection when a request's headers have arrived, before its body is read.
 	ResetConnection FaultKind = "reset connection"
@@ -44,8 +46,7 @@ const (
 	// Respond answers with Status (200 if zero), Header and Body, unchanged. An empty answer and a redirect are possible
 	// too. The answer has a Content-Type only if Header has one.
 	Respond FaultKind = "respond"
-	// RateLimit answers 429. If RetryAfter is set, the answer has it as the Retry-After header, even if its form is
-	// invalid.
+	// RateLimit answers 429. If RetryAfter is set, it is sent unchanged as the Retry-After header, even if it is invalid.
 	RateLimit FaultKind = "rate limit"
 	// PermitRate permits Rate requests a second from all clients together, and a burst of as many requests as one second
 	// permits. It answers the requests above this rate like RateLimit. A client of [Server.Client] has no rate limit of
@@ -68,30 +69,31 @@ const (
 
 // Fault makes requests fail. See [Server.Inject].
 //
-// TruncatedJSON, CutBody and SlowDrip damage Body if it is set. Otherwise they damage the answer of the operation if
-// AfterCommit is set, and a short success if it is not.
+// TruncatedJSON, CutBody and SlowDrip damage Body if it is set. If Body is empty and AfterCommit is set, they damage
+// the answer of the operation. If neither is set, they damage a short successful answer.
 type Fault struct {
-	// Operation is the operation to fail; empty for every request, unknown paths included.
+	// Operation is the operation whose requests fail. If it is empty, the fault fits every request, even one with an
+	// unknown path.
 	Operation payvault.Operation `json:"operation,omitzero"`
-	// Kind is the way in which the operation fails. It decides which of the fields below are read.
+	// Kind is the way in which requests fail. It decides which of the fields from Status to Rate are read.
 	Kind FaultKind `json:"kind"`
 	// Skip is the number of requests that pass first: with Skip 2 and Times 1, the third request fails. Requests that
 	// an earlier fault strikes do not count.
 	Skip int `json:"skip,omitzero"`
-	// Times is the number of requests to fail; 0 for all until the fault is removed.
+	// Times is the number of requests that fail. If it is 0, all requests fail until the fault is removed.
 	Times int `json:"times,omitzero"`
-	// AfterCommit lets the operation be performed first. DropAfterCommit always does so.
+	// AfterCommit makes the server perform the operation before the request fails. DropAfterCommit always performs it.
 	AfterCommit bool `json:"after_commit,omitzero"`
 
 	Status     int           `json:"status,omitzero"`      // HTTP status of the answer
 	Header     http.Header   `json:"header,omitzero"`      // headers of the answer; net/http adds its own
 	Body       string        `json:"body,omitzero"`        // body of the answer
 	Delay      time.Duration `json:"-"`                    // wait before the answer, or between its bytes
-	RetryAfter string        `json:"retry_after,omitzero"` // Retry-After header, in any form
+	RetryAfter string        `json:"retry_after,omitzero"` // Retry-After header, sent unchanged
 	Code       int           `json:"code,omitzero"`        // code of the answer, or its rcode in three digits
 	Message    string        `json:"message,omitzero"`     // message of the answer, or its rmsg
 	Size       int64         `json:"size,omitzero"`        // bytes of the answer's body
-	Rate       float64       `json:"rate,omitzero"`        // permitted requests a second
+	Rate       float64       `json:"rate,omitzero"`        // number of requests that are permitted per second
 }
 
 // ArmedFault is a fault that waits for requests.
@@ -163,7 +165,7 @@ type faults struct {
 	list []*armedFault
 }
 
-// add arms a fault and returns a copy of the armed fault.
+// add adds a fault, and returns a copy of the armedFault that it has made.
 func (f *faults) add(fault Fault) *armedFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -207,13 +209,14 @@ func (f *faults) take(op payvault.Operation) Fault {
 	return Fault{}
 }
 
-// around returns a handler that fails as the fault describes. perform is the handler that performs the operation.
+// around returns a handler that makes a request fail as the fault describes. perform is the handler that performs the
+// operation. If there is no fault, around returns perform.
 func (f *Fault) around(perform http.Handler, tokenize bool) http.Handler {
 	if f.Kind == "" {
 		return perform
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		whole := httptest.NewRecorder() // the answer to be damaged
+		whole := httptest.NewRecorder() // the answer that TruncatedJSON, CutBody or SlowDrip damages
 		faulty.Send(f.Status, nil, []byte(cmp.Or(f.Body, someSuccess))).ServeHTTP(whole, r)
 		if f.AfterCommit || f.Kind == DropAfterCommit {
 			answer := httptest.NewRecorder()
@@ -230,8 +233,8 @@ func (f *Fault) around(perform http.Handler, tokenize bool) http.Handler {
 // someSuccess is a short successful answer that fits every operation.
 const someSuccess = `{"code":0,"rcode":"000","message":"Success","rmsg":"Success","data":{}}`
 
-// strike returns the handler that fails. Hang and Delay wait and then call perform. TruncatedJSON, CutBody and SlowDrip
-// damage whole, which is a complete answer. The other kinds use neither.
+// strike returns the handler that makes a request fail. Hang and Delay wait and then call perform. TruncatedJSON,
+// CutBody and SlowDrip damage whole, which is a complete answer. The other kinds use neither.
 func (f *Fault) strike(perform http.Handler, whole *httptest.ResponseRecorder, tokenize bool) http.Handler {
 	switch f.Kind {
 	case ResetConnection:

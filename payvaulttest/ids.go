@@ -18,8 +18,8 @@ func (g *ids) restart() { clear(g.last) }
 
 func newIDs(seed uint64) *ids { return &ids{seed: seed, last: map[string]int64{}} }
 
-// number returns an integer identifier. The first identifier depends on kind and seed. Each later identifier is higher
-// by one.
+// number returns an integer identifier. The first identifier depends on kind and seed. Each later identifier of the
+// same kind is higher.
 func (g *ids) number(kind string) int64 {
 	g.last[kind]++
 	sum := g.sum(kind, 0)

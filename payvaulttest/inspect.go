@@ -17,9 +17,9 @@ import (
 )
 
 // Inspect returns the handler of a web page about a server. The page shows how to connect to the server, the requests
-// that the server gets from now on, the records with masked card numbers, and the faults. On the page, a click injects
-// a fault, and the page shows the Go code that injects the same fault in a test. The page shows the bodies of requests
-// only while a viewer asks for them. The handler answers only requests from loopback. The README of
+// that arrive from now on, the records with masked card numbers, and the faults. A click on the page injects a fault.
+// Beside the button, the page shows the Go code that injects the same fault in a test. The page shows the bodies of
+// requests only while a viewer asks for them. The handler answers only requests from loopback. The README of
 // cmd/payvault-emulator describes the page and its JSON API.
 //
 // To look at the server of a test, serve the page with [net/http/httptest.NewServer], and print its URL to os.Stderr,

@@ -189,7 +189,7 @@ func TestInspectArms(t *testing.T) {
 }
 
 // TestInspectRecords checks that the page shows the newest 100 records of each store, with IDs, states and numbers, but
-// without free text of callers. Here every free text is "canary".
+// without free text of callers. In this test, every free text is "canary".
 func TestInspectRecords(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -327,7 +327,7 @@ func TestInspectPresets(t *testing.T) {
 	}
 }
 
-// writes is a writer that calls the function instead of writing.
+// writes is an io.Writer that only calls the function.
 type writes func()
 
 func (f writes) Write(p []byte) (int, error) {
@@ -358,7 +358,7 @@ func TestInspectPending(t *testing.T) {
 	assert.Contains(t, state(), `"pending":[]`)
 }
 
-// arm injects a fault over the page, and returns the Go code that the page shows for the fault.
+// arm injects a fault with a request to the page, and returns the Go code that the page shows for the fault.
 func (i inspected) arm(t *testing.T, fault string) string {
 	t.Helper()
 	var armed struct {
@@ -521,8 +521,8 @@ func TestInspectReset(t *testing.T) {
 	assert.Equal(t, before, use())
 }
 
-// TestInspectBodies checks that the page shows bodies only while bodies are switched on, and only of requests that
-// arrive in this time.
+// TestInspectBodies checks that the page shows bodies only while bodies are turned on, and only the bodies of requests
+// that arrived after bodies were turned on.
 func TestInspectBodies(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)

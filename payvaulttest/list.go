@@ -14,8 +14,8 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// columns has the names of the fields by which a list can be sorted and filtered. The value is true if the field is a
-// date.
+// columns maps the name of each field by which a list can be sorted and filtered to true if the field is a date, and to
+// false if not.
 type columns map[string]bool
 
 // names returns the names of the fields, joined with commas.
@@ -28,7 +28,7 @@ func (c columns) dates() string {
 	return dates.names()
 }
 
-// A row is a record of a list. If the list is sorted or filtered, it also has the fields of the record.
+// A row has a record of a list. If the request sorts or filters the list, row also has the fields of the record.
 type row[T any] struct {
 	record T
 	fields map[string]any
@@ -125,14 +125,14 @@ func isDay(text string) bool {
 	return err == nil
 }
 
-// compare orders two values of a field. Either may be missing.
+// compare orders two values of a field, like cmp.Compare. A value may be nil, which is the lowest.
 func compare(a, b any) int {
 	m, s := key(a)
 	n, t := key(b)
 	return cmp.Or(cmp.Compare(m, n), cmp.Compare(s, t))
 }
 
-// key returns the value by which a field is sorted: a number, the instant of a time, or a text. A missing value is the
+// key returns the value by which a field is sorted: a number, the instant of a time, or a text. The key of nil is the
 // lowest.
 func key(value any) (float64, string) {
 	switch v := value.(type) {

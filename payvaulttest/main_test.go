@@ -71,7 +71,7 @@ func (a api) request(t *testing.T, method, path, body string) *http.Request {
 	return r
 }
 
-// A reply is an answer of the server with its whole body.
+// A reply is an answer of the server whose body has been read.
 type reply struct {
 	status int
 	header http.Header

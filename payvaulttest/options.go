@@ -46,7 +46,7 @@ func newConfig(opts []Option) (config, error) {
 
 var isBasePath = regexp.MustCompile(`^(/[\w~-][\w.~-]*)*$`)
 
-// WithAddr sets the address to listen on, host:port. The default is a free port of 127.0.0.1.
+// WithAddr sets the address to listen on, as host:port. By default the server listens on a free port of 127.0.0.1.
 func WithAddr(addr string) Option { return func(c *config) { c.addr = addr } }
 
 // WithBasePath serves all operations below a path such as "/api/v1". Each segment of the path may have letters, digits,
@@ -59,8 +59,8 @@ func WithAccount(account Account) Option {
 	return func(c *config) { c.accounts = append(c.accounts, account) }
 }
 
-// WithClock sets the clock for timestamps. now must not be nil, must be safe for concurrent use, and must not call the
-// server, because the server calls it while it holds its lock.
+// WithClock sets the clock for timestamps. now must not be nil and must be safe for concurrent use. It must not call
+// methods of the server: the server may hold its lock while it calls now, so such a call would deadlock.
 func WithClock(now func() time.Time) Option { return func(c *config) { c.clock = now } }
 
 // WithIDs sets the seed of the identifiers that the server makes, 1 by default. The same seed and the same order of
@@ -68,8 +68,8 @@ func WithClock(now func() time.Time) Option { return func(c *config) { c.clock =
 // servers make the same card IDs, and the test does not notice if it uses a card ID with the wrong server.
 func WithIDs(seed uint64) Option { return func(c *config) { c.idSeed = seed } }
 
-// WithLogger logs one record per request and one per delivery to a webhook. The records hold no secrets. Without this
-// option nothing is logged. A nil logger is an error.
+// WithLogger logs one record for each request and one for each delivery to a webhook. The records contain no secrets.
+// Without this option nothing is logged. A nil logger is an error.
 func WithLogger(logger *slog.Logger) Option { return func(c *config) { c.logger = logger } }
 
 // WithTLS serves HTTPS and HTTP/2, with a certificate that the client of [Server.HTTPClient] trusts.

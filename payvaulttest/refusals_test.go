@@ -27,7 +27,7 @@ func newStocked(t *testing.T) api {
 	return a
 }
 
-// records returns all records of a server, except the requests to the account updater.
+// records returns all records of a server as a Seed, which has no account updater requests.
 func (a api) records() payvaulttest.Seed {
 	s := a.srv
 	return payvaulttest.Seed{
@@ -37,11 +37,11 @@ func (a api) records() payvaulttest.Seed {
 	}
 }
 
-// A refusal is an invalid request, with the status and a field that the answer must have.
+// A refusal is an invalid request, with the status that its answer must have and a field that its answer must name.
 type refusal struct {
 	sent   string // a body if it begins with a brace; otherwise the end of the path
 	status int
-	field  string // field, or other text, that the answer must name
+	field  string // empty if the answer need not name a field
 }
 
 // TestRefusedRequests checks that each invalid request is refused. The answer must name the wrong field and must not

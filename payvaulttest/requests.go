@@ -19,21 +19,22 @@ import (
 
 // Request is a request that the server has received.
 //
-// Only its methods return its body and its key: printing or logging a Request never shows them.
+// Printing or logging a Request never shows its body or its API key. The methods [Request.Body] and
+// [Request.Authorization] return them.
 type Request struct {
 	Operation     payvault.Operation // empty if no operation has the method and path of the request
 	Method        string             // HTTP method
 	Path          string             // escaped path, unchanged, with the base path
 	Query         url.Values         // parsed query
-	Header        http.Header        // unchanged, without Authorization: see [Request.Authorization]
-	Host          string             // host in the request
+	Header        http.Header        // unchanged, but Authorization is redacted
+	Host          string             // host to which the request was sent
 	Proto         string             // such as HTTP/1.1
 	RemoteAddr    string             // address of the client, with its port
 	ContentLength int64              // value of the Content-Length header; -1 without the header
-	Size          int64              // bytes of the body that arrived
+	Size          int64              // number of bytes of the body that arrived
 	Complete      bool               // the whole body arrived
 	Time          time.Time          // time when the request arrived
-	Parts         []Part             // parts of a multipart body, in their order
+	Parts         []Part             // parts of a multipart body, in the order in which they were sent
 
 	authorization sealed
 	body          sealed
@@ -86,7 +87,7 @@ const keptBytes = 1 << 20 // number of bytes that are kept of each body and of e
 // Part is one part of a multipart form. Only [Part.Content] returns its content.
 type Part struct {
 	Name        string            // name of the form field
-	FileName    string            // empty if it is not a file
+	FileName    string            // empty if the part is not a file
 	ContentType string            // unchanged from the form
 	Size        int64             // bytes of the whole content
 	SHA256      [sha256.Size]byte // checksum of the whole content

@@ -11,9 +11,10 @@ import (
 // Seed has the records with which a server starts, for [WithSeed]. [LoadSeed] reads a Seed from JSON, where the fields
 // of the records are named as on the wire.
 //
-// Give accounts either here or with [WithAccount]. Missing values of a record are filled in, as by [Store.Seed].
-// LoadSeed can also read a Seed that was marshalled as JSON, if it has no accounts: the JSON of an account has no API
-// key. The JSON of a Seed does not have the answers of disputes and the data of applications either.
+// The server has the accounts of all its seeds and of all uses of [WithAccount]. Missing values of a record are filled
+// in as in [Store.Seed]. LoadSeed can also read a Seed that was marshalled as JSON, if it has no accounts: the JSON of
+// an account has no API key. The JSON of a Seed does not have the answers of disputes and the data of applications
+// either.
 type Seed struct {
 	Accounts      []Account      `json:"accounts"` // see [WithAccount]
 	Cards         []Card         `json:"cards"`

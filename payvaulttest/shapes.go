@@ -29,7 +29,7 @@ func shapeOf(r Request, names map[string]bool) map[string]any {
 	}
 	for _, part := range r.Parts {
 		value, wrong := openapi.Parse("", part.Content())
-		if wrong != nil { // the part is a file
+		if wrong != nil { // the part is not JSON, so it is a file
 			value = ""
 		}
 		form[part.Name] = value
@@ -58,7 +58,7 @@ func reasonOf(why *refusal, names map[string]bool) string {
 	return (&refusal{message: why.message, fields: fields}).Error()
 }
 
-const shownBytes = 16 << 10 // number of bytes of a body that the page shows
+const shownBytes = 16 << 10 // the page shows at most so many bytes of a body
 
 // bodyOf returns the body of a request as text. For a form, the text lists the parts, with the name and size of each
 // file.

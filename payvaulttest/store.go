@@ -13,7 +13,7 @@ import (
 // use, and its methods return copies.
 type Store[K comparable, V any] struct {
 	state *state // its lock is also the lock of the store
-	kind  string // kind of record
+	kind  string // name of the kind of records, such as invoice
 	rules rules[K, V]
 	home  payvault.MerchantID // merchant of seeded records that have no merchant
 	rows  map[K]*V
@@ -24,7 +24,7 @@ type Store[K comparable, V any] struct {
 type rules[K comparable, V any] interface {
 	key(record *V) (K, *payvault.MerchantID) // returns the ID and the owner
 	prepare(record *V)                       // fills in missing values
-	permits(record *V) error                 // returns an error if the service could not have the record
+	permits(record *V) error                 // returns an error if no documented answer could have the record
 	detach(record *V)                        // brings a copy up to date, and makes it share nothing with the record
 }
 
@@ -64,7 +64,7 @@ func (r *Store[K, V]) All() []V {
 	return r.all(func(*V) bool { return true })
 }
 
-// last returns the newest n records, and the total number.
+// last returns the newest n records, and the number of all records.
 func (r *Store[K, V]) last(n int) ([]V, int) {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -75,9 +75,9 @@ func (r *Store[K, V]) last(n int) ([]V, int) {
 	return list, len(r.keys)
 }
 
-// The methods below require that the caller holds the lock.
+// The methods below require that the caller holds the lock of the state.
 
-// view returns an up-to-date copy of a record for the caller.
+// view returns a copy of a record that is up to date and shares nothing with the record.
 func (r *Store[K, V]) view(row *V) V {
 	view := *row
 	r.rules.detach(&view)
@@ -121,7 +121,7 @@ func (r *Store[K, V]) seed(record V) (*V, error) {
 	record = r.view(&record) // fills in the data of the owner's cards
 	r.rules.prepare(&record)
 	if err := cmp.Or(
-		fits(r.state.accounts.serve(*owner), "the merchant is of no account"), // nobody could ever see the record
+		fits(r.state.accounts.serve(*owner), "the merchant is of no account"), // no request could read the record
 		r.rules.permits(&record),
 	); err != nil {
 		return nil, err

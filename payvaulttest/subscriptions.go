@@ -39,7 +39,7 @@ type Transaction struct {
 	MerchantID          payvault.MerchantID     `json:"merchant_id"`
 	Time                time.Time               `json:"tran_time"`          // with its UTC offset
 	Status              string                  `json:"tran_status"`        // such as "P"
-	AuthCode            string                  `json:"auth_code,omitzero"` // value of the seed
+	AuthCode            string                  `json:"auth_code,omitzero"` // as seeded
 	RCode               string                  `json:"rcode"`              // 000 is success
 	RMsg                string                  `json:"rmsg,omitzero"`
 	CardNumber          string                  `json:"card_number,omitzero"` // masked
@@ -52,11 +52,11 @@ type Transaction struct {
 	Currency            string                  `json:"tran_currency"` // numeric code
 	DisputeFlag         bool                    `json:"dispute_flag"`
 	AmtRefunded         payvault.Amount         `json:"amt_refunded"`
-	BatchNumber         int64                   `json:"batch_number,omitzero"` // value of the seed
+	BatchNumber         int64                   `json:"batch_number,omitzero"` // as seeded
 	CustomerID          string                  `json:"customer_id"`
 	SubscriptionID      payvault.SubscriptionID `json:"subscription_id"`
 	MerchRefNum         string                  `json:"merch_ref_num,omitzero"`
-	BatchID             int64                   `json:"batch_id,omitzero"`    // value of the seed
+	BatchID             int64                   `json:"batch_id,omitzero"`    // as seeded
 	BatchDate           string                  `json:"batch_date,omitzero"`  // YYYY-MM-DD
 	SettleDate          string                  `json:"settle_date,omitzero"` // YYYY-MM-DD
 	AmtFunded           payvault.Amount         `json:"amt_funded"`

@@ -18,7 +18,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// The exit codes.
+// The exit codes of the program.
 const (
 	exitOK = iota
 	exitFailed
@@ -30,7 +30,7 @@ const pageTimeout = time.Minute
 //go:embed seed.json
 var defaultSeed []byte
 
-// usage is the help text. The help prints the flags after it.
+// usage is the beginning of the help text. The list of flags follows it.
 const usage = `Usage: payvault-emulator [flags]
 
 Runs the emulator of the payment service until SIGINT or SIGTERM. It prints its process ID first and

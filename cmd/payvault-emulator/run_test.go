@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type program struct {
 	url    string
 	stdout string           // everything that the run printed before it was ready
-	stderr *strings.Builder // may be read after the exit
+	stderr *strings.Builder // complete only after the run has ended
 	exit   chan int
 }
 

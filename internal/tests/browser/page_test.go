@@ -323,8 +323,8 @@ func openTwo(t *testing.T) (p *tab, before, after *payvaulttest.Server, page *at
 	return openPage(t, before, http.HandlerFunc(current)), before, after, page
 }
 
-// TestRestart checks that, after a restart of the emulator, the page shows no requests and faults of the old emulator,
-// although the new emulator numbers its requests and faults from 1 again.
+// TestRestart checks that, after a restart of the emulator, the page shows no request and no fault of the old emulator,
+// although the new emulator also numbers its requests and faults from 1.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	p, before, after, page := openTwo(t)

@@ -1,4 +1,4 @@
-// Package faulty has handlers that fail like servers and networks.
+// Package faulty has HTTP handlers that fail in the ways in which servers and networks fail.
 package faulty
 
 import (

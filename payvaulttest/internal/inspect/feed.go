@@ -34,7 +34,7 @@ type Request struct {
 	Millis     float64   `json:"milliseconds"`
 	Fault      string    `json:"fault"`
 	Performed  bool      `json:"performed"`
-	Failed     bool      `json:"failed"`         // see fails
+	Failed     bool      `json:"failed"`         // result of fails
 	Why        string    `json:"why,omitempty"`  // reason why the emulator refused the request
 	Shape      any       `json:"shape"`          // names without values: the result of [Shape]
 	Curl       string    `json:"curl,omitempty"` // command that sends the request again, with fillIn for hidden values
@@ -47,7 +47,7 @@ type Request struct {
 	text string // the text that a search looks at
 }
 
-// A class has the requests of one operation that failed, or the requests of one operation that did not fail.
+// A class is a set of requests: those of one operation that failed, or those of one operation that did not fail.
 type class struct {
 	operation string
 	failed    bool
@@ -98,7 +98,7 @@ type Feed struct {
 	closing sync.Once
 
 	mu         sync.Mutex
-	start      string // identifies the list of requests; clear makes a new one
+	start      string // identifies the list of requests; clear begins a new list
 	changes    int64  // number of changes to the data of the page
 	last       int64  // the number of the newest request
 	requests   map[class]*arrivals
@@ -193,8 +193,8 @@ func (f *Feed) AddDelivery(delivery Delivery) {
 	f.deliveries = append(f.deliveries[max(0, len(f.deliveries)+1-keptDeliveries):], delivery)
 }
 
-// Begin makes the page show a request as pending until end is called. The caller calls Add before end, so that the page
-// always shows the request.
+// Begin makes the page show a request as pending until end is called. The caller must call Add before end. Otherwise
+// the page would not show the request between the two calls.
 func (f *Feed) Begin(operation, fault string) (end func()) {
 	if !f.Watched() {
 		return func() {}

@@ -21,8 +21,8 @@ import (
 
 const (
 	maxStreams   = 4                // a browser opens six connections to a host; streams leave two for other requests
-	pollEvery    = time.Second / 5  // how often a stream looks for changes
-	speakEvery   = 5 * time.Second  // longest time without a message in a stream
+	pollEvery    = time.Second / 5  // time between two checks of a stream for changes
+	speakEvery   = 5 * time.Second  // longest time without an event in a stream
 	writeTimeout = 10 * time.Second // time after which a stream to a slow or disconnected reader ends
 	maxFault     = 64 << 10         // largest size of a fault, in bytes
 )
@@ -186,8 +186,8 @@ func refuse(w http.ResponseWriter, status int, why string) {
 	answer(w, status, map[string]string{"error": why})
 }
 
-// asked refuses a query with a parameter that is not in names, or with a parameter that occurs twice: next would ignore
-// it.
+// asked refuses a query that has a parameter twice, or a parameter that is not in names. Without this check, next would
+// ignore such a parameter.
 func asked(next http.HandlerFunc, names ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query, err := url.ParseQuery(r.URL.RawQuery)
@@ -204,8 +204,8 @@ func asked(next http.HandlerFunc, names ...string) http.HandlerFunc {
 	}
 }
 
-// filtered reads the filter of a query, which has the parameters operation, failed and search, and calls next with the
-// filter. It refuses an invalid filter.
+// filtered reads the parameters operation, failed and search of a query, and calls next with the filter. It refuses
+// invalid values.
 func (h *handler) filtered(next func(w http.ResponseWriter, r *http.Request, take filter)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()

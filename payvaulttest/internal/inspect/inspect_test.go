@@ -155,7 +155,8 @@ func TestOnlyLoopback(t *testing.T) {
 	assert.Equal(t, http.StatusMisdirectedRequest, ask(h, r).Code, "from another machine")
 }
 
-// TestOtherOrigins checks that the page refuses changes by requests that a browser sends for another web site.
+// TestOtherOrigins checks that the page refuses a request that changes something if a browser sends it for another web
+// site.
 func TestOtherOrigins(t *testing.T) {
 	t.Parallel()
 	h, _ := newHandler()

@@ -10,7 +10,7 @@ import (
 const (
 	shapeDepth = 8
 	shapeNodes = 200
-	shapeList  = 3 // number of elements of a list that a shape has
+	shapeList  = 3 // a shape has at most so many elements of each list
 
 	mark    = "•••" // replaces a text
 	unknown = "?"   // key for the number of unknown names
@@ -32,7 +32,7 @@ func Shape(parts map[string]any, known map[string]bool) map[string]any {
 
 type shape struct {
 	known map[string]bool
-	left  int // number of values that the shape may still get
+	left  int // number of values that may still be added to the shape
 }
 
 func (s *shape) mask(value any, depth int) any {

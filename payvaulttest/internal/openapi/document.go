@@ -45,7 +45,7 @@ type Operation struct {
 	object *Schema           // schema of an object that has all parameters as fields
 }
 
-// A Schema is a schema of the document. It checks values.
+// A Schema is a compiled schema of the document.
 type Schema struct{ compiled *jsonschema.Schema }
 
 // parameters is a key that MustLoad adds to the document. It has, for each operation, the schema of an object whose
