@@ -166,8 +166,8 @@ func (v *applications) validateApplication(c *call) (any, error) {
 	return success(nil), nil
 }
 
-// validate checks that an application has the required keys, and that it has both the routing number and the account
-// number of the bank or neither.
+// validate returns the problems of an application: each required key without a value, and the two bank keys if only one
+// of them has a value.
 func validate(d *document, app *Application) problems {
 	p, data := problems{}, app.Data()
 	// has reports whether the value of a key is more than an empty object, an empty list or a blank text.

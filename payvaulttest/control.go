@@ -17,7 +17,7 @@ import (
 // can check that a payment was not made twice. Commits returns 0 for the name of an operation that does not exist.
 func (s *Server) Commits(op payvault.Operation) int { return s.AllCommits()[op] }
 
-// AllCommits returns what [Server.Commits] returns, for every operation that was performed at least once.
+// AllCommits returns the counts of [Server.Commits] for all operations that were performed at least once.
 func (s *Server) AllCommits() map[payvault.Operation]int {
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
@@ -50,11 +50,11 @@ func (s *Server) Handle(method, path string, handler http.HandlerFunc) {
 }
 
 // Inject makes the requests that arrive from now on fail as the fault describes. It returns a function that removes the
-// fault. If several faults fit a request, only the first of them that was injected strikes.
+// fault. If several faults fit a request, only the fault that was injected first makes it fail.
 //
-// Inject returns an error, and injects nothing, if the fault can never strike as described: its kind or operation does
-// not exist, a field has an invalid value or is not read by the kind, or AfterCommit is set for a kind that performs
-// nothing.
+// Inject returns an error, and injects nothing, if the fault can never make a request fail as described: its kind or
+// operation does not exist, a field has an invalid value, the kind does not read a field that is set, or AfterCommit is
+// set for a kind that performs nothing.
 func (s *Server) Inject(fault Fault) (remove func(), err error) {
 	if err := fault.check(s.handler.allOperations()); err != nil {
 		return nil, fmt.Errorf("payvaulttest: fault %q: %w", string(fault.Kind), err)

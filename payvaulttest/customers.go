@@ -32,8 +32,8 @@ type Customer struct {
 	Comments          string              `json:"comments,omitzero"`
 	DeveloperID       string              `json:"developer_id,omitzero"`
 	PrimaryCardNumber string              `json:"primary_card_number,omitzero"` // masked
-	ShippingAddresses []map[string]any    `json:"shipping_addresses"`           // by wire name
-	BillingCards      []map[string]any    `json:"billing_cards"`                // by wire name
+	ShippingAddresses []map[string]any    `json:"shipping_addresses"`           // keys are the names on the wire
+	BillingCards      []map[string]any    `json:"billing_cards"`                // keys are the names on the wire
 }
 
 type customers struct {

@@ -31,7 +31,8 @@ var theDocument = sync.OnceValue(func() *document {
 		Document: read, records: map[string]*openapi.Schema{}, fields: map[string]applicationField{},
 		names: inspect.Names(read.At()),
 	}
-	for _, name := range []string{"ShippingAddress", "BillingCard"} { // seeds have maps for these: refuse unknown names
+	// in seeds these records are maps, so their schemas must refuse unknown names
+	for _, name := range []string{"ShippingAddress", "BillingCard"} {
 		d.At("components", "schemas", name)["additionalProperties"] = false
 	}
 	for _, name := range []string{"BillingCard", "Customer", "DisputeRespondRequest", "Transaction"} {

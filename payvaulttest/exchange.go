@@ -56,7 +56,7 @@ type exchange struct {
 	h       *shared
 	r       *http.Request
 	began   time.Time
-	fault   Fault // the fault that strikes the request; its Kind is empty if there is none
+	fault   Fault // the fault that makes the request fail; its Kind is empty if there is none
 	request Request
 	refused error    // reason to refuse the request, found before the operation; nil if there is none so far
 	why     *refusal // the refusal that was sent; nil if none was sent
@@ -223,7 +223,7 @@ func (x *exchange) code() *int {
 	return &number
 }
 
-// record logs a request. If there is a page of [Inspect], record also adds the request to the page.
+// record logs a request. If [Inspect] was called for the server, record also adds the request to the page.
 func (x *exchange) record(ctx context.Context) {
 	x.log(ctx)
 	if x.h.feed.Watched() {

@@ -77,8 +77,8 @@ type Fault struct {
 	Operation payvault.Operation `json:"operation,omitzero"`
 	// Kind is the way in which requests fail. It decides which of the fields from Status to Rate are read.
 	Kind FaultKind `json:"kind"`
-	// Skip is the number of requests that pass first: with Skip 2 and Times 1, the third request fails. Requests that
-	// an earlier fault strikes do not count.
+	// Skip is the number of requests that pass first: with Skip 2 and Times 1, the third request fails. Requests that fail
+	// because of an earlier fault do not count.
 	Skip int `json:"skip,omitzero"`
 	// Times is the number of requests that fail. If it is 0, all requests fail until the fault is removed.
 	Times int `json:"times,omitzero"`
@@ -120,7 +120,8 @@ func faultFields() map[FaultKind]string {
 	}
 }
 
-// check returns an error if a fault can never strike as described. operations are the operations of the server.
+// check returns an error if a fault can never make a request fail as described. operations are the names of the
+// server's operations.
 func (f *Fault) check(operations []string) error {
 	kinds := faultFields()
 	fields, known := kinds[f.Kind]
@@ -185,8 +186,8 @@ func (f *faults) remove(id int64) bool {
 	return len(f.list) < n
 }
 
-// take returns the fault that strikes a request for an operation. If no fault strikes, it returns a fault without a
-// kind.
+// take returns the fault that must make a request for an operation fail, and counts the request. If the request must
+// not fail, take returns a fault without a kind.
 func (f *faults) take(op payvault.Operation) Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()

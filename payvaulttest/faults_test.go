@@ -288,9 +288,9 @@ func TestCloseEndsEverythingAtOnce(t *testing.T) {
 	}
 }
 
-// TestFaultsAreChosen checks that, of several faults that fit a request, only the fault that was injected first
-// strikes. While a fault skips requests, a later fault may strike them. A request that an earlier fault strikes does
-// not count for the Skip of a later fault.
+// TestFaultsAreChosen checks that, of several faults that fit a request, the fault that was injected first makes it
+// fail. A request that a fault skips may fail because of a later fault. A request that fails because of an earlier
+// fault does not count for the Skip of a later fault.
 func TestFaultsAreChosen(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

@@ -286,8 +286,8 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 	}
 }
 
-// TestInspectPresets checks that each preset injects the fault that its label describes, and shows the Go code of this
-// fault.
+// TestInspectPresets checks the presets, which are the faults that the page offers. Each preset must be the fault that
+// its label describes, with the Go code that injects this fault.
 func TestInspectPresets(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -340,7 +340,7 @@ func (f writes) Write(p []byte) (int, error) {
 func TestInspectPending(t *testing.T) {
 	t.Parallel()
 	var i inspected
-	var logged string // what the page shows when the log record is written
+	var logged string // JSON of /state at the moment when the log record is written
 	look := writes(func() { logged = i.ask(t, "GET", "/state", "") })
 	i.api = newAPI(t, payvaulttest.WithLogger(slog.New(slog.NewTextHandler(look, nil))))
 	i.page = payvaulttest.Inspect(i.srv)

@@ -52,7 +52,7 @@ func TestInvoiceSend(t *testing.T) {
 	}
 }
 
-// TestInvoiceIDsAreEscaped checks that an invoice is found by its escaped ID.
+// TestInvoiceIDsAreEscaped checks that the server finds an invoice whose ID is percent-encoded in the path.
 func TestInvoiceIDsAreEscaped(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

@@ -127,7 +127,7 @@ func (a api) get(t *testing.T, path string) reply {
 	return a.do(t, http.MethodGet, path, "")
 }
 
-// ok checks that a platform operation was performed and returns its data.
+// ok checks that a platform operation was performed, and returns the data of the answer.
 func (r reply) ok(t *testing.T) map[string]any {
 	t.Helper()
 	require.Equal(t, http.StatusOK, r.status, r.body)

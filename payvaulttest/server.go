@@ -125,8 +125,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.handler.ServeHTTP(w, r)
 }
 
-// Close stops the server: it aborts requests, delays and deliveries, and closes the connections. When Close returns, no
-// goroutine of the server is left. A second call does nothing.
+// Close stops the server: it aborts requests, even if a fault delays them, aborts deliveries, and closes the
+// connections. When Close returns, no goroutine of the server is left. A second call does nothing.
 func (s *Server) Close() {
 	s.closing.Do(func() {
 		s.cancel()

@@ -58,7 +58,7 @@ func reasonOf(why *refusal, names map[string]bool) string {
 	return (&refusal{message: why.message, fields: fields}).Error()
 }
 
-const shownBytes = 16 << 10 // the page shows at most so many bytes of a body
+const shownBytes = 16 << 10 // maximum number of bytes of a body that the page shows
 
 // bodyOf returns the body of a request as text. For a form, the text lists the parts, with the name and size of each
 // file.

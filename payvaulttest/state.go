@@ -41,5 +41,5 @@ func (s *state) commit(op payvault.Operation) {
 	s.commits[op]++
 }
 
-// now returns the time of the server in whole seconds, like the timestamps of the interface.
+// now returns the time of the server's clock, truncated to whole seconds like the timestamps of the interface.
 func (s *state) now() time.Time { return s.clock().Truncate(time.Second) }

@@ -50,8 +50,8 @@ func (*webhooks) permits(w *Webhook) error {
 
 func (*webhooks) detach(w *Webhook) { w.Events = slices.Clone(w.Events) }
 
-// misspelt is a wrong spelling of the event transaction_status_updated. The interface uses both spellings, and says
-// that transaction_status_updated is the one to use.
+// misspelt is a wrong spelling of the event transaction_status_updated. The interface uses both spellings, and says to
+// use transaction_status_updated.
 const misspelt = "transactions_status_updated"
 
 // addEvent performs POST /platform/webhook/{webhook_id}/event/{event}.

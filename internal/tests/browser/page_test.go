@@ -65,8 +65,8 @@ func TestRequestAppears(t *testing.T) {
 	assert.Regexp(t, `outcome\s+not performed: the invoice is outstanding already`, p.text("#detail"))
 }
 
-// TestArmedIsSeen checks that the page shows the number of armed faults at its top, and each armed fault in the list of
-// faults. The message about the last action must disappear after a while.
+// TestArmedIsSeen checks that the page shows the number of injected faults at its top, and each injected fault in the
+// list of faults. The message about the last action must disappear after a while.
 func TestArmedIsSeen(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -124,8 +124,8 @@ func (p *tab) send() error {
 	return p.srv.Client().Invoices.Send(p.ctx, "INV-1", request) //nolint:wrapcheck // unchanged
 }
 
-// TestFaultAtAClick checks that a click arms a fault, that the fault makes requests fail, and that the page counts
-// them.
+// TestFaultAtAClick checks that a click injects a fault, that the fault makes requests fail, and that the page counts
+// the failed requests.
 func TestFaultAtAClick(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -282,7 +282,7 @@ func TestManyTabs(t *testing.T) {
 	first.waitFor(`document.querySelectorAll('#live tbody tr').length === 1`)
 }
 
-// TestManyTabsInSight checks that a click still arms a fault while more tabs are visible than streams are permitted.
+// TestManyTabsInSight checks that a click still injects a fault while more tabs are visible than streams are permitted.
 // The last tab must get a stream as soon as another tab is hidden.
 func TestManyTabsInSight(t *testing.T) {
 	t.Parallel()
@@ -620,8 +620,8 @@ func (p *tab) cut(selector string) []string {
 		.filter((code) => code.scrollWidth > code.clientWidth).map((code) => code.textContent)`, selector))
 }
 
-// TestTaughtOperation checks that the page lists an operation of Server.Handle, and that a click arms a fault for the
-// operation. The long lines of its Go code must scroll, and must not wrap.
+// TestTaughtOperation checks that the page lists an operation of Server.Handle, and that a click injects a fault for
+// the operation. The long lines of its Go code must scroll, and must not wrap.
 func TestTaughtOperation(t *testing.T) {
 	t.Parallel()
 	p := open(t)

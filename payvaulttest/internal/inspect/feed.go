@@ -89,8 +89,8 @@ type Pending struct {
 	began time.Time
 }
 
-// A Feed keeps the newest requests and deliveries of an emulator for the page. Before there is a handler of the page,
-// it keeps nothing.
+// A Feed keeps the newest requests and deliveries of an emulator for the page. It keeps nothing until [Handler] is
+// called.
 type Feed struct {
 	watched atomic.Bool
 	bodies  atomic.Bool
@@ -117,7 +117,7 @@ func NewFeed() *Feed {
 // Close ends the event streams of the page.
 func (f *Feed) Close() { f.closing.Do(func() { close(f.closed) }) }
 
-// Watched reports whether there is a handler of the page.
+// Watched reports whether [Handler] was called, so that the page needs the data.
 func (f *Feed) Watched() bool { return f.watched.Load() }
 
 // Bodies reports whether the page shows bodies.
@@ -143,7 +143,7 @@ func (f *Feed) clear() {
 	f.deliveries, f.delivered = nil, 0
 }
 
-// fails reports whether a fault struck the request, or its status is not 2xx, or its code is not 0. There is one
+// fails reports whether a fault changed the request, or its status is not 2xx, or its code is not 0. There is one
 // exception: code 2 of a validation is not a failure, but says that values are missing.
 func (r *Request) fails() bool {
 	missing := r.Operation == string(payvault.OpApplicationsValidate) && r.Code != nil && *r.Code == 2

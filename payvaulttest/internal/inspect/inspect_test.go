@@ -197,8 +197,8 @@ func TestFaultsAreNews(t *testing.T) {
 	}
 }
 
-// TestRecord checks that the feed keeps nothing before there is a handler of the page. After that it must keep the
-// requests and the newest deliveries. The total must count all deliveries.
+// TestRecord checks that the feed keeps nothing before Handler is called. After the call it must keep the requests and
+// the newest deliveries. The total must count all deliveries.
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	feed := NewFeed()

@@ -10,7 +10,7 @@ import (
 const (
 	shapeDepth = 8
 	shapeNodes = 200
-	shapeList  = 3 // a shape has at most so many elements of each list
+	shapeList  = 3 // maximum number of elements of a list in a shape
 
 	mark    = "•••" // replaces a text
 	unknown = "?"   // key for the number of unknown names
