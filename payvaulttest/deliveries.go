@@ -99,7 +99,7 @@ func (d *dispatcher) post(url string, body []byte, delivery Delivery) {
 // close waits until all deliveries have ended. The caller cancels the context of the dispatcher first, so that
 // deliveries that have not begun are dropped.
 func (d *dispatcher) close() {
-	d.mu.Lock()   // when the lock is free, no call of post is running
+	d.mu.Lock()   // waits until no call of post is running
 	d.mu.Unlock() //nolint:staticcheck // see above
 	d.running.Wait()
 }

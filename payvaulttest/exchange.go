@@ -56,7 +56,7 @@ type exchange struct {
 	h       *shared
 	r       *http.Request
 	began   time.Time
-	fault   Fault // the fault that makes the request fail; its Kind is empty if there is none
+	fault   Fault // the fault that applies to the request; its Kind is empty if there is none
 	request Request
 	refused error    // reason to refuse the request, found before the operation; nil if there is none so far
 	why     *refusal // the refusal that was sent; nil if none was sent

@@ -36,7 +36,7 @@ const (
 	DropAfterCommit FaultKind = "drop after commit"
 	// Hang sends no answer until the client gives up or the server is closed.
 	Hang FaultKind = "hang"
-	// Delay waits for Fault.Delay and then continues normally, unless the client gives up meanwhile.
+	// Delay waits for Fault.Delay and then continues normally, unless the client gives up during the wait.
 	Delay FaultKind = "delay"
 )
 
@@ -48,9 +48,10 @@ const (
 	Respond FaultKind = "respond"
 	// RateLimit answers 429. If RetryAfter is set, it is sent unchanged as the Retry-After header, even if it is invalid.
 	RateLimit FaultKind = "rate limit"
-	// PermitRate permits Rate requests a second from all clients together, and a burst of as many requests as one second
-	// permits. It answers the requests above this rate like RateLimit. A client of [Server.Client] has no rate limit of
-	// its own. Give it [payvault.WithRetryPolicy] with a zero policy to test how an ordinary client slows down.
+	// PermitRate permits Rate requests a second from all clients together. A burst may have as many requests as one second
+	// permits, and at least one. PermitRate answers the requests above this rate like RateLimit. A client of
+	// [Server.Client] has no rate limit of its own. Give it [payvault.WithRetryPolicy] with a zero policy to test how an
+	// ordinary client slows down.
 	PermitRate FaultKind = "permit rate"
 	// OtherCode answers with Status (200 if zero) and a body whose code or rcode is Code, with Message. Code must not be
 	// 0.
@@ -156,7 +157,7 @@ type armedFault struct {
 	ArmedFault
 	id      int64
 	seen    int           // number of requests that fit the fault
-	permits *rate.Limiter // limiter of PermitRate; its burst is the requests of one second, and at least one
+	permits *rate.Limiter // limiter of PermitRate; a burst may have the requests of one second, at least one
 }
 
 // faults holds the faults of a server that still wait for requests.
@@ -186,8 +187,8 @@ func (f *faults) remove(id int64) bool {
 	return len(f.list) < n
 }
 
-// take returns the fault that must make a request for an operation fail, and counts the request. If the request must
-// not fail, take returns a fault without a kind.
+// take returns the fault that applies to a request for an operation, and counts the request. If no fault applies, take
+// returns a fault without a kind.
 func (f *faults) take(op payvault.Operation) Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()

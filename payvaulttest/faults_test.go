@@ -114,7 +114,7 @@ func TestAnswers(t *testing.T) {
 		status       int
 		header, want string // name of a header of the answer, and its value
 		body         string
-		real         string // the body with AfterCommit, if the fault damages the answer of the operation
+		real         string // body of the answer with AfterCommit; empty if it is the same as body
 	}{
 		{
 			fault{Kind: payvaulttest.Respond, Status: 502, Body: "<html>", Header: html},

@@ -312,7 +312,7 @@ func (p *tab) another() *tab {
 }
 
 // openTwo starts two emulators, before and after, and opens the page of the first. To simulate a restart at the same
-// address, a test stores the page of the second in page.
+// address, a test stores the handler of the second emulator's page in page.
 func openTwo(t *testing.T) (p *tab, before, after *payvaulttest.Server, page *atomic.Pointer[http.Handler]) {
 	t.Helper()
 	before, after, page = payvaulttest.NewServer(), payvaulttest.NewServer(), new(atomic.Pointer[http.Handler])

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	maxBatch       = 100 // requests in one batch
+	maxBatch       = 100 // maximum number of requests in one batch
 	keptDeliveries = 50
 
 	none = "none" // operation of requests that match no operation
@@ -117,7 +117,7 @@ func NewFeed() *Feed {
 // Close ends the event streams of the page.
 func (f *Feed) Close() { f.closing.Do(func() { close(f.closed) }) }
 
-// Watched reports whether [Handler] was called, so that the page needs the data.
+// Watched reports whether [Handler] was called. Without the call there is no page, and the feed keeps nothing.
 func (f *Feed) Watched() bool { return f.watched.Load() }
 
 // Bodies reports whether the page shows bodies.
@@ -232,7 +232,7 @@ func (f *Feed) touch() {
 	f.changes++
 }
 
-// A position says which requests a reader has seen: all up to a number, in the list that start identifies.
+// A position says that a reader has seen the requests up to a number, in the list of requests that start identifies.
 type position struct {
 	start  string
 	number int64

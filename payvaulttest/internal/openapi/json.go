@@ -26,8 +26,8 @@ var numbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.De
 	return err
 }))
 
-// isShort reports whether a number has few digits and a small exponent. The validator converts numbers to exact
-// fractions, which takes minutes if a number is long.
+// isShort reports whether a number has few digits and a small exponent. The validator converts each number to an exact
+// fraction, which takes minutes for a number that is not short.
 func isShort(number string) bool {
 	const digits, exponent = 64, 3
 	_, after, _ := strings.Cut(strings.ToLower(number), "e")
