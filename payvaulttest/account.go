@@ -11,29 +11,31 @@ import (
 
 const redacted = "[redacted]"
 
-// Account is one API key of the emulator with the rights of its holder. Several accounts may share a merchant, for
-// example while a key is being replaced. Printing or logging an Account does not show its key. The exception is an
-// Account in an unexported field of a struct of yours, where fmt calls no methods.
+// Account is one API key of the emulator, with the rights that the key gives. Several accounts may have the same
+// merchant, for example while a key is being replaced. Printing or logging an Account does not show the key. There is
+// one exception: if you print a struct of your own that has an Account in an unexported field, fmt shows the key,
+// because fmt does not call the methods of values in unexported fields.
 type Account struct {
-	MerchantID payvault.MerchantID   `json:"merchant_id"` // ID of the merchant; for a partner, its own node
-	APIKey     string                `json:"api_key"`     // key of the merchant, or vendor API key of the partner
-	Partner    bool                  `json:"partner"`     // the account may board merchants
-	VendorID   int64                 `json:"vendor_id"`   // only for a partner, whose tokenize requests must have it
+	MerchantID payvault.MerchantID   `json:"merchant_id"` // ID of the merchant or partner that owns the key
+	APIKey     string                `json:"api_key"`     // API key of the merchant, or vendor API key of the partner
+	Partner    bool                  `json:"partner"`     // the account belongs to a partner, which may board merchants
+	VendorID   int64                 `json:"vendor_id"`   // vendor ID that the tokenize requests of a partner must have
 	ActsFor    []payvault.MerchantID `json:"acts_for"`    // other merchants for which the account may act
 
-	// Features that the operator has to enable:
+	// Features that the operator of the service enables for a merchant:
 	PayeeVault   bool `json:"payee_vault"`
-	SMS          bool `json:"sms"`           // SMS for invoices
-	SecondWallet bool `json:"second_wallet"` // the second wallet kind
+	SMS          bool `json:"sms"`           // invoices are also sent by SMS
+	SecondWallet bool `json:"second_wallet"` // payloads of the second wallet are accepted
 }
 
-// Format implements [fmt.Formatter]. No verb shows the key.
+// Format implements [fmt.Formatter]. Every verb prints [redacted] instead of the key.
 func (a Account) Format(f fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(f, "Account{MerchantID:%d APIKey:%s Partner:%t VendorID:%d}",
 		int64(a.MerchantID), redacted, a.Partner, a.VendorID)
 }
 
-// MarshalText implements [encoding.TextMarshaler], so that JSON handlers do not show the key.
+// MarshalText implements [encoding.TextMarshaler]. It returns the text of Format, so JSON log handlers do not show the
+// key.
 func (a Account) MarshalText() ([]byte, error) {
 	return fmt.Append(nil, a), nil
 }
@@ -42,7 +44,7 @@ func (a Account) mayActFor(id payvault.MerchantID) bool {
 	return id == a.MerchantID || slices.Contains(a.ActsFor, id)
 }
 
-// defaultAccounts returns the accounts of a server without WithAccount and without a seed that has accounts.
+// defaultAccounts returns the accounts of a server if neither [WithAccount] nor a seed adds an account.
 func defaultAccounts() []Account {
 	return []Account{
 		{MerchantID: 100001, APIKey: "merchant-api-key", PayeeVault: true, SMS: true, SecondWallet: true},
@@ -54,7 +56,7 @@ func defaultAccounts() []Account {
 	}
 }
 
-// accounts finds an account by its key, and the features of a merchant by its ID. It never changes.
+// accounts are the accounts of a server. They never change.
 type accounts []Account
 
 func newAccounts(given []Account) (accounts, error) {
@@ -81,7 +83,7 @@ func (a accounts) copied() accounts {
 	return list
 }
 
-// first returns the first account that matches, or an empty one.
+// first returns the first account that matches, or the zero Account.
 func (a accounts) first(match func(Account) bool) Account {
 	if i := slices.IndexFunc(a, match); i >= 0 {
 		return a[i]
@@ -93,20 +95,22 @@ func (a accounts) merchant() Account { return a.first(func(a Account) bool { ret
 
 func (a accounts) partner() Account { return a.first(func(a Account) bool { return a.Partner }) }
 
-// home returns the merchant that owns a record without a merchant ID.
+// home returns the merchant of the first account that is not a partner. This merchant becomes the owner of seeded
+// records that have no merchant ID. If all accounts are partners, home returns the merchant of the first account.
 func (a accounts) home() payvault.MerchantID { return cmp.Or(a.merchant().MerchantID, a[0].MerchantID) }
 
-// serve reports whether an account may act for a merchant.
+// serve reports whether at least one account may act for a merchant.
 func (a accounts) serve(id payvault.MerchantID) bool {
 	return slices.ContainsFunc(a, func(account Account) bool { return account.mayActFor(id) })
 }
 
-// enabled reports whether the operator enabled a feature for a merchant.
+// enabled reports whether the operator of the service has enabled a feature for a merchant.
 func (a accounts) enabled(id payvault.MerchantID, feature func(Account) bool) bool {
 	return slices.ContainsFunc(a, func(account Account) bool { return account.MerchantID == id && feature(account) })
 }
 
-// authenticate accepts HTTP Basic with an empty user part and a known key.
+// authenticate returns the account of a request, or a refusal. The request must use HTTP Basic authentication with an
+// empty user name and the key of an account as the password.
 func (a accounts) authenticate(r *http.Request) (Account, error) {
 	user, key, _ := r.BasicAuth()
 	account := a.first(func(account Account) bool { return user == "" && account.APIKey == key })

@@ -14,7 +14,8 @@ import (
 
 func basic(text string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(text)) }
 
-// TestAuthentication checks that only a colon and the key are accepted, and that the key is not repeated.
+// TestAuthentication checks that the server accepts only an Authorization header with an empty user name and the key of
+// an account, and that no answer contains the key.
 func TestAuthentication(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -47,7 +48,8 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
-// An account acts for its own merchant, whether a request names it or not, and for those of ActsFor.
+// TestActingForAMerchant checks that an account acts for its own merchant, with or without a merchant_id in the
+// request, and for the merchants in ActsFor.
 func TestActingForAMerchant(t *testing.T) {
 	t.Parallel()
 	given := payvaulttest.Account{MerchantID: 5, APIKey: "five", ActsFor: []payvault.MerchantID{6}}

@@ -14,9 +14,9 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// A refusal is the answer of an operation that was not performed.
+// A refusal is the error answer to a request that was not performed.
 type refusal struct {
-	status  int // HTTP status and platform code
+	status  int // HTTP status, which is also the code in the body
 	message string
 	fields  map[string][]string
 }
@@ -37,17 +37,17 @@ func (r *refusal) Error() string {
 	return r.message + ": " + strings.Join(texts, "; ")
 }
 
-// problems collects messages about a request by the wire path of the field.
+// problems has messages about the fields of a request. The key is the path of the field, such as data[0].card_number.
 type problems map[string][]string
 
-// check adds a problem unless the condition holds.
+// check adds a message about a field unless ok.
 func (p problems) check(ok bool, field, message string) {
 	if !ok {
 		p[field] = append(p[field], message)
 	}
 }
 
-// err returns the refusal, or nil if there are no problems.
+// err returns a refusal with all problems, or nil if there are no problems.
 func (p problems) err() error {
 	if len(p) == 0 {
 		return nil
@@ -55,7 +55,7 @@ func (p problems) err() error {
 	return &refusal{status: http.StatusBadRequest, message: "Invalid request", fields: p}
 }
 
-// fits returns an error with a message unless ok.
+// fits returns nil if ok, and an error with the message if not.
 func fits(ok bool, message string) error {
 	if ok {
 		return nil
@@ -63,7 +63,7 @@ func fits(ok bool, message string) error {
 	return errors.New(message)
 }
 
-// envelope is the answer of every platform endpoint.
+// envelope is the JSON answer of every endpoint below /platform.
 type envelope struct {
 	Code         int    `json:"code"`
 	Message      string `json:"message"`
@@ -74,12 +74,13 @@ type envelope struct {
 
 func success(data any) envelope { return envelope{Message: "Success", Data: data} }
 
-// confirm returns a success whose data is a text.
+// confirm returns a successful answer whose data is a message.
 func confirm(format string, args ...any) envelope {
 	return success(map[string]string{"message": fmt.Sprintf(format, args...)})
 }
 
-// body returns the JSON of a refusal: rcode and rmsg for tokenize, the envelope for all other operations.
+// body returns the JSON of a refusal. Tokenize requests get an answer with rcode and rmsg, all other requests an
+// envelope.
 func (r *refusal) body(tokenize bool) []byte {
 	platform := envelope{Code: r.status, Message: r.message}
 	if len(r.fields) > 0 {
@@ -92,7 +93,8 @@ func (r *refusal) body(tokenize bool) []byte {
 	return encode(answer)
 }
 
-// bind decodes a body that was checked against the document. An empty body gives the zero value.
+// bind decodes a JSON body that has passed the check against api/openapi.yaml. For an empty body it returns the zero
+// value.
 func bind[T any](text []byte) (v T) {
 	if len(text) == 0 {
 		return v
@@ -103,9 +105,9 @@ func bind[T any](text []byte) (v T) {
 	return v
 }
 
-// encode writes an answer or a notification as JSON. It panics if v cannot be written; only the data of
-// [Server.TriggerEvent] can cause that. Invalid UTF-8, such as in the name of a parameter, becomes the replacement
-// character.
+// encode writes an answer or a notification as JSON. It panics if v cannot be encoded. Only the data that a caller
+// gives to [Server.TriggerEvent] can cause this panic. encode replaces invalid UTF-8, for example in the name of a
+// parameter, with the replacement character.
 func encode(v any) []byte {
 	text, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
@@ -125,7 +127,7 @@ type tokenizeResponse struct {
 
 func jsonHeader() http.Header { return http.Header{"Content-Type": {openapi.JSON}} }
 
-// oneOf returns an error unless the value of a field is one of the given values.
+// oneOf returns nil if the value of a field is one of the given values, and an error if not.
 func oneOf[T ~string](field string, value T, values ...T) error {
 	return fits(slices.Contains(values, value), fmt.Sprintf("%s must be one of %q", field, values))
 }

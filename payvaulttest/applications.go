@@ -14,21 +14,22 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// Application is a merchant application. Its saved values may hold tax IDs, so only [Application.Data] returns them.
+// Application is a merchant application. Its saved values may contain tax IDs, so they are not in a field: only
+// [Application.Data] returns them.
 type Application struct {
 	ID              payvault.ApplicationID `json:"app_id"`
 	Partner         payvault.MerchantID    `json:"partner"`          // the account that created the application
 	Status          string                 `json:"app_status"`       // such as INCOMPLETE
-	ChannelID       int64                  `json:"channel_id"`       // value of the request
-	SalesRep        int64                  `json:"sales_rep"`        // value of the request
-	TerminationNode int64                  `json:"termination_node"` // 0 for none
-	Created         time.Time              `json:"-"`                // time by the clock of the server
+	ChannelID       int64                  `json:"channel_id"`       // unchanged from the request
+	SalesRep        int64                  `json:"sales_rep"`        // unchanged from the request
+	TerminationNode int64                  `json:"termination_node"` // 0 if there is none
+	Created         time.Time              `json:"-"`                // time of creation by the server's clock
 
-	keys   []string                         // in the order in which they were saved
-	values func() map[string]jsontext.Value // a func cannot be printed by accident
+	keys   []string                         // keys of the values, in the order in which the keys were first saved
+	values func() map[string]jsontext.Value // a func, because printing a func shows only its address
 }
 
-// Data returns the saved values, as JSON, by key.
+// Data returns the saved values: a map from the key to the JSON of the value.
 func (a Application) Data() map[string]jsontext.Value {
 	data := map[string]jsontext.Value{}
 	if a.values != nil {
@@ -68,7 +69,7 @@ func (v *applications) prepare(a *Application) {
 
 func (*applications) permits(*Application) error { return nil }
 
-func (*applications) detach(*Application) {} // its values never change
+func (*applications) detach(*Application) {} // a copy may share keys and values, which are replaced but never changed
 
 // createApplication performs POST /platform/application/add.
 func (v *applications) createApplication(c *call, in Application) (any, error) {
@@ -93,7 +94,8 @@ func onlyPartners(c *call) error {
 	return nil
 }
 
-// application returns the application of the path. It must be the partner's.
+// application returns the application whose ID is in the path of the request. It refuses a request of an account that
+// is not a partner, and a request for an application of another partner.
 func (v *applications) application(c *call) (*Application, error) {
 	if err := onlyPartners(c); err != nil {
 		return nil, err
@@ -108,16 +110,16 @@ type applicationPairs struct {
 	} `json:"data"`
 }
 
-// saveApplication performs POST /platform/application/{appId}/data: it saves all values or none.
+// saveApplication performs POST /platform/application/{appId}/data. If one value is invalid, it saves no value.
 func (v *applications) saveApplication(c *call, in applicationPairs) (any, error) {
 	app, err := v.application(c)
 	if err != nil {
 		return nil, err
 	}
 	p, keys, saved := problems{}, slices.Clone(app.keys), app.Data()
-	for _, pair := range in.Data { // check each value against the schema of its key
+	for _, pair := range in.Data { // first check every value against the schema of its key
 		if schema := v.document.fields[pair.Key].schema; schema != nil {
-			value, _ := openapi.Parse(pair.Key, pair.Value) // its syntax was checked before
+			value, _ := openapi.Parse(pair.Key, pair.Value) // cannot fail: the JSON of the request was checked before
 			maps.Copy(p, schema.Check(pair.Key, value))
 		} else {
 			p.check(pair.Value.Kind() == '"' || pair.Value.Kind() == '{', pair.Key, "must be a string or an object")
@@ -145,8 +147,8 @@ func (v *applications) saveApplication(c *call, in applicationPairs) (any, error
 	return success(map[string]any{"fields": fields}), nil
 }
 
-// neededBy reports whether validation requires a key. The document requires some keys always. It requires the keys
-// about a third party if a third party fulfills the orders.
+// neededBy reports whether an application must have a key to be valid. Some keys are always required. If a third party
+// fulfills the orders, all keys that begin with fulfillment_ are required, except fulfillment_process_flag.
 func (f applicationField) neededBy(key string, data map[string]jsontext.Value) bool {
 	party := string(data["fulfillment_provider_flag"]) == `"thirdparty"` && strings.HasPrefix(key, "fulfillment_")
 	return f.required || party && key != "fulfillment_process_flag"
@@ -164,11 +166,12 @@ func (v *applications) validateApplication(c *call) (any, error) {
 	return success(nil), nil
 }
 
-// validate checks that an application has the required keys, and that it has both the routing number and the account
-// number of the bank or neither.
+// validate returns the problems of an application: each required key without a value, and the two bank keys if only one
+// of them has a value.
 func validate(d *document, app *Application) problems {
 	p, data := problems{}, app.Data()
-	has := func(key string) bool { return strings.Trim(string(data[key]), `"{}[] `) != "" } // neither blank nor empty
+	// has reports whether the value of a key is more than an empty object, an empty list or a blank text.
+	has := func(key string) bool { return strings.Trim(string(data[key]), `"{}[] `) != "" }
 	for key, field := range d.fields {
 		message := "This field is required"
 		if !field.required {

@@ -15,7 +15,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// newApplication seeds an application and returns the partner's api and the application's path.
+// newApplication seeds an application. It returns an api that sends requests as the partner, and the path of the
+// application.
 func newApplication(t *testing.T) (api, string) {
 	t.Helper()
 	a := newAPI(t).partner()
@@ -23,7 +24,8 @@ func newApplication(t *testing.T) (api, string) {
 	return a, fmt.Sprintf("/platform/application/%d", app.ID)
 }
 
-// save saves pairs of keys and values, in JSON, and returns the fields of the answer.
+// save sends a request that saves values in an application, and returns the fields of the answer. pairs is the JSON of
+// the keys and values.
 func (a api) save(t *testing.T, path, pairs string) []any {
 	t.Helper()
 	fields, _ := a.post(t, path+"/data", `{"data":[`+pairs+`]}`).ok(t)["fields"].([]any)
@@ -50,7 +52,7 @@ func TestApplicationCreate(t *testing.T) {
 		[]int64{saved[0].ChannelID, saved[0].SalesRep, saved[0].TerminationNode})
 }
 
-// saveAll saves a value of every key of the document.
+// saveAll saves a value for every key that the OpenAPI document names.
 func (a api) saveAll(t *testing.T, path string) {
 	t.Helper()
 	all, err := os.ReadFile("../testdata/applications/save_data.request.json")
@@ -58,7 +60,8 @@ func (a api) saveAll(t *testing.T, path string) {
 	a.post(t, path+"/data", string(all)).ok(t)
 }
 
-// An answer to saving has all that is saved so far, in order of saving, with what the document says of each key.
+// TestApplicationSave checks that the answer to a save has all values that were saved so far, in the order of saving,
+// with the type and the options that the OpenAPI document has for each key.
 func TestApplicationSave(t *testing.T) {
 	t.Parallel()
 	a, path := newApplication(t)
@@ -80,7 +83,8 @@ func TestApplicationSave(t *testing.T) {
 	assert.JSONEq(t, `"pt"`, string(a.srv.Applications.All()[0].Data()["trading_status"]), "a copy")
 }
 
-// Validation names the keys that have no value, in any form, and the number that a bank needs besides the other.
+// TestValidate checks that a validation lists the required keys with an empty value. If only one of bank_routing and
+// bank_account_number has a value, it lists both.
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	const (
@@ -120,7 +124,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// A third party that fulfils orders is named with its address. Nobody else needs these fields.
+// TestValidateThirdParty checks that a validation requires name, contact, email, phone and address of a third party,
+// but only if a third party fulfills the orders.
 func TestValidateThirdParty(t *testing.T) {
 	t.Parallel()
 	const needed = `":["This field is required when a third party fulfils orders"]`

@@ -8,7 +8,7 @@ import (
 	"example.com/payvault/payvaulttest/internal/cardnumber"
 )
 
-// AccountUpdaterRequest is an accepted account updater request. Its fields are named as on the wire.
+// AccountUpdaterRequest is an accepted account updater request.
 type AccountUpdaterRequest struct {
 	MerchantID payvault.MerchantID
 	RequestID  string
@@ -53,7 +53,8 @@ type updateRequest struct {
 	Data []paymentFields `json:"data"`
 }
 
-// submitUpdate performs POST /platform/aus/add. The cards count as updated at once.
+// submitUpdate performs POST /platform/aus/add. It triggers the event that the request was created, and at once also
+// the event that the request was completed.
 func (v *accountUpdaterRequests) submitUpdate(c *call, in updateRequest) (any, error) {
 	p := problems{}
 	request := AccountUpdaterRequest{MerchantID: c.merchant}

@@ -9,7 +9,8 @@ import (
 	"example.com/payvault"
 )
 
-// A call is one request that has passed the check against the document.
+// A call is a request in the form that actions read. An action gets a call only after the request has passed the check
+// against api/openapi.yaml.
 type call struct {
 	account  Account
 	merchant payvault.MerchantID // the merchant for which the call acts
@@ -19,8 +20,8 @@ type call struct {
 	parts    []Part
 }
 
-// actFor sets the merchant of a call from the merchant_id of its query or body. If both have none, it sets the merchant
-// of the key.
+// actFor sets the merchant of a call to the merchant_id in the query or in the body. Without a merchant_id it sets the
+// merchant of the account. It returns a refusal if the account may not act for the merchant.
 func (c *call) actFor(body any) error {
 	c.merchant = c.account.MerchantID
 	fields, _ := body.(map[string]any)
@@ -39,7 +40,7 @@ func (c *call) actFor(body any) error {
 	return nil
 }
 
-// id returns a number in the path. If the value is not a number, it returns 0, which is the ID of no record.
+// id returns a path parameter as a number. If the parameter is not a number, id returns 0, and no record has the ID 0.
 func (c *call) id(name string) int64 {
 	if id, err := strconv.ParseInt(c.path(name), 10, 64); err == nil {
 		return id
@@ -47,10 +48,11 @@ func (c *call) id(name string) int64 {
 	return 0
 }
 
-// An action performs an operation. The caller holds the lock of the state.
+// An action performs an operation and returns the answer, or a refusal as the error. The caller must hold the lock of
+// the state.
 type action func(*call) (any, error)
 
-// reading returns the action of an operation that reads a JSON body.
+// reading returns an action that decodes the JSON body of a call and passes it to perform.
 func reading[T any](perform func(*call, T) (any, error)) action {
 	return func(c *call) (any, error) { return perform(c, bind[T](c.body)) }
 }

@@ -31,7 +31,7 @@ type Card struct {
 	Updates        int                 `json:"-"` // how many times the card was updated
 }
 
-// cards holds the payment data that tokens, customers and the account updater share.
+// cards is the store of payment data. Tokenize requests and customers share it.
 type cards struct {
 	*state
 	*Store[string, Card]
@@ -80,8 +80,8 @@ type paymentFields struct {
 
 const wrongNumber = "must be 12 to 19 digits"
 
-// check adds the problems that api/openapi.yaml cannot express. It requires at least one field of any kind of payment
-// data.
+// check adds problems for the rules that api/openapi.yaml cannot express: a request must have payment data or a card
+// ID, the card number must have 12 to 19 digits, and card_swipe must be track data.
 func (f *paymentFields) check(p problems, path string) {
 	number, swipe := openapi.WirePath(path, "card_number"), openapi.WirePath(path, "card_swipe")
 	given := f.CardID != "" || f.Swipe != "" || f.card().Kind != ""
@@ -90,8 +90,8 @@ func (f *paymentFields) check(p problems, path string) {
 	p.check(f.Swipe == "" || cardnumber.OfTrack(f.Swipe) != "", swipe, "is not track data")
 }
 
-// card returns the card that the emulator keeps for the payment data. If there are several kinds, it keeps the first of
-// these: card number, swipe, ACH data, wallet.
+// card returns the card that the emulator keeps for the payment data. If a request has several kinds of payment data,
+// card uses only the first kind in this order: card number, swipe, ACH data, wallet.
 func (f *paymentFields) card() Card {
 	card := Card{ExpDate: f.ExpDate, CardholderName: f.Holder}
 	switch number := cmp.Or(f.CardNumber, cardnumber.OfTrack(f.Swipe)); {
@@ -105,7 +105,8 @@ func (f *paymentFields) card() Card {
 	return card
 }
 
-// save creates a card. With a card ID it updates that card instead: the fields in the request replace the saved fields.
+// save creates a card. If the request has a card ID, save updates the card with this ID instead: the fields of the
+// request that are not empty replace the saved fields.
 func (v *cards) save(c *call, in paymentFields) (card *Card, err error) {
 	with := in.card()
 	if in.CardID == "" {
@@ -125,8 +126,8 @@ func (v *cards) save(c *call, in paymentFields) (card *Card, err error) {
 	return card, err
 }
 
-// show sets the card number, expiration date and card type in a billing card of an answer. It removes those that are
-// empty.
+// show copies the card number, expiration date and card type into a billing card of an answer. If one of these values
+// is empty, show removes the field from the billing card.
 func (c *Card) show(billing map[string]any) {
 	shown := map[string]string{"card_number": c.CardNumber, "exp_date": c.ExpDate, "card_type": c.CardType}
 	for name, text := range shown {

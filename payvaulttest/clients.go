@@ -18,10 +18,11 @@ func (s *Server) Partner() Account { return s.state.accounts.copied().partner() 
 // Accounts returns every account of the server, in the order in which they were given.
 func (s *Server) Accounts() []Account { return s.state.accounts.copied() }
 
-// Client returns a client that works as the account of [Server.Merchant]. Its retries wait for a few milliseconds,
-// while other clients wait up to seconds, and it ignores overload. The options are applied after the emulator's own:
-// [payvault.WithRetryPolicy] with a zero policy gives the waits, the budget of retries and the rate limit of other
-// clients. Client panics if the options are invalid.
+// Client returns a client that works as the account of [Server.Merchant]. To keep tests fast, it waits only a few
+// milliseconds before a retry, and has neither a retry budget nor a rate limit: see IgnoreOverload in
+// [payvault.RetryPolicy]. The given options replace these settings. For example, [payvault.WithRetryPolicy] with a zero
+// policy gives the client the waits, the retry budget and the rate limit of any other client. Client panics if the
+// options are invalid.
 func (s *Server) Client(opts ...payvault.Option) *payvault.Client {
 	return s.ClientFor(s.Merchant(), opts...)
 }
@@ -31,7 +32,7 @@ func (s *Server) PartnerClient(opts ...payvault.Option) *payvault.Client {
 	return s.ClientFor(s.Partner(), opts...)
 }
 
-// ClientFor returns a client that works as the given account. The server need not know the account.
+// ClientFor returns a client that works as the given account. The account need not be one of the server's accounts.
 func (s *Server) ClientFor(account Account, opts ...payvault.Option) *payvault.Client {
 	own := []payvault.Option{
 		payvault.WithMerchantID(account.MerchantID),

@@ -13,7 +13,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// The clients of a server work as an account, and take options.
+// TestClients checks that the clients of a server send the key, the merchant ID and the vendor ID of their account, and
+// that they accept options.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	for _, opts := range [][]payvaulttest.Option{nil, {payvaulttest.WithTLS()}} {
@@ -33,8 +34,8 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// TestClientRetriesQuickly checks that the emulator's client waits only milliseconds and has no retry budget, unless
-// its options say otherwise.
+// TestClientRetriesQuickly checks that the client of a server waits only milliseconds before a retry and has no retry
+// budget. With a zero RetryPolicy it waits longer and has a retry budget.
 func TestClientRetriesQuickly(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -62,7 +63,7 @@ func TestClientRetriesQuickly(t *testing.T) {
 	}
 }
 
-// failing is a RoundTripper that answers with a status.
+// failing is a RoundTripper that answers every request with the same status.
 type failing int
 
 func (f failing) RoundTrip(*http.Request) (*http.Response, error) {

@@ -13,34 +13,33 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// Commits returns how many times an operation was really performed: its state changed, or it was answered successfully.
-// A fault that damages the answer does not change this number, so a test of money code counts it. For the name of an
-// operation that does not exist it returns 0.
+// Commits returns how often the server has performed an operation, whether or not the client got the answer. So a test
+// can check that a payment was not made twice. Commits returns 0 for the name of an operation that does not exist.
 func (s *Server) Commits(op payvault.Operation) int { return s.AllCommits()[op] }
 
-// AllCommits returns the count of [Server.Commits] for every operation that was performed at least once.
+// AllCommits returns the counts of [Server.Commits] for all operations that were performed at least once.
 func (s *Server) AllCommits() map[payvault.Operation]int {
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
 	return maps.Clone(s.state.commits)
 }
 
-// Requests returns the newest requests, including refused ones, in the order in which they were read.
-// [WithRequestHistory] sets how many the server keeps. A request is kept before its answer is sent.
+// Requests returns the newest requests, including refused requests, in the order in which the server read them.
+// [WithRequestHistory] sets how many requests the server keeps. A request is in the list before its answer is sent.
 func (s *Server) Requests() []Request {
 	s.handler.requests.mu.Lock()
 	defer s.handler.requests.mu.Unlock()
 	return slices.Clone(s.handler.requests.list)
 }
 
-// Handle adds an operation that the interface names and does not document, so that code that calls it with
-// [payvault.Client.Call] can be tested. Method and path are as in a pattern of [http.ServeMux]. The path is relative to
-// [Server.URL]. An example is GET and /platform/application/{appId}. The handler gets requests with a known API key and
-// a body of at most 1 MiB, and may use the server. The operation counts as performed if the handler answers with a
-// status of 2xx.
+// Handle adds an operation that the service interface names but does not document. With it, a test can test code that
+// calls the operation with [payvault.Client.Call]. Method and path have the form of a pattern of [http.ServeMux], for
+// example GET and /platform/application/{appId}. The path is relative to [Server.URL]. The handler gets only requests
+// with a known API key and a body of at most 1 MiB, and may use the server. The operation counts as performed if the
+// handler answers with a status of 2xx.
 //
 // [Request], [Fault] and [Server.Commits] name the operation by method and path: "GET /platform/application/{appId}".
-// Handle panics if method or path are invalid, or if the server has an operation with them already.
+// Handle panics if method or path are invalid, or if the server already has an operation with this method and path.
 func (s *Server) Handle(method, path string, handler http.HandlerFunc) {
 	if method == "" || !strings.HasPrefix(path, "/") || handler == nil {
 		panic("payvaulttest: Handle wants a method, a path that begins with a slash, and a handler")
@@ -51,11 +50,11 @@ func (s *Server) Handle(method, path string, handler http.HandlerFunc) {
 }
 
 // Inject makes the requests that arrive from now on fail as the fault describes. It returns a function that removes the
-// fault. If several faults fit a request, only the one that was injected first strikes.
+// fault. If several faults fit a request, only the fault that was injected first makes it fail.
 //
-// Inject returns an error, and injects nothing, if the fault can never strike as described: its kind or operation does
-// not exist, a field has an invalid value or is not read by the kind, or AfterCommit is set for a kind that performs
-// nothing.
+// Inject returns an error, and injects nothing, if the fault can never make a request fail as described: its kind or
+// operation does not exist, a field has an invalid value, the kind does not read a field that is set, or AfterCommit is
+// set for a kind that performs nothing.
 func (s *Server) Inject(fault Fault) (remove func(), err error) {
 	if err := fault.check(s.handler.allOperations()); err != nil {
 		return nil, fmt.Errorf("payvaulttest: fault %q: %w", string(fault.Kind), err)
@@ -84,17 +83,17 @@ func (s *Server) ClearFaults() {
 	s.handler.faults.list = nil
 }
 
-// TriggerEvent lets an event occur for a merchant and returns the number of webhooks that get it. Data is the data of
-// the deliveries, as JSON. TriggerEvent panics if data is not valid JSON. The deliveries are made in the background:
-// [Server.WaitDeliveries] waits for them.
+// TriggerEvent delivers an event to all webhooks of a merchant that have the event, and returns their number. Each
+// delivery has data, encoded as JSON. TriggerEvent panics if data cannot be encoded as JSON. The deliveries are made in
+// the background: [Server.WaitDeliveries] waits for them.
 func (s *Server) TriggerEvent(merchant payvault.MerchantID, event payvault.Event, data any) int {
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
 	return s.state.occur(merchant, event, data)
 }
 
-// SetTransactionStatus changes the status of a subscription's transaction and lets the event
-// transaction_status_updated occur. It fails if there is no such transaction.
+// SetTransactionStatus changes the status of a subscription's transaction and triggers the event
+// transaction_status_updated. It returns an error if the subscription has no transaction with this pg_id.
 func (s *Server) SetTransactionStatus(id payvault.SubscriptionID, pgID, status string) error {
 	v := s.state
 	v.mu.Lock()
@@ -117,6 +116,6 @@ func (s *Server) Deliveries() []Delivery {
 	return slices.Clone(d.history)
 }
 
-// WaitDeliveries waits until every delivery that was due when it was called has ended. It does not wait for later
+// WaitDeliveries waits until all deliveries have ended that were triggered before the call. It does not wait for later
 // deliveries. It returns early with an error when the context ends or the server is closed.
 func (s *Server) WaitDeliveries(ctx context.Context) error { return s.deliveries.wait(ctx) }

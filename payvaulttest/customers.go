@@ -17,23 +17,23 @@ type CustomerKey struct {
 	ID         string
 }
 
-// Customer is a customer profile, in the form of the answers on the wire. Its cards have the current data of the saved
-// cards.
+// Customer is a customer profile, with the fields that answers on the wire have. BillingCards have the current data of
+// the saved cards.
 type Customer struct {
 	ID                string              `json:"customer_id,omitzero"`
-	RecID             int64               `json:"rec_id"`  // a number that counts up
+	RecID             int64               `json:"rec_id"`  // number that the server gives to the record
 	NodeID            payvault.MerchantID `json:"node_id"` // the merchant of the customer
 	FirstName         string              `json:"customer_first_name,omitzero"`
 	LastName          string              `json:"customer_last_name,omitzero"`
 	FirmName          string              `json:"customer_firm_name,omitzero"`
-	Phone             string              `json:"customer_phone,omitzero"` // unchanged from the request
+	Phone             string              `json:"customer_phone,omitzero"` // as in the request
 	Email             string              `json:"customer_email,omitzero"`
 	ReferenceID       string              `json:"reference_id,omitzero"`
 	Comments          string              `json:"comments,omitzero"`
 	DeveloperID       string              `json:"developer_id,omitzero"`
 	PrimaryCardNumber string              `json:"primary_card_number,omitzero"` // masked
-	ShippingAddresses []map[string]any    `json:"shipping_addresses"`           // by wire name
-	BillingCards      []map[string]any    `json:"billing_cards"`                // by wire name
+	ShippingAddresses []map[string]any    `json:"shipping_addresses"`           // keys are the names on the wire
+	BillingCards      []map[string]any    `json:"billing_cards"`                // keys are the names on the wire
 }
 
 type customers struct {
@@ -55,7 +55,8 @@ func (*customers) key(c *Customer) (CustomerKey, *payvault.MerchantID) {
 	return CustomerKey{c.NodeID, c.ID}, &c.NodeID
 }
 
-// prepare fills in missing values. If no address or card is primary, the first one becomes primary.
+// prepare fills in missing values, and makes exactly one address and one card primary. If several are marked as
+// primary, the first of them stays primary. If none is marked, the first in the list becomes primary.
 func (v *customers) prepare(c *Customer) {
 	for c.ID == "" {
 		if made := v.ids.text("customer"); !v.has(CustomerKey{c.NodeID, made}) {
@@ -98,7 +99,7 @@ func (v *customers) cardOf(c *Customer, billing map[string]any) *Card {
 	return v.cards.of(c.NodeID, id)
 }
 
-// detach copies the lists, and fills in the current data of the cards.
+// detach copies the addresses and billing cards, and fills in the current data of the saved cards.
 func (v *customers) detach(c *Customer) {
 	c.ShippingAddresses, c.BillingCards = copyParts(c.ShippingAddresses), copyParts(c.BillingCards)
 	for _, billing := range c.BillingCards {
@@ -111,7 +112,8 @@ func (v *customers) detach(c *Customer) {
 	}
 }
 
-// copyParts copies addresses or cards. Only one field of a card is a list: the email addresses.
+// copyParts copies addresses or billing cards. Their only field that is a list is billing_email, so copyParts copies
+// this list too.
 func copyParts(parts []map[string]any) []map[string]any {
 	copies := make([]map[string]any, len(parts))
 	for i, part := range parts {
@@ -120,20 +122,20 @@ func copyParts(parts []map[string]any) []map[string]any {
 		switch emails := part["billing_email"].(type) {
 		case []any:
 			copies[i]["billing_email"] = slices.Clone(emails)
-		case []string: // the type in a seed
+		case []string: // the type in a seed that is written in Go
 			copies[i]["billing_email"] = slices.Clone(emails)
 		}
 	}
 	return copies
 }
 
-// A customerRequest has the fields of a request that a profile does not keep.
+// A customerRequest has the fields of a request that are not fields of a [Customer].
 type customerRequest struct {
 	AutoGenerate bool            `json:"auto_generate_customer_id"`
 	Billing      []paymentFields `json:"billing_cards"`
 }
 
-// createCustomer performs POST /platform/vault/customer: it stores a customer with all its cards, or nothing.
+// createCustomer performs POST /platform/vault/customer. It stores a customer with all its cards, or nothing.
 func (v *customers) createCustomer(c *call, in customerRequest) (any, error) {
 	record := bind[Customer](c.body)
 	record.NodeID = c.merchant
@@ -146,8 +148,8 @@ func (v *customers) createCustomer(c *call, in customerRequest) (any, error) {
 	return success(v.view(v.put(record))), nil
 }
 
-// checkCustomer refuses a customer before anything is stored. It checks the rules between fields, that the customer_id
-// is not taken, and that the cards exist.
+// checkCustomer refuses a customer before anything is stored. It checks that the required fields are there, that the
+// customer_id is not taken, and that the cards exist.
 func (v *customers) checkCustomer(c *call, record *Customer, in *customerRequest) error {
 	p := problems{}
 	p.check(record.ID != "" || in.AutoGenerate, "customer_id", "or auto_generate_customer_id is required")
@@ -166,8 +168,9 @@ func (v *customers) checkCustomer(c *call, record *Customer, in *customerRequest
 	return cmp.Or(p.err(), err)
 }
 
-// saveBilling saves a card, and removes from its record the fields that answers do not have. If the record only names a
-// saved card, nothing is saved. checkCustomer has found that card.
+// saveBilling saves the payment data of a billing card as a card, and removes the fields that answers do not have from
+// record. If the billing card only has the card ID of a saved card, saveBilling saves no card. checkCustomer has
+// already found the saved card.
 func (v *customers) saveBilling(c *call, in paymentFields, record map[string]any) {
 	if in.CardID == "" || in.card() != (Card{}) {
 		card, _ := v.cards.save(c, in)

@@ -14,7 +14,8 @@ import (
 
 func noon() time.Time { return time.Date(2026, 1, 15, 12, 0, 0, 5, time.FixedZone("", -5*3600)) }
 
-// TestCustomerCreate checks the answer and the stored record of a new customer. Both have no secrets.
+// TestCustomerCreate checks the answer and the stored record of a new customer. Neither may have a full card number, a
+// security code or a bank account.
 func TestCustomerCreate(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithClock(noon))
@@ -58,7 +59,8 @@ func TestCustomerCreate(t *testing.T) {
 	assert.Len(t, a.srv.Cards.All(), 4, "the cards can be used by their IDs")
 }
 
-// A customer_id is unique for its merchant. The emulator makes one up if it is asked for it.
+// TestCustomerIDs checks that a customer_id can be used only once per merchant, and that the server generates an ID for
+// a request with auto_generate_customer_id.
 func TestCustomerIDs(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -74,7 +76,8 @@ func TestCustomerIDs(t *testing.T) {
 	assert.Equal(t, 4, a.srv.Commits(payvault.OpCustomersCreate))
 }
 
-// A customer may name a saved card, and update it. Answers and lists show a card as it is now.
+// TestCustomerWithSavedCard checks that a new customer can have a saved card and update this card. Answers and lists
+// must show the current data of the card.
 func TestCustomerWithSavedCard(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -100,7 +103,8 @@ func TestCustomerWithSavedCard(t *testing.T) {
 	assert.Equal(t, "5454xxxxxx545454", a.srv.Customers.All()[0].PrimaryCardNumber)
 }
 
-// Changes to a customer that was seeded or returned do not reach the server.
+// TestCustomersAreCopies checks that the server does not change when a test changes a Customer that it gave to Seed or
+// got from the server.
 func TestCustomersAreCopies(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -108,8 +112,8 @@ func TestCustomersAreCopies(t *testing.T) {
 	given := payvaulttest.Customer{
 		FirmName: "F", ShippingAddresses: []map[string]any{{"shipping_city": "Boston"}},
 		BillingCards: []map[string]any{
-			{"card_id": id, "billing_email": []string{"a@example.com"}}, // as a seed in Go has them
-			{"card_id": id, "billing_email": []any{"b@example.com"}},    // as a request has them
+			{"card_id": id, "billing_email": []string{"a@example.com"}}, // the type in a seed that is written in Go
+			{"card_id": id, "billing_email": []any{"b@example.com"}},    // the type after decoding a request
 		},
 	}
 	stored := a.srv.Customers.Seed(given)

@@ -23,17 +23,17 @@ import (
 
 var errNotLoopback = errors.New("the notification URL is not on loopback")
 
-// Delivery is one attempt to notify a webhook. There are no retries.
+// Delivery is one attempt to notify a webhook. A failed delivery is not tried again.
 type Delivery struct {
 	WebhookID payvault.WebhookID // the webhook that is notified
 	Event     payvault.Event     // name of the event
 	Status    int                // HTTP status of the answer; 0 if there was none
-	Err       error              // reason why there was no answer
+	Err       error              // reason why there was no answer; nil if there was one
 }
 
-// A dispatcher makes deliveries in the background. The deliveries of one webhook are made one after another, so they
-// keep their order, and a slow receiver does not delay other webhooks. Any number of deliveries may wait, so none is
-// lost.
+// A dispatcher makes deliveries in the background. It makes the deliveries of one webhook one after another, so they
+// keep their order. A slow receiver does not delay the deliveries of other webhooks. Any number of deliveries may wait,
+// so no delivery is lost.
 type dispatcher struct {
 	ctx     context.Context //nolint:containedctx // ends with the server
 	client  *http.Client
@@ -42,7 +42,7 @@ type dispatcher struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	last    map[payvault.WebhookID]chan struct{} // closed when the newest delivery of the webhook has ended
+	last    map[payvault.WebhookID]chan struct{} // each is closed when the newest delivery of its webhook has ended
 	history []Delivery
 }
 
@@ -66,8 +66,8 @@ func newDispatcher(ctx context.Context, remote bool, logger *slog.Logger, feed *
 	}
 }
 
-// loopbackOnly refuses a connection to an address outside of loopback. It looks at the address and not at the host
-// name.
+// loopbackOnly refuses a connection to an address outside of loopback. It checks the IP address to which the host name
+// was resolved.
 func loopbackOnly(_, address string, _ syscall.RawConn) error {
 	host, err := netip.ParseAddrPort(address)
 	if err != nil || !host.Addr().Unmap().IsLoopback() {
@@ -76,7 +76,7 @@ func loopbackOnly(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// post starts a delivery of a body in the background. After the end of the context it does nothing.
+// post starts a delivery of a body in the background. It does nothing if the context of the dispatcher has ended.
 func (d *dispatcher) post(url string, body []byte, delivery Delivery) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -96,15 +96,15 @@ func (d *dispatcher) post(url string, body []byte, delivery Delivery) {
 	})
 }
 
-// close waits until all deliveries have ended. Cancel the context before: then the deliveries that wait are not made
-// any more.
+// close waits until all deliveries have ended. The caller cancels the context of the dispatcher first, so that
+// deliveries that have not begun are dropped.
 func (d *dispatcher) close() {
-	d.mu.Lock()   // after this, no post is under way
+	d.mu.Lock()   // waits until no call of post is running
 	d.mu.Unlock() //nolint:staticcheck // see above
 	d.running.Wait()
 }
 
-// deliver makes a delivery and logs it without body and URL.
+// deliver makes a delivery, and logs the delivery without its body and URL.
 func (d *dispatcher) deliver(url string, body []byte, delivery Delivery) {
 	delivery.Status, delivery.Err = d.send(url, body)
 	shown := inspect.Delivery{
@@ -124,7 +124,7 @@ func (d *dispatcher) deliver(url string, body []byte, delivery Delivery) {
 	d.history = append(d.history, delivery)
 }
 
-// class returns fixed words for an error, because the text of the error may hold the URL or bytes of the receiver.
+// class returns a fixed text for an error. The error's own text might contain the URL, or bytes that the receiver sent.
 func class(err error) string {
 	errno, fromSystem := errors.AsType[syscall.Errno](err)
 	switch {
@@ -154,7 +154,7 @@ func (d *dispatcher) send(url string, body []byte) (int, error) {
 	return resp.StatusCode, nil
 }
 
-// forget drops the deliveries that have ended.
+// forget clears the history of deliveries.
 func (d *dispatcher) forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -163,7 +163,7 @@ func (d *dispatcher) forget() {
 
 func (d *dispatcher) wait(ctx context.Context) error {
 	d.mu.Lock()
-	due := slices.Collect(maps.Values(d.last)) // when the newest of a webhook has ended, all have
+	due := slices.Collect(maps.Values(d.last)) // the newest delivery of each webhook, which ends last
 	d.mu.Unlock()
 	for _, finished := range due {
 		select {

@@ -15,7 +15,7 @@ import (
 	"example.com/payvault/payvaulttest/internal/inspect"
 )
 
-// A timedTransport answers after the time that the host of the URL says, such as http://3s/.
+// A timedTransport answers after a delay, which is the host of the URL: http://3s/ is answered after three seconds.
 type timedTransport struct{}
 
 func (timedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -31,14 +31,14 @@ func (timedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// timedDispatcher returns a dispatcher whose deliveries take as long as the host of their URL says.
+// timedDispatcher returns a dispatcher that delivers with a timedTransport.
 func timedDispatcher(ctx context.Context) *dispatcher {
 	d := newDispatcher(ctx, false, slog.New(slog.DiscardHandler), inspect.NewFeed())
 	d.client.Transport = timedTransport{}
 	return d
 }
 
-// events returns the events that were delivered, in the order in which they ended.
+// events returns the events of the deliveries, in the order in which the deliveries ended.
 func (d *dispatcher) events() (list []payvault.Event) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -48,7 +48,8 @@ func (d *dispatcher) events() (list []payvault.Event) {
 	return list
 }
 
-// The deliveries of a webhook keep their order, and hold up no other webhook. One that has no answer ends after 5 s.
+// TestDeliveriesInOrder checks that the deliveries of one webhook keep their order, and that they do not delay the
+// deliveries of another webhook. A delivery without an answer ends after 5 s.
 func TestDeliveriesInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -65,7 +66,8 @@ func TestDeliveriesInOrder(t *testing.T) {
 	})
 }
 
-// Whoever waits, waits for what is due, not for what becomes due meanwhile, and no longer than the context allows.
+// TestWaitDeliveries checks that wait waits for the deliveries that were triggered before the call, and not for later
+// deliveries. It stops waiting when the context ends.
 func TestWaitDeliveries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -82,7 +84,8 @@ func TestWaitDeliveries(t *testing.T) {
 	})
 }
 
-// The end of a server ends the delivery that is under way. Those that wait and those that come later are not made.
+// TestDeliveriesEndWithTheServer checks that closing the server aborts the running delivery. Deliveries that are still
+// waiting, and deliveries that are triggered later, are not made.
 func TestDeliveriesEndWithTheServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,15 +15,15 @@ import (
 // DisputeKind is the kind of a [Dispute].
 type DisputeKind string
 
-// The kinds of disputes. Only the first two can be answered over the API.
+// The kinds of disputes. First-time and retrieval disputes can be answered over the API, other disputes cannot.
 const (
 	DisputeFirstTime DisputeKind = "first_time"
 	DisputeRetrieval DisputeKind = "retrieval"
 	DisputeOther     DisputeKind = "other"
 )
 
-// Dispute is a dispute with its answer. Its fields are named as on the wire. A seeded dispute is a first-time dispute
-// unless it has another kind.
+// Dispute is a dispute with its answer. Its fields are named as on the wire. A seeded dispute without a Kind becomes a
+// first-time dispute.
 type Dispute struct {
 	ID         payvault.DisputeID  `json:"rec_id"`
 	MerchantID payvault.MerchantID `json:"merchant_id"`
@@ -33,7 +33,7 @@ type Dispute struct {
 }
 
 // DisputeResponse is the answer to a dispute, with the values of the request. It has the size and the checksum of the
-// file instead of its content.
+// file, but not the content of the file.
 type DisputeResponse struct {
 	Message         string          `json:"message"`
 	Type            string          `json:"cbr_response_type"` // ND, CP, CE, OT or ID
@@ -98,7 +98,7 @@ func (v *disputes) respondToDispute(c *call) (any, error) {
 	if isRetrieval := dispute.Kind == DisputeRetrieval; isRetrieval {
 		p.check(response.FileSize > 0, "file", "is required for a retrieval dispute")
 		p.check(response.Message != "", "disputeResponse.message", "is required for a retrieval dispute")
-	} else { // the emulator's own choice: the interface does not document how the other fields depend on the type
+	} else { // the emulator's choice: the interface does not document which fields each type requires
 		p.check(response.Type != "", "disputeResponse.cbr_response_type", "is required for a first-time dispute")
 	}
 	if len(p) == 0 {
@@ -107,7 +107,7 @@ func (v *disputes) respondToDispute(c *call) (any, error) {
 	return success(nil), p.err()
 }
 
-// readResponse reads the two parts of the form. Either may be missing.
+// readResponse reads the parts of the form: the file, and the JSON of the response. Each part may be missing.
 func (v *disputes) readResponse(parts []Part) (response DisputeResponse, _ error) {
 	p := problems{}
 	for _, part := range parts {

@@ -30,12 +30,13 @@ func newDispute(t *testing.T, kind payvaulttest.DisputeKind) api {
 	return a
 }
 
-// answer is a form with the part disputeResponse.
+// answer returns a form that has only the part disputeResponse.
 func answer(text string) form {
 	return newForm().part("disputeResponse", "", text)
 }
 
-// A dispute keeps its answer as it was sent, with the size and the checksum of the file. It is answered once.
+// TestDisputeRespond checks that a dispute keeps the values of its answer unchanged, with the size and the checksum of
+// the file. A second answer must be refused.
 func TestDisputeRespond(t *testing.T) {
 	t.Parallel()
 	a := newDispute(t, "")
@@ -66,7 +67,8 @@ func TestDisputeRespond(t *testing.T) {
 	assert.Equal(t, 1, a.srv.Commits(payvault.OpDisputesRespond))
 }
 
-// The form that a dispute needs depends on its kind. A form that is refused leaves the dispute as it was.
+// TestDisputeForms checks which forms are accepted for each kind of dispute. A refused form must not change the
+// dispute.
 func TestDisputeForms(t *testing.T) {
 	t.Parallel()
 	const first, retrieval = payvaulttest.DisputeFirstTime, payvaulttest.DisputeRetrieval
@@ -112,12 +114,13 @@ func TestDisputeForms(t *testing.T) {
 	}
 }
 
-// An endless file has no end.
+// endless is a Reader that never returns io.EOF.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-// TestBrokenForms checks that a form that is too large, cut off or not a form is refused.
+// TestBrokenForms checks that the server refuses a form that is too large, a form that is cut off, and a body that is
+// not a form.
 func TestBrokenForms(t *testing.T) {
 	t.Parallel()
 	a := newDispute(t, payvaulttest.DisputeFirstTime)
@@ -132,7 +135,7 @@ func TestBrokenForms(t *testing.T) {
 	send(io.MultiReader(strings.NewReader(head), io.LimitReader(endless{}, 64<<20))).
 		refused(t, http.StatusRequestEntityTooLarge)
 	for _, body := range []string{
-		string(answer(noDefence)) + head, // the second part is cut
+		string(answer(noDefence)) + head, // the second part is cut off
 		"--b\r\nContent-Disposition: form-data\r\n\r\n{}\r\n--b--\r\n",
 		"--b\r\n\r\n{}\r\n--b--\r\n",
 	} {
@@ -141,7 +144,8 @@ func TestBrokenForms(t *testing.T) {
 	assert.Empty(t, a.srv.AllCommits())
 }
 
-// TestUnknownDisputes checks that a dispute of another ID or merchant is not found.
+// TestUnknownDisputes checks that a request gets status 404 if no dispute has the ID, or if the dispute belongs to
+// another merchant.
 func TestUnknownDisputes(t *testing.T) {
 	t.Parallel()
 	a := newDispute(t, payvaulttest.DisputeFirstTime)

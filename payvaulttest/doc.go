@@ -10,27 +10,27 @@
 //	}
 //	fmt.Println(page.TotalRecords, srv.Commits(payvault.OpCustomersList)) // 0 1
 //
-// Each server has its own state, so tests can run in parallel, each with a server of its own. The OpenAPI document by
-// which requests are checked is read once per process. Servers are safe for concurrent use and need no testing package.
-// cmd/payvault-emulator is the same server as a program, for tests in any language.
+// Each server has its own state, so parallel tests can each use a server of their own. The OpenAPI document, against
+// which requests are checked, is read only once per process. Servers are safe for concurrent use, and also work outside
+// of tests. cmd/payvault-emulator is the same server as a program, for tests in any language.
 //
 // # Records
 //
 // A server has a [Store] per resource, such as Server.Invoices, with Seed, Get and All. Invoices, subscriptions with
 // their transactions, disputes and webhooks come from Seed, or from [WithSeed], because the interface documents no
-// operation that creates them. [Server.Commits] counts how often an operation was really performed, and
-// [Server.Requests] returns the requests.
+// operation that creates them. [Server.Commits] counts how often an operation was performed, and [Server.Requests]
+// returns the requests.
 //
 // The event transaction_status_updated occurs only when a test calls [Server.SetTransactionStatus] or
-// [Server.TriggerEvent]: no request changes the status of a transaction. The account updater's events
-// occur with its requests.
+// [Server.TriggerEvent]: no request changes the status of a transaction. The events of the account updater occur when
+// the server accepts an account updater request.
 //
-// [Server.Handle] adds an operation that the interface names and does not document.
+// [Server.Handle] adds an operation. Use it for operations that the interface names but does not document.
 //
 // # Failures
 //
-// [Server.Inject] makes requests fail in the ways of networks and services. The failure that matters most to money is
-// the lost answer:
+// [Server.Inject] makes requests fail as networks and services fail. For code that moves money, the most important
+// failure is the lost answer:
 //
 //	lost := payvaulttest.Fault{Operation: payvault.OpInvoicesSend, Kind: payvaulttest.DropAfterCommit, Times: 1}
 //	if _, err := srv.Inject(lost); err != nil {
@@ -39,18 +39,20 @@
 //
 // A fault applies to a request as soon as it arrives, before authentication and whether or not the request is valid. If
 // a fault answers a request without AfterCommit, the request is recorded but not performed. [Inspect] serves a page
-// with the newest requests, the records and the faults. The page also injects faults at a click.
+// with the newest requests, the records and the faults. On the page, a click injects a fault.
 //
 // # Secrets
 //
-// The emulator keeps no card number, security code, track, wallet payload or bank account of cards, customers and
-// payees: cards are kept masked. The bodies of requests stay available in [Request] and in [Application.Data], but only
-// through methods: no fmt verb and no slog handler prints them, and the records of [WithLogger] have neither path,
-// query, header nor body. The merchant_id in these records is the merchant of the key, not the merchant for whom a
-// partner acts. The page of [Inspect] shows bodies only while somebody has asked for them.
+// In its records of cards, customers and payees, the emulator keeps no security code, track, wallet payload or bank
+// account, and it masks card numbers. A test can still read the bodies of requests with the methods of [Request] and
+// [Part], and the saved values of an application with [Application.Data]. No fmt verb and no slog handler prints these
+// bodies and values. The log records of [WithLogger] have no path, query, header or body. The merchant_id in a log
+// record is the merchant of the API key, even if a partner acts for another merchant. The page of [Inspect] shows
+// bodies only while a viewer has asked for them.
 //
 // # The emulator's own choices
 //
-// api/openapi.yaml defines the shape of requests. Where the interface is silent, the emulator had to choose, and the
-// real service may do otherwise. Do not build on these choices. docs/emulator.md lists those that a test meets.
+// api/openapi.yaml defines the shape of requests. Where the interface does not document what the service does, the
+// emulator makes its own choice, and the real service may behave differently. Do not rely on these choices.
+// docs/emulator.md lists the choices that a test may notice.
 package payvaulttest

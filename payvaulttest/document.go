@@ -15,14 +15,14 @@ import (
 type document struct {
 	*openapi.Document
 
-	records   map[string]*openapi.Schema // by name; DisputeRespondRequest describes the JSON in the form
+	records   map[string]*openapi.Schema // schemas by name; DisputeRespondRequest is the JSON part of a form
 	fields    map[string]applicationField
 	names     map[string]bool // names of fields and parameters
-	customers columns         // columns of the list of customers
+	customers columns         // fields by which the list of customers can be sorted and filtered
 	payments  columns
 }
 
-// theDocument returns the only document of the process. It is read when the first server starts.
+// theDocument returns the document, which all servers of the process share. The first call reads it.
 //
 //nolint:gochecknoglobals // never changed
 var theDocument = sync.OnceValue(func() *document {
@@ -31,7 +31,8 @@ var theDocument = sync.OnceValue(func() *document {
 		Document: read, records: map[string]*openapi.Schema{}, fields: map[string]applicationField{},
 		names: inspect.Names(read.At()),
 	}
-	for _, name := range []string{"ShippingAddress", "BillingCard"} { // these are maps in seeds
+	// in seeds these records are maps, so their schemas must refuse unknown names
+	for _, name := range []string{"ShippingAddress", "BillingCard"} {
 		d.At("components", "schemas", name)["additionalProperties"] = false
 	}
 	for _, name := range []string{"BillingCard", "Customer", "DisputeRespondRequest", "Transaction"} {
@@ -46,7 +47,7 @@ var theDocument = sync.OnceValue(func() *document {
 	return d
 })
 
-// columns returns the fields of a record by which lists can be sorted and filtered.
+// columns returns the fields of a record by which a list of such records can be sorted and filtered.
 func (d *document) columns(schema string) columns {
 	list := columns{}
 	for name := range d.At("components", "schemas", schema, "properties") {
@@ -76,8 +77,8 @@ func (d *document) field(key string, kind any) applicationField {
 	return field
 }
 
-// An applicationField has the rules of the document for a key of application data. Keys that the document does not name
-// are optional texts or objects.
+// An applicationField has the rules of the document for a key of application data. A key that the document does not
+// name has no rules here: its value is optional, and may be a text or an object.
 type applicationField struct {
 	kind     string
 	required bool
@@ -85,7 +86,7 @@ type applicationField struct {
 	schema   *openapi.Schema
 }
 
-// shows returns an error unless the document permits record in an answer.
+// shows returns nil if the document permits the record in an answer. Otherwise it returns an error.
 func (d *document) shows(name string, record any) error {
 	text, err := json.Marshal(record)
 	if err != nil {

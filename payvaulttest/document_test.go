@@ -15,8 +15,8 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// TestExamplesOfTheDocument checks that an example of the document works for every operation, on a server with the seed
-// of the program.
+// TestExamplesOfTheDocument checks that every operation has an example in api/openapi.yaml that the server performs, if
+// the server has the records of cmd/payvault-emulator/seed.json.
 func TestExamplesOfTheDocument(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("../cmd/payvault-emulator/seed.json")
@@ -56,7 +56,8 @@ func TestExamplesOfTheDocument(t *testing.T) {
 	}
 }
 
-// sendExample makes a request of an example of its body, if there is one.
+// sendExample sends a request whose body is the example, as JSON or as a form. If the operation has no body, it sends
+// no body.
 func (a api) sendExample(t *testing.T, o *openapi.Operation, path string, example any) reply {
 	t.Helper()
 	switch o.Media {

@@ -26,8 +26,8 @@ func Example() {
 	// Output: <nil> outstanding [customer@example.com]
 }
 
-// An answer that is lost after the invoice was sent: code that would simply try again would be told
-// that the invoice is sent already, and might report a failure.
+// The answer is lost after the invoice was sent. If the code only tried again, the service would refuse the second
+// request, because the invoice is sent already. The code might then report a failure, although the invoice was sent.
 func ExampleServer_Inject() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
@@ -48,7 +48,7 @@ func ExampleServer_Inject() {
 	// sent: 1
 }
 
-// The interface names an operation that gets an application, but does not document it.
+// The interface names an operation that returns an application, but does not document the operation.
 func ExampleServer_Handle() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()

@@ -24,19 +24,19 @@ import (
 )
 
 const (
-	maxFormBytes = 64 << 20 // bytes of a form; all of a JSON body is kept
-	headBytes    = 32       // bytes of an answer, enough for its code
+	maxFormBytes = 64 << 20 // largest form in bytes; a JSON body may have keptBytes
+	headBytes    = 32       // number of bytes of an answer that are kept to find its code
 )
 
-// A route decides how the requests of one operation are answered: by an action, or by a handler of [Server.Handle]. The
-// route of requests without operation has neither.
+// A route decides how the requests of one operation are answered: by an action, or by a handler of [Server.Handle]. A
+// request that matches no operation gets a route without action and handler.
 type route struct {
 	op     *openapi.Operation
 	action action
 	taught http.HandlerFunc
 }
 
-// shared is the part of a server that all its exchanges use.
+// shared has the data of a server that all its exchanges use.
 type shared struct {
 	state    *state
 	server   string // scheme, host and port of the server
@@ -47,8 +47,8 @@ type shared struct {
 	requests requestLog
 }
 
-// An exchange is one request on its way through the server: it is read, recorded, performed and answered. A fault may
-// change the last two.
+// An exchange handles one request: it reads, records, performs and answers the request. A fault may change how the
+// request is performed and answered.
 type exchange struct {
 	http.ResponseWriter
 	call
@@ -56,13 +56,13 @@ type exchange struct {
 	h       *shared
 	r       *http.Request
 	began   time.Time
-	fault   Fault // has no kind if there is no fault
+	fault   Fault // the fault that applies to the request; its Kind is empty if there is none
 	request Request
 	refused error    // reason to refuse the request, found before the operation; nil if there is none so far
-	why     *refusal // the refusal that was sent; nil if none
+	why     *refusal // the refusal that was sent; nil if none was sent
 	status  int      // status that was sent; 0 if nothing was sent
 	head    []byte   // the beginning of the answer that was sent
-	bodies  bool     // the page shows bodies
+	bodies  bool     // the page of Inspect showed bodies when the request arrived
 	done    bool     // the operation was performed
 }
 
@@ -76,7 +76,7 @@ func (h *shared) exchange(w http.ResponseWriter, r *http.Request, to route) {
 	}
 	x.fault = h.faults.take(x.name())
 	defer h.feed.Begin(to.op.ID, string(x.fault.Kind))()
-	defer x.record(r.Context()) // while the request is still pending
+	defer x.record(r.Context()) // runs while the page still shows the request as pending
 	if x.fault.Kind == ResetConnection {
 		h.requests.add(x.request)
 	} else {
@@ -85,7 +85,7 @@ func (h *shared) exchange(w http.ResponseWriter, r *http.Request, to route) {
 	x.fault.around(http.HandlerFunc(x.perform), x.isTokenize()).ServeHTTP(x, r)
 }
 
-// name returns the operation of the request, or "".
+// name returns the operation of the request, or "" if the request matches no operation.
 func (x *exchange) name() payvault.Operation { return payvault.Operation(x.op.ID) }
 
 func (x *exchange) isTokenize() bool { return x.r.URL.Path == x.h.basePath+"/pg/tokenize" }
@@ -118,7 +118,7 @@ func (x *exchange) read() {
 	}
 	var kept limitedBuffer
 	body := io.TeeReader(http.MaxBytesReader(x.ResponseWriter, x.r.Body, limit), &kept)
-	if form && x.refused == nil { // a form with an unknown key is read to its end, but not parsed
+	if form && x.refused == nil { // a form that is already refused is read to its end, but not parsed
 		x.parts, x.refused = readForm(x.r.Header.Get("Content-Type"), body)
 	}
 	_, err := io.Copy(io.Discard, body)
@@ -130,12 +130,12 @@ func (x *exchange) read() {
 	x.request.Size, x.request.Complete = kept.size, err == nil
 	x.request.body, x.request.Parts = seal(x.body), x.parts
 	x.h.requests.add(x.request)
-	if err != nil && !large { // the rest of the body will not arrive
+	if err != nil && !large { // the client disconnected before it had sent the whole body
 		faulty.Abort()
 	}
 }
 
-// perform performs the operation, or refuses it, and answers.
+// perform performs the operation or refuses it, and sends the answer.
 func (x *exchange) perform(w http.ResponseWriter, req *http.Request) {
 	if x.refused == nil && x.taught != nil {
 		x.ask(w, req)
@@ -146,7 +146,7 @@ func (x *exchange) perform(w http.ResponseWriter, req *http.Request) {
 		faulty.Send(http.StatusOK, jsonHeader(), encode(result)).ServeHTTP(w, req)
 		return
 	}
-	x.why, _ = errors.AsType[*refusal](err) // operations return no other errors
+	x.why, _ = errors.AsType[*refusal](err) // every error of an operation is a refusal
 	faulty.Send(x.why.status, jsonHeader(), x.why.body(x.isTokenize())).ServeHTTP(w, req)
 }
 
@@ -178,7 +178,7 @@ func (x *exchange) dispatch() (any, error) {
 	return result, err
 }
 
-// check compares the request with the document and sets the merchant for which the request acts.
+// check checks the request against the document, and sets the merchant for which the request acts.
 func (x *exchange) check() (err error) {
 	x.path = x.r.PathValue
 	x.query, err = url.ParseQuery(x.r.URL.RawQuery)
@@ -213,17 +213,17 @@ func (x *exchange) check() (err error) {
 // theCode matches the code at the beginning of an answer.
 var theCode = regexp.MustCompile(`^{"r?code":"?(-?\d{1,4})\b`)
 
-// code returns the code in the answer that was sent, or nil.
+// code returns the code in the answer that was sent, or nil if the answer has none.
 func (x *exchange) code() *int {
 	found := theCode.FindSubmatch(x.head)
 	if found == nil {
 		return nil
 	}
-	number, _ := strconv.Atoi(string(found[1])) // it has four digits at most
+	number, _ := strconv.Atoi(string(found[1])) // cannot fail: the number has at most four digits
 	return &number
 }
 
-// record logs one record of a request, and adds the request to the page.
+// record logs a request. If [Inspect] was called for the server, record also adds the request to the page.
 func (x *exchange) record(ctx context.Context) {
 	x.log(ctx)
 	if x.h.feed.Watched() {
@@ -252,7 +252,8 @@ func (x *exchange) log(ctx context.Context) {
 	x.h.logger.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
 }
 
-// show adds the request to the page, as far as the page shows requests.
+// show adds the request to the page of [Inspect]. It adds the path, the body and the answer only if the page shows
+// bodies.
 func (x *exchange) show() {
 	names := x.h.state.document.names
 	shown := inspect.Request{

@@ -20,11 +20,13 @@ import (
 	"example.com/payvault/payvaulttest/internal/faulty"
 )
 
-// FaultKind names a way in which a request fails: see the constants from [ResetConnection] and from [Respond] on.
+// FaultKind names a way in which a request fails. There is a constant for each kind, from [ResetConnection] to
+// [SlowDrip].
 type FaultKind string
 
-// Faults of the connection. The client sees an error of its transport. [WithTLS] brings HTTP/2. There each of these
-// faults affects only the stream of the request: the stream is reset, and the connection and its other requests go on.
+// Faults of the connection. The client gets no answer but an error from its transport, except with Delay. With HTTP/2,
+// which [WithTLS] enables, a fault affects only one stream: it resets the stream of the request, and the other requests
+// on the connection continue.
 const (
 	// ResetConnection resets the connection when a request's headers have arrived, before its body is read.
 	ResetConnection FaultKind = "reset connection"
@@ -34,27 +36,29 @@ const (
 	DropAfterCommit FaultKind = "drop after commit"
 	// Hang sends no answer until the client gives up or the server is closed.
 	Hang FaultKind = "hang"
-	// Delay waits for Fault.Delay and then continues normally, unless the client gives up meanwhile.
+	// Delay waits for Fault.Delay and then continues normally, unless the client gives up during the wait.
 	Delay FaultKind = "delay"
 )
 
 // Faults of the answer. Without AfterCommit the operation is not performed, and the fault gives the answer. With
 // AfterCommit the operation is performed, and its answer is replaced or damaged.
 const (
-	// Respond answers with Status (200 if zero), Header and Body, unchanged. So it also makes an empty answer, or a
-	// redirect. The answer has no Content-Type unless Header has one.
+	// Respond answers with Status (200 if zero), Header and Body, unchanged. An empty answer and a redirect are possible
+	// too. The answer has a Content-Type only if Header has one.
 	Respond FaultKind = "respond"
-	// RateLimit answers 429. If RetryAfter is set, it is the Retry-After header, whatever its form.
+	// RateLimit answers 429. If RetryAfter is set, it is sent unchanged as the Retry-After header, even if it is invalid.
 	RateLimit FaultKind = "rate limit"
-	// PermitRate lets Rate requests a second of all clients together pass, and a burst of as many as one second
-	// permits. It answers the other requests like RateLimit. The clients of [Server.Client] ignore overload: give them
-	// [payvault.WithRetryPolicy] with a zero policy to see the behavior of other clients, with their waits.
+	// PermitRate permits Rate requests a second from all clients together. A burst may have as many requests as one second
+	// permits, and at least one. PermitRate answers the requests above this rate like RateLimit. A client of
+	// [Server.Client] has no rate limit of its own. Give it [payvault.WithRetryPolicy] with a zero policy to test how an
+	// ordinary client slows down.
 	PermitRate FaultKind = "permit rate"
-	// OtherCode answers with Status (200 if zero), with Code, which is not 0, as code or rcode, and with Message.
+	// OtherCode answers with Status (200 if zero) and a body whose code or rcode is Code, with Message. Code must not be
+	// 0.
 	OtherCode FaultKind = "other code"
 	// MalformedJSON answers 200 with a body that begins like JSON but is not JSON.
 	MalformedJSON FaultKind = "malformed JSON"
-	// TruncatedJSON answers with the first half of a body. The Content-Length is that of the half.
+	// TruncatedJSON answers with the first half of a body. The Content-Length is the length of this half.
 	TruncatedJSON FaultKind = "truncated JSON"
 	// CutBody announces the length of a whole body, sends the first half and closes the connection.
 	CutBody FaultKind = "cut body"
@@ -66,40 +70,42 @@ const (
 
 // Fault makes requests fail. See [Server.Inject].
 //
-// TruncatedJSON, CutBody and SlowDrip damage Body if it is set. Otherwise they damage the answer of the operation if
-// AfterCommit is set, and a short success if it is not.
+// TruncatedJSON, CutBody and SlowDrip damage Body if it is set. If Body is empty and AfterCommit is set, they damage
+// the answer of the operation. If neither is set, they damage a short successful answer.
 type Fault struct {
-	// Operation is the operation to fail; empty for every request, unknown paths included.
+	// Operation is the operation whose requests fail. If it is empty, the fault fits every request, even one with an
+	// unknown path.
 	Operation payvault.Operation `json:"operation,omitzero"`
-	// Kind is the way in which the operation fails. It decides which of the fields below are read.
+	// Kind is the way in which requests fail. It decides which of the fields from Status to Rate are read.
 	Kind FaultKind `json:"kind"`
-	// Skip is the number of requests that pass first: with Skip 2 and Times 1, the third request fails. Requests that
-	// an earlier fault strikes do not count.
+	// Skip is the number of requests that pass first: with Skip 2 and Times 1, the third request fails. Requests that fail
+	// because of an earlier fault do not count.
 	Skip int `json:"skip,omitzero"`
-	// Times is the number of requests to fail; 0 for all until the fault is removed.
+	// Times is the number of requests that fail. If it is 0, all requests fail until the fault is removed.
 	Times int `json:"times,omitzero"`
-	// AfterCommit lets the operation be performed first. DropAfterCommit always does so.
+	// AfterCommit makes the server perform the operation before the request fails. DropAfterCommit always performs it.
 	AfterCommit bool `json:"after_commit,omitzero"`
 
 	Status     int           `json:"status,omitzero"`      // HTTP status of the answer
-	Header     http.Header   `json:"header,omitzero"`      // headers of the answer, besides those of net/http
+	Header     http.Header   `json:"header,omitzero"`      // headers of the answer; net/http adds its own
 	Body       string        `json:"body,omitzero"`        // body of the answer
 	Delay      time.Duration `json:"-"`                    // wait before the answer, or between its bytes
-	RetryAfter string        `json:"retry_after,omitzero"` // Retry-After header, in any form
-	Code       int           `json:"code,omitzero"`        // code, or rcode in three digits
-	Message    string        `json:"message,omitzero"`     // message, or rmsg
+	RetryAfter string        `json:"retry_after,omitzero"` // Retry-After header, sent unchanged
+	Code       int           `json:"code,omitzero"`        // code of the answer, or its rcode in three digits
+	Message    string        `json:"message,omitzero"`     // message of the answer, or its rmsg
 	Size       int64         `json:"size,omitzero"`        // bytes of the answer's body
-	Rate       float64       `json:"rate,omitzero"`        // permitted requests a second
+	Rate       float64       `json:"rate,omitzero"`        // number of requests that are permitted per second
 }
 
 // ArmedFault is a fault that waits for requests.
 type ArmedFault struct {
-	Fault      // the fault of Inject
-	Struck int // number of requests that it made fail
-	Left   int // number of requests that it will still make fail; -1 for all until it is removed
+	Fault      // the fault as it was injected
+	Struck int // number of requests that the fault has made fail
+	Left   int // number of requests that the fault will still make fail; -1 for all until it is removed
 }
 
-// faultFields returns the fields that each kind reads, besides those that all kinds read.
+// faultFields returns, for each kind, the fields of a [Fault] that the kind reads. It leaves out the fields that all
+// kinds read.
 func faultFields() map[FaultKind]string {
 	return map[FaultKind]string{
 		ResetConnection: "", DropBeforeCommit: "", DropAfterCommit: "", Hang: "", MalformedJSON: "",
@@ -115,7 +121,8 @@ func faultFields() map[FaultKind]string {
 	}
 }
 
-// check returns an error if a fault can never strike as described. operations are the operations of the server.
+// check returns an error if a fault can never make a request fail as described. operations are the names of the
+// server's operations.
 func (f *Fault) check(operations []string) error {
 	kinds := faultFields()
 	fields, known := kinds[f.Kind]
@@ -150,17 +157,17 @@ type armedFault struct {
 	ArmedFault
 	id      int64
 	seen    int           // number of requests that fit the fault
-	permits *rate.Limiter // its burst is as large as the rate, and at least one
+	permits *rate.Limiter // limiter of PermitRate; a burst may have the requests of one second, at least one
 }
 
 // faults holds the faults of a server that still wait for requests.
 type faults struct {
 	mu   sync.Mutex
-	last int64 // the newest identifier
+	last int64 // identifier of the newest fault
 	list []*armedFault
 }
 
-// add arms a fault and returns a copy of the armed fault.
+// add adds a fault, and returns a copy of the armedFault that it has made.
 func (f *faults) add(fault Fault) *armedFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -180,7 +187,8 @@ func (f *faults) remove(id int64) bool {
 	return len(f.list) < n
 }
 
-// take returns the fault that strikes a request, or a fault without a kind.
+// take returns the fault that applies to a request for an operation, and counts the request. If no fault applies, take
+// returns a fault without a kind.
 func (f *faults) take(op payvault.Operation) Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -203,13 +211,14 @@ func (f *faults) take(op payvault.Operation) Fault {
 	return Fault{}
 }
 
-// around returns a handler that fails as the fault describes. perform is the handler that performs the operation.
+// around returns a handler that makes a request fail as the fault describes. perform is the handler that performs the
+// operation. If there is no fault, around returns perform.
 func (f *Fault) around(perform http.Handler, tokenize bool) http.Handler {
 	if f.Kind == "" {
 		return perform
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		whole := httptest.NewRecorder() // the answer to be damaged
+		whole := httptest.NewRecorder() // the answer that TruncatedJSON, CutBody or SlowDrip damages
 		faulty.Send(f.Status, nil, []byte(cmp.Or(f.Body, someSuccess))).ServeHTTP(whole, r)
 		if f.AfterCommit || f.Kind == DropAfterCommit {
 			answer := httptest.NewRecorder()
@@ -223,11 +232,11 @@ func (f *Fault) around(perform http.Handler, tokenize bool) http.Handler {
 	})
 }
 
-// someSuccess is a short success of any operation.
+// someSuccess is a short successful answer that fits every operation.
 const someSuccess = `{"code":0,"rcode":"000","message":"Success","rmsg":"Success","data":{}}`
 
-// strike returns the handler that fails. Faults that only delay call perform. The others damage whole, the complete
-// answer.
+// strike returns the handler that makes a request fail. Hang and Delay wait and then call perform. TruncatedJSON,
+// CutBody and SlowDrip damage whole, which is a complete answer. The other kinds use neither.
 func (f *Fault) strike(perform http.Handler, whole *httptest.ResponseRecorder, tokenize bool) http.Handler {
 	switch f.Kind {
 	case ResetConnection:

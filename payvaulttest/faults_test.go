@@ -22,7 +22,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// trySend sends the invoice of newInvoice and returns the answer or the error of the transport.
+// trySend makes the request that sends the invoice of newInvoice. It returns the answer or the error of the transport.
 func (a api) trySend(t *testing.T) (reply, error) {
 	t.Helper()
 	return a.try(t, a.request(t, http.MethodPost, sendPath, `{"email_address":["i@example.com"]}`))
@@ -30,7 +30,7 @@ func (a api) trySend(t *testing.T) (reply, error) {
 
 const http1, http2 = "HTTP/1", "HTTP/2"
 
-// protocols returns the options of servers by the protocol that their clients use.
+// protocols returns, for each protocol, the options of a server whose client uses the protocol.
 func protocols() map[string][]payvaulttest.Option {
 	return map[string][]payvaulttest.Option{http1: nil, http2: {payvaulttest.WithTLS()}}
 }
@@ -40,15 +40,16 @@ func (a api) sent() bool {
 	return invoice.State == payvaulttest.InvoiceOutstanding
 }
 
-// A fault of the connection strikes once, before or after the operation is performed. A reset is a reset, and a drop
-// closes the connection. Under HTTP/2 the stream is lost, not the connection.
+// TestLostConnections checks that a fault of the connection makes exactly one request fail, before or after the
+// operation is performed. With HTTP/1 the client sees a reset or a closed connection. With HTTP/2 only the stream of
+// the request ends, and the connection stays open.
 func TestLostConnections(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		kind    payvaulttest.FaultKind
-		err     error // of HTTP/1
+		err     error // error of the client with HTTP/1
 		commits int
-		read    bool // the body
+		read    bool // the server has read the body
 	}{
 		{payvaulttest.ResetConnection, syscall.ECONNRESET, 0, false},
 		{payvaulttest.DropBeforeCommit, io.EOF, 0, true},
@@ -80,23 +81,25 @@ func TestLostConnections(t *testing.T) {
 	}
 }
 
-// TestClientThatGoesAwayWhileSending checks that a request whose body breaks off is not performed.
+// TestClientThatGoesAwayWhileSending checks that the server does not perform a request if the client disconnects before
+// it has sent the whole body.
 func TestClientThatGoesAwayWhileSending(t *testing.T) {
 	t.Parallel()
 	a := newInvoice(t)
 	r := a.request(t, http.MethodPost, sendPath, "{}")
-	arrives := "{}" + strings.Repeat(" ", 64<<10) // more than the client keeps back
+	arrives := "{}" + strings.Repeat(" ", 64<<10) // more than the client buffers before it sends
 	r.Body = io.NopCloser(io.MultiReader(strings.NewReader(arrives), iotest.ErrReader(errors.New("gone"))))
 	r.ContentLength = int64(len(arrives)) + 1
 	_, err := a.try(t, r)
 	require.ErrorContains(t, err, "gone")
 	waitFor(t, func() bool { return len(a.srv.Requests()) == 1 })
-	a.srv.Close() // the request has ended
+	a.srv.Close() // waits until the request has ended
 	assert.False(t, a.sent())
 	assert.False(t, a.srv.Requests()[0].Complete)
 }
 
-// A fault of the answer replaces the operation, or with AfterCommit only its answer.
+// TestAnswers checks that a fault of the answer changes the answer. The operation must be performed if, and only if,
+// AfterCommit is set.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	const (
@@ -109,9 +112,9 @@ func TestAnswers(t *testing.T) {
 	for _, test := range []struct {
 		fault        fault
 		status       int
-		header, want string // a header of the answer, and its value
+		header, want string // name of a header of the answer, and its value
 		body         string
-		real         string // the body after the commit, where it is the damaged answer of the operation
+		real         string // body of the answer with AfterCommit; empty if it is the same as body
 	}{
 		{
 			fault{Kind: payvaulttest.Respond, Status: 502, Body: "<html>", Header: html},
@@ -158,7 +161,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A cut body is half of what was announced.
+// TestCutBody checks that CutBody ends the connection in the middle of the body, so the client gets
+// io.ErrUnexpectedEOF.
 func TestCutBody(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
@@ -172,7 +176,7 @@ func TestCutBody(t *testing.T) {
 	}
 }
 
-// The answers of faults to tokenize have its form.
+// TestTokenizeFaultsSpeakTokenize checks that a fault answers a tokenize request with rcode and rmsg.
 func TestTokenizeFaultsSpeakTokenize(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -182,7 +186,7 @@ func TestTokenizeFaultsSpeakTokenize(t *testing.T) {
 	assert.JSONEq(t, `{"rcode":"429","rmsg":"Too many requests"}`, a.get(t, "/pg/tokenize").body, "whatever the method")
 }
 
-// TestDelay checks that a delayed request is performed once.
+// TestDelay checks that a delayed request is answered after the delay and performed exactly once.
 func TestDelay(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
@@ -197,13 +201,13 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// waitFor waits for a state of the server that nothing signals.
+// waitFor polls until reached returns true, and fails the test after ten seconds.
 func waitFor(t *testing.T, reached func() bool) {
 	t.Helper()
 	require.Eventually(t, reached, 10*time.Second, time.Millisecond)
 }
 
-// A slowHandler takes its time for each record, and counts those that it is done with.
+// A slowHandler is a log handler that needs 20 ms for each record, and counts the records that it has handled.
 type slowHandler struct {
 	slog.Handler
 	done *atomic.Int64
@@ -215,9 +219,9 @@ func (h slowHandler) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-// A client that gives up, and a server that is closed, end each fault that takes its time. With AfterCommit the
-// operation was performed before. Close returns only after the log record of the request is written. The Close of
-// net/http does not wait for handlers of HTTP/2.
+// TestFaultsThatAreCutShort checks that a slow fault ends when the client cancels its request, and when the server is
+// closed. With AfterCommit the operation has been performed before. Close must return only after the log record of the
+// request is written, also with HTTP/2, although the Close of net/http does not wait for HTTP/2 handlers.
 func TestFaultsThatAreCutShort(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []payvaulttest.Fault{
@@ -257,8 +261,8 @@ func TestFaultsThatAreCutShort(t *testing.T) {
 	}
 }
 
-// TestCloseEndsEverythingAtOnce checks that Close ends everything that is under way: a body, a waiting fault, and a
-// delivery.
+// TestCloseEndsEverythingAtOnce checks that Close ends a request whose body is still arriving, a request that a Hang
+// fault delays, and a delivery without an answer.
 func TestCloseEndsEverythingAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, opts := range protocols() {
@@ -284,8 +288,9 @@ func TestCloseEndsEverythingAtOnce(t *testing.T) {
 	}
 }
 
-// Of several faults that fit a request, the one injected first strikes, and only that one. A fault lets requests pass
-// first, to later faults, too; what an earlier one strikes does not count.
+// TestFaultsAreChosen checks that, of several faults that fit a request, the fault that was injected first makes it
+// fail. A request that a fault skips may fail because of a later fault. A request that fails because of an earlier
+// fault does not count for the Skip of a later fault.
 func TestFaultsAreChosen(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -325,7 +330,8 @@ func TestFaultsAreChosen(t *testing.T) {
 	assert.Equal(t, []int{200}, list(1))
 }
 
-// A request without a known key can be answered by a fault, and performs nothing.
+// TestFaultsStrikeBeforeAuthentication checks that a fault also answers a request with an unknown key. The operation
+// must not be performed, even with AfterCommit.
 func TestFaultsStrikeBeforeAuthentication(t *testing.T) {
 	t.Parallel()
 	a := newInvoice(t)
@@ -336,7 +342,8 @@ func TestFaultsStrikeBeforeAuthentication(t *testing.T) {
 	assert.Empty(t, a.srv.AllCommits())
 }
 
-// TestFaultHeadersAreCopied checks that changing a header after Inject, or in Faults, does not change the fault.
+// TestFaultHeadersAreCopied checks that a fault does not change when a test changes the header that it gave to Inject
+// or got from Faults.
 func TestFaultHeadersAreCopied(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -347,8 +354,8 @@ func TestFaultHeadersAreCopied(t *testing.T) {
 	assert.Equal(t, "one", a.get(t, "/").header.Get("X-Test"))
 }
 
-// Of many requests at once, exactly as many fail as a fault says. All are performed, and the list has
-// the new payees in the order of their IDs.
+// TestManyRequestsAtOnce sends 100 requests at once, and checks that exactly ten fail if the fault has Times 10. All
+// 100 must be performed, and the list must have the new payees in the order of their IDs.
 func TestManyRequestsAtOnce(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -373,7 +380,7 @@ func TestManyRequestsAtOnce(t *testing.T) {
 	assert.Equal(t, 100, a.srv.Commits(payvault.OpPayeesCreate), "the counts are a copy")
 }
 
-// TestFaultsThatCannotStrike checks that an invalid fault is an error and is not armed.
+// TestFaultsThatCannotStrike checks that Inject returns an error for an invalid fault and does not add the fault.
 func TestFaultsThatCannotStrike(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

@@ -15,7 +15,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// newFuzzAPI is an api with a record for every path of the fuzz targets.
+// newFuzzAPI returns an api whose server has the records that the paths of the fuzz targets name.
 func newFuzzAPI(f *testing.F) api {
 	f.Helper()
 	all := payvaulttest.Account{
@@ -32,7 +32,8 @@ func newFuzzAPI(f *testing.F) api {
 	return api{srv: srv, key: all.APIKey}
 }
 
-// Whatever the body, the answer is JSON and says whose fault it is; and what is not JSON is not performed.
+// FuzzBodies sends any body to any operation. It checks that the answer is JSON and has no status of 500 or above, and
+// that a body that is not JSON does not get status 200.
 func FuzzBodies(f *testing.F) {
 	a := newFuzzAPI(f)
 	operations := payvault.Operations()
@@ -55,7 +56,8 @@ func FuzzBodies(f *testing.F) {
 	})
 }
 
-// Whatever the query, a list is answered with records that it holds, or refused.
+// FuzzListQuery sends any query to a list with two transactions. It checks that the answer is JSON, has no status of
+// 500 or above, and counts at most two records.
 func FuzzListQuery(f *testing.F) {
 	a := newFuzzAPI(f)
 	for _, seed := range []string{
@@ -69,7 +71,7 @@ func FuzzListQuery(f *testing.F) {
 		r := a.request(t, http.MethodGet, "/platform/subscription/transactions/1", "")
 		r.URL.RawQuery = query
 		if _, err := url.ParseRequestURI(r.URL.String()); err != nil || hasControl(query) {
-			return // not a request line
+			return // the query cannot be sent
 		}
 		got := a.send(t, r)
 		require.Less(t, got.status, http.StatusInternalServerError)
@@ -81,7 +83,7 @@ func FuzzListQuery(f *testing.F) {
 	})
 }
 
-// hasControl reports whether a text cannot be part of a request line.
+// hasControl reports whether a text has a character that cannot be part of the query in a request line.
 func hasControl(s string) bool {
 	return slices.ContainsFunc([]byte(s), func(c byte) bool { return c <= ' ' || c >= 0x7f || c == '#' })
 }

@@ -14,10 +14,10 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// An operation that the interface names but does not document, so that Client.Call makes it.
+// acceptDispute is an operation that the interface names but does not document.
 const acceptDispute payvault.Operation = "PUT /platform/dispute/{rec_id}/accept"
 
-// handleAccept teaches a server acceptDispute, which wants a note.
+// handleAccept adds acceptDispute to a server. The operation refuses a request without a note.
 func handleAccept(t *testing.T, srv *payvaulttest.Server) {
 	t.Helper()
 	srv.Handle(http.MethodPut, "/platform/dispute/{rec_id}/accept", func(w http.ResponseWriter, r *http.Request) {
@@ -35,7 +35,8 @@ func handleAccept(t *testing.T, srv *payvaulttest.Server) {
 	})
 }
 
-// An operation of Handle is recorded, counted if it succeeds, struck by faults and shown on the page like any other.
+// TestHandle checks that the server treats an operation of Handle like its own operations: it records the requests,
+// counts those with a status of 2xx, applies faults, and shows the requests on the page.
 func TestHandle(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -73,7 +74,8 @@ func TestHandle(t *testing.T) {
 	assert.Contains(t, only, `"matching":1,"total":1`, "a reset forgets neither the operation nor its handler")
 }
 
-// TestHandleRefuses checks that Handle panics for invalid patterns and for operations that exist.
+// TestHandleRefuses checks that Handle panics if the method, the path or the handler is invalid, and if the operation
+// exists already.
 func TestHandleRefuses(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

@@ -52,7 +52,7 @@ func (h *handler) allOperations() []string {
 	return slices.Clone(h.operations)
 }
 
-// ServeHTTP answers one request. Paths are matched as they are, without cleaning.
+// ServeHTTP answers one request. It does not clean the path: a path with // or .. matches no operation.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, pattern := h.mux.Handler(r)
 	if pattern == "" || path.Clean(r.URL.EscapedPath()) != r.URL.EscapedPath() {

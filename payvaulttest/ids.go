@@ -7,18 +7,19 @@ import (
 )
 
 // ids makes the identifiers of one server. The same seed and the same order of requests give the same identifiers. The
-// caller holds the lock of the state.
+// methods require that the caller holds the lock of the state.
 type ids struct {
 	seed uint64
 	last map[string]int64
 }
 
-// restart makes the numbers start again.
+// restart makes the identifiers start again, as in a new server.
 func (g *ids) restart() { clear(g.last) }
 
 func newIDs(seed uint64) *ids { return &ids{seed: seed, last: map[string]int64{}} }
 
-// number returns an integer identifier. The first one depends on kind and seed, and the next ones count up.
+// number returns an integer identifier. The first identifier depends on kind and seed. Each later identifier of the
+// same kind is higher.
 func (g *ids) number(kind string) int64 {
 	g.last[kind]++
 	sum := g.sum(kind, 0)

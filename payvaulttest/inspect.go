@@ -16,22 +16,23 @@ import (
 	"example.com/payvault/payvaulttest/internal/inspect"
 )
 
-// Inspect returns a page that shows how to connect to a server, the requests that the server gets from now on, its
-// records, masked, and its faults. The page injects faults at a click. Beside each fault stands Go code that does the
-// same. The page shows the bodies of requests only while somebody asks for them. It answers loopback only. The README
-// of cmd/payvault-emulator describes the page, and its JSON.
+// Inspect returns the handler of a web page about a server. The page shows how to connect to the server, the requests
+// that arrive from now on, the records with masked card numbers, and the faults. A click on the page injects a fault.
+// Beside the button, the page shows the Go code that injects the same fault in a test. The page shows the bodies of
+// requests only while a viewer asks for them. The handler answers only requests from loopback. The README of
+// cmd/payvault-emulator describes the page and its JSON API.
 //
-// To look at a server from within a test, serve its page with [net/http/httptest.NewServer] and print the URL to
-// os.Stderr (go test shows t.Log of a running test only with -v). Then wait: <-t.Context().Done() or select {}, with go
-// test -timeout 0 -run of that test. A debugger must stop only the one goroutine: if it stops the whole process, the
-// page stops too.
+// To look at the server of a test, serve the page with [net/http/httptest.NewServer], and print its URL to os.Stderr,
+// because go test shows t.Log of a running test only with -v. Then let the test wait with <-t.Context().Done() or
+// select {}, and run only this test, with go test -timeout 0 -run. In a debugger, stop only the goroutine of the test:
+// if the debugger stops the whole process, the page stops too.
 //
-// Close the emulator before the server of the page, as the example does: [Server.Close] ends the streams of the page.
-// In the other order, closing takes some seconds while a browser shows the page, and other readers of its events have
-// to leave first.
+// Close the emulator before the server of the page, as the example does: [Server.Close] ends the event streams of the
+// page. In the other order, closing the server of the page takes some seconds if a browser shows the page. If another
+// program reads the events, closing waits until that program disconnects.
 func Inspect(s *Server) http.Handler { return inspect.Handler(inspector{s}, s.handler.feed) }
 
-// An inspector gives the page access to a server.
+// An inspector gives the page of [Inspect] access to a server.
 type inspector struct{ *Server }
 
 // Operations implements [inspect.Emulator].
@@ -134,7 +135,7 @@ func (i inspector) Connection() inspect.Connection {
 }
 
 // Reset implements [inspect.Emulator]. It removes requests, deliveries and faults, and restores the records and
-// identifiers of the start. The keys and the operations of [Server.Handle] stay.
+// identifiers with which the server started. The API keys and the operations of [Server.Handle] stay.
 func (i inspector) Reset() {
 	i.ClearFaults()
 	i.handler.requests.clear()
@@ -147,12 +148,12 @@ func (i inspector) Reset() {
 	i.state.ids.restart()
 	clear(i.state.commits)
 	if err := i.plant(); err != nil {
-		panic(err) // the seeds were planted before without an error
+		panic(err) // cannot happen: the same seeds were added at the start
 	}
 }
 
-// Tables implements [inspect.Emulator]. The tables have IDs, states and numbers. Of the texts that callers choose, they
-// have IDs and names of events only.
+// Tables implements [inspect.Emulator]. Of the texts that callers choose, the tables have only IDs, event names and the
+// hosts of webhooks.
 func (i inspector) Tables() []inspect.Table {
 	return []inspect.Table{
 		table("tokens", i.Cards, "card_id merchant kind number exp_date card_type updates", func(c Card) []any {
@@ -184,7 +185,7 @@ func (i inspector) Tables() []inspect.Table {
 			return []any{r.RequestID, r.MerchantID, len(r.Cards)}
 		}),
 		table("webhooks", i.Webhooks, "webhook_id merchant host events", func(w Webhook) []any {
-			u, _ := url.Parse(w.NotificationURL) // the URL was checked before
+			u, _ := url.Parse(w.NotificationURL) // cannot fail: the URL was checked before
 			var events []string
 			for _, event := range w.Events {
 				events = append(events, string(event))

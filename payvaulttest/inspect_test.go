@@ -30,13 +30,13 @@ func ExampleInspect() {
 	srv := payvaulttest.NewServer()
 	page := httptest.NewServer(payvaulttest.Inspect(srv))
 	defer page.Close()
-	defer srv.Close() // the first to be closed
+	defer srv.Close() // runs before page.Close
 
 	fmt.Println("look at", page.URL[:len("http://127.0.0.1:")])
 	// Output: look at http://127.0.0.1:
 }
 
-// An inspected server is one with its page.
+// inspected is an api together with the page of its server.
 type inspected struct {
 	api
 
@@ -58,7 +58,7 @@ func (i inspected) ask(t *testing.T, method, target, body string) string {
 	return w.Body.String()
 }
 
-// newest is what the page shows of the newest request.
+// newest returns the newest request that the page shows.
 func (i inspected) newest(t *testing.T) map[string]any {
 	t.Helper()
 	var news struct {
@@ -69,7 +69,8 @@ func (i inspected) newest(t *testing.T) map[string]any {
 	return news.Requests[len(news.Requests)-1]
 }
 
-// The page shows what a request was and what became of it, but no value.
+// TestInspectRequests checks that the page shows the operation, the status and the field names of a request, but no
+// value of the request.
 func TestInspectRequests(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -101,7 +102,8 @@ func TestInspectRequests(t *testing.T) {
 	assert.Contains(t, got["curl"], `--form-string 'disputeResponse={"message":"fillIn"}' -F file=@fillIn`)
 }
 
-// The reason of a refusal has ? for a name that might be a value, and no index of an element: data[].card_number.
+// TestInspectRefusals checks that the page shows ? in the reason of a refusal in place of a name that might be a secret
+// value. It shows a path without list indexes, such as data[].card_number.
 func TestInspectRefusals(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -118,7 +120,8 @@ func TestInspectRefusals(t *testing.T) {
 	}
 }
 
-// TestInspectFaults checks that the page shows the code that was sent and whether the operation was performed.
+// TestInspectFaults checks that the page shows the status and the code of an answer that a fault changed, and whether
+// the operation was performed.
 func TestInspectFaults(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -138,7 +141,7 @@ func TestInspectFaults(t *testing.T) {
 		i.srv.Invoices.Seed(payvaulttest.Invoice{ID: "INV-1"})
 		i.arm(t, test.fault)
 		_, _ = i.trySend(t)
-		i.srv.Close() // waits until the request is recorded
+		i.srv.Close() // waits until the request has been recorded
 		got := i.newest(t)
 		assert.Equal(t, []any{test.status, test.code, test.performed}, []any{got["status"], got["code"], got["performed"]},
 			test.fault)
@@ -147,7 +150,8 @@ func TestInspectFaults(t *testing.T) {
 	}
 }
 
-// A fault is armed as JSON, listed, and disarmed by its number.
+// TestInspectArms checks that the page injects a fault from JSON, lists it, and removes it by its number. Invalid JSON
+// and invalid faults are refused.
 func TestInspectArms(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -184,7 +188,8 @@ func TestInspectArms(t *testing.T) {
 	assert.Empty(t, i.srv.Faults())
 }
 
-// The page shows the newest 100 records of each kind: IDs, states and numbers, and nothing that a caller wrote freely.
+// TestInspectRecords checks that the page shows the newest 100 records of each store, with IDs, states and numbers, but
+// without free text of callers. In this test, every free text is "canary".
 func TestInspectRecords(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -252,7 +257,8 @@ func TestInspectRecords(t *testing.T) {
 	}, newest)
 }
 
-// TestInspectShowsNoSecrets checks that secrets in all parts of requests and records are not shown.
+// TestInspectShowsNoSecrets puts secrets into every part of requests and records, and checks that the page shows none
+// of them.
 func TestInspectShowsNoSecrets(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -280,7 +286,8 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 	}
 }
 
-// Each preset is the fault that its label says. Armed, it has the Go that the preset shows.
+// TestInspectPresets checks the presets, which are the faults that the page offers. Each preset must be the fault that
+// its label describes, with the Go code that injects this fault.
 func TestInspectPresets(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -320,7 +327,7 @@ func TestInspectPresets(t *testing.T) {
 	}
 }
 
-// writes is a writer that calls a function.
+// writes is an io.Writer that only calls the function.
 type writes func()
 
 func (f writes) Write(p []byte) (int, error) {
@@ -328,11 +335,12 @@ func (f writes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestInspectPending checks that a hanging request is shown until its record is written, even if its fault is spent.
+// TestInspectPending checks that the page shows a hanging request as pending until its log record is written, although
+// the fault has already been removed.
 func TestInspectPending(t *testing.T) {
 	t.Parallel()
 	var i inspected
-	var logged string // the state as the record is written
+	var logged string // JSON of /state at the moment when the log record is written
 	look := writes(func() { logged = i.ask(t, "GET", "/state", "") })
 	i.api = newAPI(t, payvaulttest.WithLogger(slog.New(slog.NewTextHandler(look, nil))))
 	i.page = payvaulttest.Inspect(i.srv)
@@ -345,12 +353,12 @@ func TestInspectPending(t *testing.T) {
 	assert.Empty(t, i.srv.Faults())
 	cancel()
 	require.ErrorIs(t, <-lost, context.Canceled)
-	i.srv.Close() // waits until the request is recorded
+	i.srv.Close() // waits until the request has been recorded
 	assert.Contains(t, logged, shown, "until then")
 	assert.Contains(t, state(), `"pending":[]`)
 }
 
-// arm injects a fault and returns the line of Go that does the same.
+// arm injects a fault with a request to the page, and returns the Go code that the page shows for the fault.
 func (i inspected) arm(t *testing.T, fault string) string {
 	t.Helper()
 	var armed struct {
@@ -361,7 +369,8 @@ func (i inspected) arm(t *testing.T, fault string) string {
 	return armed.Go
 }
 
-// documentedFaults are the kinds in the README of the program, and the fields that they read.
+// documentedFaults returns the kinds of faults in the README of cmd/payvault-emulator, each with the fields that it
+// reads.
 func documentedFaults(t *testing.T) map[string][]string {
 	t.Helper()
 	readme, err := os.ReadFile("../cmd/payvault-emulator/README.md")
@@ -374,7 +383,7 @@ func documentedFaults(t *testing.T) map[string][]string {
 	return kinds
 }
 
-// faultText is a fault in JSON with some of the fields that only some kinds read.
+// faultText returns the JSON of a fault of the kind with the given fields.
 func faultText(t *testing.T, kind string, fields ...string) string {
 	t.Helper()
 	values := map[string]any{
@@ -409,7 +418,7 @@ func TestInspectFaultFields(t *testing.T) {
 	}
 }
 
-// TestInspectGoLines checks that the Go code for each kind of fault and each operation compiles.
+// TestInspectGoLines checks that the Go code that the page shows compiles, for each kind of fault and each operation.
 func TestInspectGoLines(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -444,7 +453,7 @@ func use(t *testing.T, srv *payvaulttest.Server) {
 	require.NoError(t, err, "%s\n%s", out, source)
 }
 
-// TestCloseEndsStreams checks that closing a server ends the streams of its page.
+// TestCloseEndsStreams checks that closing a server ends the event streams of its page.
 func TestCloseEndsStreams(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -460,7 +469,8 @@ func TestCloseEndsStreams(t *testing.T) {
 	page.Close()
 }
 
-// TestInspectConnection checks that the page shows the URL, the keys, and a first request.
+// TestInspectConnection checks that the page shows the URL and the API keys of the server, and how to send a first
+// request.
 func TestInspectConnection(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -479,7 +489,8 @@ func TestInspectConnection(t *testing.T) {
 	assert.Contains(t, got.Go, fmt.Sprintf("payvault.NewClient(\n\t%q,\n\t%q,\n)", i.srv.URL, i.key))
 }
 
-// TestInspectReset checks that after a reset the same requests get the same answers as after the start.
+// TestInspectReset checks that a reset removes requests, records, deliveries and faults. After the reset, the same
+// requests must get the same answers as after the start.
 func TestInspectReset(t *testing.T) {
 	t.Parallel()
 	seed := payvaulttest.Seed{Invoices: []payvaulttest.Invoice{{ID: "INV-1"}}}
@@ -510,7 +521,8 @@ func TestInspectReset(t *testing.T) {
 	assert.Equal(t, before, use())
 }
 
-// TestInspectBodies checks that bodies are kept and shown only while this is switched on.
+// TestInspectBodies checks that the page shows bodies only while bodies are turned on, and only the bodies of requests
+// that arrived after bodies were turned on.
 func TestInspectBodies(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)

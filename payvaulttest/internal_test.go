@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestPermittedRate checks how many requests PermitRate permits in ten seconds: its rate, and a burst of one second at
-// the start.
+// TestPermittedRate checks how many requests PermitRate permits in ten seconds: ten times its Rate, plus the burst at
+// the start, which has the requests of one second and at least one.
 func TestPermittedRate(t *testing.T) {
 	t.Parallel()
 	for rate, want := range map[float64]int{20: 20 + 200, 0.5: 1 + 5} {
@@ -17,7 +17,7 @@ func TestPermittedRate(t *testing.T) {
 			var f faults
 			f.add(Fault{Kind: PermitRate, Rate: rate})
 			taken := 0
-			for range 10_001 { // ten seconds
+			for range 10_001 { // one request each millisecond, for ten seconds
 				if f.take("").Kind == "" {
 					taken++
 				}

@@ -17,13 +17,13 @@ const (
 	InvoiceOutstanding InvoiceState = "outstanding"
 )
 
-// Invoice is an invoice with the recipients that it was sent to. Its fields are named as on the wire. A seeded invoice
-// is saved unless it has another state.
+// Invoice is an invoice with its recipients. Its fields are named as on the wire. A seeded invoice without a State gets
+// the state [InvoiceSaved].
 type Invoice struct {
 	ID         payvault.InvoiceID  `json:"invoice_id"`
 	MerchantID payvault.MerchantID `json:"merchant_id"`
 	State      InvoiceState        `json:"state"`
-	Emails     []string            `json:"emails"` // the addresses that it was sent to
+	Emails     []string            `json:"emails"` // email addresses to which the invoice was sent
 	Phones     []int64             `json:"phones"` // the phone numbers in the request
 	SMS        []int64             `json:"sms"`    // the phone numbers that received an SMS
 }

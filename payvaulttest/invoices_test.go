@@ -19,7 +19,8 @@ func newInvoice(t *testing.T, opts ...payvaulttest.Option) api {
 	return a
 }
 
-// An invoice is sent once. Only US numbers of a merchant with the feature receive an SMS.
+// TestInvoiceSend checks that an invoice can be sent only once, and that an SMS is sent only to US numbers, and only
+// for a merchant with the SMS feature.
 func TestInvoiceSend(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -51,7 +52,7 @@ func TestInvoiceSend(t *testing.T) {
 	}
 }
 
-// TestInvoiceIDsAreEscaped checks that an invoice is found by its escaped ID.
+// TestInvoiceIDsAreEscaped checks that the server finds an invoice whose ID is percent-encoded in the path.
 func TestInvoiceIDsAreEscaped(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

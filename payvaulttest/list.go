@@ -14,27 +14,28 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// columns has the fields by which a list can be sorted and filtered. The value is true if the field is a date.
+// columns maps the name of each field by which a list can be sorted and filtered to true if the field is a date, and to
+// false if not.
 type columns map[string]bool
 
-// names returns the fields in the form that refusals use.
+// names returns the names of the fields, joined with commas.
 func (c columns) names() string { return strings.Join(slices.Sorted(maps.Keys(c)), ", ") }
 
-// dates returns the date fields in the form that refusals use.
+// dates returns the names of the date fields, joined with commas.
 func (c columns) dates() string {
 	dates := maps.Clone(c)
 	maps.DeleteFunc(dates, func(_ string, isDate bool) bool { return !isDate })
 	return dates.names()
 }
 
-// A row is a record of a list. If the list is sorted or filtered, it also has the fields of the record.
+// A row has a record of a list. If the request sorts or filters the list, row also has the fields of the record.
 type row[T any] struct {
 	record T
 	fields map[string]any
 }
 
-// list answers a list request with a page of the records, filtered and sorted. The form of the query was checked
-// before.
+// list answers a list request with one page of the records, filtered and sorted. The query has already passed the check
+// against api/openapi.yaml.
 func list[T any](query url.Values, known columns, records []T) (any, error) {
 	p := problems{}
 	count, page := 25, 0
@@ -80,7 +81,7 @@ func list[T any](query url.Values, known columns, records []T) (any, error) {
 	return answer, nil
 }
 
-// fieldsOf returns the fields of a record, and the day of a transaction as tran_date.
+// fieldsOf returns the JSON fields of a record. It adds the field tran_date, which is the day of tran_time.
 func fieldsOf(record any) map[string]any {
 	value, _ := openapi.Parse("", encode(record))
 	fields, _ := value.(map[string]any)
@@ -88,13 +89,14 @@ func fieldsOf(record any) map[string]any {
 	return fields
 }
 
-// day returns the day of a time in its own UTC offset.
+// day returns the date at the beginning of an RFC 3339 time. It does not convert the time to another UTC offset.
 func day(value any) string {
 	text, _ := value.(string)
 	return text[:min(len(text), len(time.DateOnly))]
 }
 
-// newTest returns the test of a filter, or an error. A filter has a field, a condition and values.
+// newTest returns a function that reports whether a record passes a filter. If the filter is invalid, newTest returns
+// nil and a message. A filter is a field, a condition and values, separated by commas.
 func newTest(known columns, filter string) (func(fields map[string]any) bool, string) {
 	parts := strings.SplitN(filter, ",", 3)
 	field, conditional, value := parts[0], parts[1], parts[2]
@@ -102,9 +104,9 @@ func newTest(known columns, filter string) (func(fields map[string]any) bool, st
 	switch {
 	case !ok:
 		return nil, "names none of the fields that the list can be filtered by: " + known.names()
-	case conditional == "EQUALS": // compares texts
+	case conditional == "EQUALS": // compares the texts of the values
 		return func(fields map[string]any) bool { return fmt.Sprint(fields[field]) == value }, ""
-	case conditional == "BETWEEN_DATES": // includes both days
+	case conditional == "BETWEEN_DATES": // includes the first and the last day
 		from, to, _ := strings.Cut(value, ",")
 		if !isDate {
 			return nil, "names a field that is no date; the dates of the list: " + cmp.Or(known.dates(), "none")
@@ -123,14 +125,14 @@ func isDay(text string) bool {
 	return err == nil
 }
 
-// compare orders two values of a field. Either may be missing.
+// compare orders two values of a field, like cmp.Compare. A value may be nil, which is the lowest.
 func compare(a, b any) int {
 	m, s := key(a)
 	n, t := key(b)
 	return cmp.Or(cmp.Compare(m, n), cmp.Compare(s, t))
 }
 
-// key returns the value by which a field is sorted: a number, the instant of a time, or a text. A missing value is the
+// key returns the value by which a field is sorted: a number, the instant of a time, or a text. The key of nil is the
 // lowest.
 func key(value any) (float64, string) {
 	switch v := value.(type) {

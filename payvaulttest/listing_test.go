@@ -18,8 +18,8 @@ const transactions = "/platform/subscription/transactions/77"
 
 func amount(text string) payvault.Amount { return payvault.MustParseAmount(text) }
 
-// seedTransactions seeds five transactions with pg_ids a to e, which is not their order in time: that is aebcd. The
-// instants of c and d sort differently from their texts.
+// seedTransactions seeds five transactions with the pg_ids a to e. The order of their times is a, e, b, c, d. The text
+// of the time of c sorts after the text of the time of d, but c is earlier, because the UTC offsets differ.
 func seedTransactions(t *testing.T) api {
 	t.Helper()
 	a := newAPI(t)
@@ -47,7 +47,7 @@ func seedTransactions(t *testing.T) api {
 	return a
 }
 
-// list returns a field of the records of a list, with totalRecords and totalPages.
+// list requests a list, and returns the values of a field of its records, with totalRecords and totalPages.
 func (a api) list(t *testing.T, path, field string) (values []string, records, pages any) {
 	t.Helper()
 	got := a.get(t, path)
@@ -61,7 +61,7 @@ func (a api) list(t *testing.T, path, field string) (values []string, records, p
 	return values, answer["totalRecords"], answer["totalPages"]
 }
 
-// A query finds transactions in order. The table names them by pg_id.
+// TestLists checks which transactions a query finds, and in which order. want has their pg_ids.
 func TestLists(t *testing.T) {
 	t.Parallel()
 	a := seedTransactions(t)
@@ -108,7 +108,8 @@ func TestLists(t *testing.T) {
 	assert.Len(t, records, 5)
 }
 
-// A refusal names the fields that would do, and a list can be sorted by each of them.
+// TestListFields checks that the refusal of an unknown field names the known fields, and that a list can be sorted by
+// each of the known fields.
 func TestListFields(t *testing.T) {
 	t.Parallel()
 	a := seedTransactions(t)
@@ -126,7 +127,7 @@ func TestListFields(t *testing.T) {
 	}
 }
 
-// A merchant lists its own customers, 25 to a page.
+// TestCustomerList checks that a list has only the customers of the merchant, and 25 customers on a page by default.
 func TestCustomerList(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

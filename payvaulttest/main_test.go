@@ -28,7 +28,7 @@ const (
 	payees    = "/platform/vault/payee"
 )
 
-// An api speaks HTTP with a server of its own, as one account.
+// An api sends HTTP requests to a server with the key of one account.
 type api struct {
 	srv *payvaulttest.Server
 	key string
@@ -42,7 +42,7 @@ func newAPI(t *testing.T, opts ...payvaulttest.Option) api {
 	return api{srv: srv, key: srv.Merchant().APIKey}
 }
 
-// as is the same server for another account.
+// as returns an api that sends requests to the same server with the key of another account.
 func (a api) as(account payvaulttest.Account) api {
 	a.key = account.APIKey
 	return a
@@ -71,7 +71,7 @@ func (a api) request(t *testing.T, method, path, body string) *http.Request {
 	return r
 }
 
-// A reply is an answer that was read.
+// A reply is an answer of the server whose body has been read.
 type reply struct {
 	status int
 	header http.Header
@@ -85,7 +85,7 @@ func (a api) send(t *testing.T, r *http.Request) reply {
 	return got
 }
 
-// try sends a request and returns the answer, as far as it arrived, or the error of the transport.
+// try sends a request. It returns the part of the answer that arrived, and the error of the transport.
 func (a api) try(t *testing.T, r *http.Request) (reply, error) {
 	t.Helper()
 	resp, err := a.srv.HTTPClient().Do(r)
@@ -97,7 +97,8 @@ func (a api) try(t *testing.T, r *http.Request) (reply, error) {
 	return reply{resp.StatusCode, resp.Header, string(body)}, err //nolint:wrapcheck // as it is
 }
 
-// start sends a request and returns a channel that gets its error, also one in the middle of the answer.
+// start sends a request in the background. It returns a channel that gets nil when the whole answer has arrived, or the
+// error of the transport.
 func (a api) start(r *http.Request) <-chan error {
 	ended := make(chan error, 1)
 	go func() {
@@ -126,7 +127,7 @@ func (a api) get(t *testing.T, path string) reply {
 	return a.do(t, http.MethodGet, path, "")
 }
 
-// ok checks that a platform operation was performed and returns its data.
+// ok checks that a platform operation was performed, and returns the data of the answer.
 func (r reply) ok(t *testing.T) map[string]any {
 	t.Helper()
 	require.Equal(t, http.StatusOK, r.status, r.body)
@@ -141,7 +142,8 @@ func (r reply) ok(t *testing.T) map[string]any {
 	return envelope.Data
 }
 
-// refused checks that a platform operation was refused with a status, and with messages for fields.
+// refused checks that a platform operation was refused with the status, and that the answer has a message for each of
+// the fields.
 func (r reply) refused(t *testing.T, status int, fields ...string) {
 	t.Helper()
 	require.Equal(t, status, r.status, r.body)
@@ -159,7 +161,7 @@ func (r reply) refused(t *testing.T, status int, fields ...string) {
 	}
 }
 
-// tokenized checks that tokenize was performed and returns its answer.
+// tokenized checks that a tokenize request was performed, and returns the answer.
 func (r reply) tokenized(t *testing.T) map[string]any {
 	t.Helper()
 	require.Equal(t, http.StatusOK, r.status, r.body)
@@ -175,12 +177,13 @@ func (r reply) object(t *testing.T) map[string]any {
 	return object
 }
 
-// A form is a multipart body with the boundary b, without its end.
+// A form is the beginning of a multipart body with the boundary b. The closing boundary is still missing.
 type form string
 
 func newForm() form { return "" }
 
-// part adds a part. One with the name of a file is a PDF.
+// part returns the form with one more part. If file is not empty, it is the file name of the part, and the part has the
+// content type of a PDF.
 func (f form) part(name, file, content string) form {
 	f += form("--b\r\nContent-Disposition: form-data; name=\"" + name + "\"")
 	if file != "" {
@@ -196,7 +199,7 @@ func (a api) postForm(t *testing.T, path string, f form) reply {
 	return a.send(t, r)
 }
 
-// query encodes pairs of names and values.
+// query returns a URL query, which begins with ?, from names that are each followed by a value.
 func query(pairs ...string) string {
 	values := url.Values{}
 	for pair := range slices.Chunk(pairs, 2) {
@@ -205,7 +208,7 @@ func query(pairs ...string) string {
 	return "?" + values.Encode()
 }
 
-// inject makes requests fail as the fault says and returns what ends that.
+// inject injects a fault and returns the function that removes it.
 func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
 	t.Helper()
 	remove, err := srv.Inject(fault)

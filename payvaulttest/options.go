@@ -46,45 +46,46 @@ func newConfig(opts []Option) (config, error) {
 
 var isBasePath = regexp.MustCompile(`^(/[\w~-][\w.~-]*)*$`)
 
-// WithAddr sets the address to listen on, host:port. The default is a free port of 127.0.0.1.
+// WithAddr sets the address to listen on, as host:port. By default the server listens on a free port of 127.0.0.1.
 func WithAddr(addr string) Option { return func(c *config) { c.addr = addr } }
 
-// WithBasePath serves all operations below a path such as "/api/v1". The path has letters, digits, dots, - and _, and
-// no slash at its end.
+// WithBasePath serves all operations below a path such as "/api/v1". Each segment of the path may have letters, digits,
+// dots, -, _ and ~, and must not begin with a dot. The path must not end with a slash.
 func WithBasePath(path string) Option { return func(c *config) { c.basePath = path } }
 
-// WithAccount adds an account. The first one replaces the default accounts: a merchant with every
-// feature, a partner that may act for it and for a second merchant, and that second merchant.
+// WithAccount adds an account. A server with added accounts does not have the default accounts, which are a merchant
+// with every feature, a second merchant, and a partner that may act for both merchants.
 func WithAccount(account Account) Option {
 	return func(c *config) { c.accounts = append(c.accounts, account) }
 }
 
-// WithClock sets the clock for timestamps. now must not be nil, must be safe for concurrent use, and must not call the
-// server, because the server calls it while it holds its lock.
+// WithClock sets the clock for timestamps. now must not be nil and must be safe for concurrent use. It must not call
+// methods of the server: the server may hold its lock while it calls now, so such a call would deadlock.
 func WithClock(now func() time.Time) Option { return func(c *config) { c.clock = now } }
 
 // WithIDs sets the seed of the identifiers that the server makes, 1 by default. The same seed and the same order of
-// requests give the same identifiers. A test of two servers at once gives each a seed of its own: otherwise a card ID
-// of one server may name a card of the other, and a mix-up goes unnoticed.
+// requests give the same identifiers. If a test uses two servers, give each server its own seed. With equal seeds, both
+// servers make the same card IDs, and the test does not notice if it uses a card ID with the wrong server.
 func WithIDs(seed uint64) Option { return func(c *config) { c.idSeed = seed } }
 
-// WithLogger logs one record per request and one per delivery to a webhook. The records hold no secrets. Without this
-// option nothing is logged. A nil logger is an error.
+// WithLogger logs one record for each request and one for each delivery to a webhook. The records contain no secrets.
+// Without this option nothing is logged. A nil logger is an error.
 func WithLogger(logger *slog.Logger) Option { return func(c *config) { c.logger = logger } }
 
-// WithTLS serves HTTPS, with HTTP/2, with a certificate that [Server.HTTPClient] trusts.
+// WithTLS serves HTTPS and HTTP/2, with a certificate that the client of [Server.HTTPClient] trusts.
 func WithTLS() Option { return func(c *config) { c.tls = true } }
 
-// WithRemoteNotifications delivers notifications to any address, not to loopback only.
+// WithRemoteNotifications makes the server deliver notifications to any address. By default it delivers only to
+// loopback.
 func WithRemoteNotifications() Option { return func(c *config) { c.remote = true } }
 
-// WithRequestHistory sets how many requests [Server.Requests] remembers at most, 10,000 by default; 0 for none. The
-// server keeps up to 1 MiB of the body of each request, and up to 1 MiB more of each part of a form. If it takes many
-// large files, choose a lower number.
+// WithRequestHistory sets how many requests [Server.Requests] returns at most. The default is 10,000. With 0 the server
+// keeps no requests. The server keeps up to 1 MiB of the body of each request, and up to 1 MiB more of each part of a
+// form. If it gets many large files, choose a lower number.
 func WithRequestHistory(n int) Option { return func(c *config) { c.history = max(n, 0) } }
 
-// WithSeed adds the accounts and records of a seed. A server does not start with records that the service could not
-// have, records of merchants without account, or an ID that occurs twice.
+// WithSeed adds the accounts and records of a seed. A server does not start if the seed has a record that the service
+// could not have, a record of a merchant without an account, or the same ID twice.
 func WithSeed(seed Seed) Option {
 	return func(c *config) {
 		c.accounts = append(c.accounts, seed.Accounts...)

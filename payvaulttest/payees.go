@@ -37,7 +37,7 @@ func (*payees) permits(p *Payee) error { return fits(p.Name != "", "payee_name i
 
 func (*payees) detach(p *Payee) { p.Email = slices.Clone(p.Email) }
 
-// A payeeProfile is a payee in requests and answers.
+// A payeeProfile is the JSON of a payee in requests and answers.
 type payeeProfile struct {
 	ID      payvault.PayeeID `json:"payee_id"`
 	Name    string           `json:"payee_name"`
@@ -47,7 +47,7 @@ type payeeProfile struct {
 	Account map[string]any   `json:"payee_account,omitzero"`
 }
 
-// createPayee performs POST /platform/vault/payee. The answer repeats the payee of the request.
+// createPayee performs POST /platform/vault/payee. The answer has the payee of the request, with its new ID.
 func (v *payees) createPayee(c *call, in payeeProfile) (any, error) {
 	if err := v.hasPayeeVault(c); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (v *payees) createPayee(c *call, in payeeProfile) (any, error) {
 	return success(in), nil
 }
 
-// hasPayeeVault refuses merchants for which the operator has not enabled the payee vault.
+// hasPayeeVault returns a refusal if the payee vault is not enabled for the merchant of the call.
 func (v *payees) hasPayeeVault(c *call) error {
 	if !v.accounts.enabled(c.merchant, func(a Account) bool { return a.PayeeVault }) {
 		return refuse(http.StatusForbidden, "the payee vault is not enabled for the merchant")

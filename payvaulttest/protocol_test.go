@@ -11,7 +11,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// Paths match as they are.
+// TestPaths checks that a path must match exactly: the server neither cleans the path nor ignores case.
 func TestPaths(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -21,12 +21,12 @@ func TestPaths(t *testing.T) {
 		a.post(t, path, newCard).refused(t, http.StatusNotFound)
 	}
 	r := a.request(t, http.MethodPost, "", newCard)
-	r.URL.Path = "/pg/tokenize" // without the base path
+	r.URL.Path = "/pg/tokenize" // the path lacks the base path
 	a.send(t, r).refused(t, http.StatusNotFound)
 	assert.Empty(t, a.srv.AllCommits())
 }
 
-// The body of an operation that takes JSON is one well-formed object of at most 1 MiB.
+// TestBodies checks that an operation with a JSON body accepts only one well-formed JSON object of at most 1 MiB.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -66,12 +66,13 @@ func TestContentTypes(t *testing.T) {
 	} {
 		r := a.request(t, http.MethodPost, payees, `{"payee_name":"P"}`)
 		r.Header.Set("Content-Type", contentType)
-		r.Header.Set("Accept", "text/html") // which does not matter
+		r.Header.Set("Accept", "text/html") // must make no difference
 		assert.Equal(t, status, a.send(t, r).status, contentType)
 	}
 }
 
-// TestTLSAndHTTP2 checks that WithTLS serves HTTP/2, and that only the server's client trusts its certificate.
+// TestTLSAndHTTP2 checks that WithTLS serves HTTP/2, and that http.DefaultClient does not trust the server's
+// certificate.
 func TestTLSAndHTTP2(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithTLS())

@@ -4,7 +4,7 @@ import (
 	"example.com/payvault"
 )
 
-// Records has the records of a server, one store per resource. The names are those on the wire.
+// Records has the records of a server, with one store per resource.
 type Records struct {
 	Cards                  *Store[string, Card] // includes the cards of customers
 	Customers              *Store[CustomerKey, Customer]
@@ -17,7 +17,7 @@ type Records struct {
 	Webhooks               *Store[payvault.WebhookID, Webhook]
 }
 
-// newRecords makes the resources of a server. Each adds the actions of its operations to the state.
+// newRecords makes the resources of a server. Each resource adds the actions of its operations to the state.
 func newRecords(s *state, deliveries *dispatcher) Records {
 	cards := newCards(s)
 	addTokens(s, cards)

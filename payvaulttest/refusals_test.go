@@ -11,7 +11,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// newStocked returns a server with a record for every path. All records are of the first merchant.
+// newStocked returns an api whose server has one record in every store except AccountUpdaterRequests. The records
+// belong to the first merchant, except the application, which belongs to the partner.
 func newStocked(t *testing.T) api {
 	t.Helper()
 	a := newAPI(t)
@@ -26,7 +27,7 @@ func newStocked(t *testing.T) api {
 	return a
 }
 
-// records returns all records of a server, except the requests to the account updater.
+// records returns all records of a server as a Seed, which has no account updater requests.
 func (a api) records() payvaulttest.Seed {
 	s := a.srv
 	return payvaulttest.Seed{
@@ -36,15 +37,15 @@ func (a api) records() payvaulttest.Seed {
 	}
 }
 
-// A refusal is a request that is wrong and what the answer must say.
+// A refusal is an invalid request, with the status that its answer must have and a field that its answer must name.
 type refusal struct {
-	sent   string // the body if it begins with a brace, or else the end of the path
+	sent   string // a body if it begins with a brace; otherwise the end of the path
 	status int
-	field  string // that the answer names
+	field  string // empty if the answer need not name a field
 }
 
-// Each of the requests is refused. The answer names the field that is wrong and repeats no value. Nothing is performed
-// or stored.
+// TestRefusedRequests checks that each invalid request is refused. The answer must name the wrong field and must not
+// repeat the value. Nothing may be performed or stored.
 func TestRefusedRequests(t *testing.T) {
 	t.Parallel()
 	const (

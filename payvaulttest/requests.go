@@ -17,23 +17,24 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// Request is a request that the server has got.
+// Request is a request that the server has received.
 //
-// Only its methods return its body and its key: printing or logging a Request never shows them.
+// Printing or logging a Request never shows its body or its API key. The methods [Request.Body] and
+// [Request.Authorization] return them.
 type Request struct {
 	Operation     payvault.Operation // empty if no operation has the method and path of the request
 	Method        string             // HTTP method
 	Path          string             // escaped path, unchanged, with the base path
-	Query         url.Values         // the query, parsed
-	Header        http.Header        // unchanged, without Authorization: see [Request.Authorization]
-	Host          string             // host in the request
+	Query         url.Values         // parsed query
+	Header        http.Header        // unchanged, but Authorization is redacted
+	Host          string             // host to which the request was sent
 	Proto         string             // such as HTTP/1.1
 	RemoteAddr    string             // address of the client, with its port
-	ContentLength int64              // length in the header; -1 if it has none
-	Size          int64              // bytes of the body that arrived
-	Complete      bool               // the body arrived to its end
+	ContentLength int64              // value of the Content-Length header; -1 without the header
+	Size          int64              // number of bytes of the body that arrived
+	Complete      bool               // the whole body arrived
 	Time          time.Time          // time when the request arrived
-	Parts         []Part             // parts of a multipart body, in their order
+	Parts         []Part             // parts of a multipart body, in the order in which they were sent
 
 	authorization sealed
 	body          sealed
@@ -52,13 +53,14 @@ func newRequest(r *http.Request, op payvault.Operation, now time.Time) Request {
 	return request
 }
 
-// Authorization returns the Authorization header, which holds the API key. Several such headers are joined with commas.
+// Authorization returns the Authorization header, which holds the API key. If a request has several Authorization
+// headers, they are joined with commas.
 func (r Request) Authorization() string { return string(r.authorization.open()) }
 
-// Body returns the body of the request, or its first mebibyte. It may hold card data.
+// Body returns the body of the request, or the first 1 MiB of a longer body. The body may contain card data.
 func (r Request) Body() []byte { return r.body.open() }
 
-// A requestLog remembers the last requests.
+// A requestLog keeps the newest requests, at most limit.
 type requestLog struct {
 	limit int
 	mu    sync.Mutex
@@ -80,12 +82,12 @@ func (l *requestLog) clear() {
 	l.list = nil
 }
 
-const keptBytes = 1 << 20 // kept bytes of a body, and of a part
+const keptBytes = 1 << 20 // number of bytes that are kept of each body and of each part
 
 // Part is one part of a multipart form. Only [Part.Content] returns its content.
 type Part struct {
 	Name        string            // name of the form field
-	FileName    string            // empty if it is not a file
+	FileName    string            // empty if the part is not a file
 	ContentType string            // unchanged from the form
 	Size        int64             // bytes of the whole content
 	SHA256      [sha256.Size]byte // checksum of the whole content
@@ -93,10 +95,11 @@ type Part struct {
 	content sealed
 }
 
-// Content returns the content of the part, or its first mebibyte.
+// Content returns the content of the part, or the first 1 MiB of a longer content.
 func (p Part) Content() []byte { return p.content.open() }
 
-// A sealed value cannot be printed by accident: printing a func shows its address.
+// sealed returns bytes that must not be printed by accident. It is a func, because printing a func shows only its
+// address.
 type sealed func() []byte
 
 func seal(content []byte) sealed { return func() []byte { return content } }
@@ -108,7 +111,7 @@ func (s sealed) open() []byte {
 	return slices.Clone(s())
 }
 
-// readForm reads a multipart form part by part; files are not held in memory.
+// readForm reads a multipart form part by part. It does not hold whole files in memory.
 func readForm(contentType string, body io.Reader) ([]Part, error) {
 	media, params, err := mime.ParseMediaType(contentType)
 	if err != nil || media != openapi.Form || params["boundary"] == "" {
@@ -136,7 +139,7 @@ func readForm(contentType string, body io.Reader) ([]Part, error) {
 	}
 }
 
-// A limitedBuffer keeps the first bytes that are written to it, and counts the others.
+// A limitedBuffer keeps the first keptBytes bytes that are written to it, and counts all bytes.
 type limitedBuffer struct {
 	bytes.Buffer
 	size int64

@@ -16,7 +16,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestRequests checks what the history has of each request. The key is redacted.
+// TestRequests checks the fields of the requests that Server.Requests returns. The key must be redacted in the header.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithClock(noon))
@@ -45,7 +45,8 @@ func TestRequests(t *testing.T) {
 	assert.Empty(t, requests[2].Operation)
 }
 
-// TestRequestHistory checks that the history keeps the newest requests, up to its limit.
+// TestRequestHistory checks that Server.Requests returns only the newest requests, as many as WithRequestHistory
+// permits.
 func TestRequestHistory(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int{0, 3} {
@@ -61,8 +62,8 @@ func TestRequestHistory(t *testing.T) {
 	}
 }
 
-// secretBody has the secrets that must not be printed. The tests look for the cvv2 with its quotes, because three
-// digits alone may occur by chance.
+// secretBody is a tokenize request with secrets that must not be printed. The tests search for the cvv2 with its
+// quotes, because the three digits alone may occur by chance.
 const secretBody = `{"merchant_id":"100001","card_number":"4929000000006","exp_date":"1229","cvv2":"987"}`
 
 func assertNoSecrets(t *testing.T, printed, how string) {
@@ -76,8 +77,8 @@ func assertNoSecrets(t *testing.T, printed, how string) {
 	}
 }
 
-// TestNothingPrintsSecrets checks that no verb of fmt, no log handler and no JSON shows a secret of requests, accounts
-// and records.
+// TestNothingPrintsSecrets checks that no fmt verb, no log handler and no JSON encoding shows the secrets of requests,
+// accounts and records.
 func TestNothingPrintsSecrets(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -107,7 +108,8 @@ func TestNothingPrintsSecrets(t *testing.T) {
 	}
 }
 
-// There is one log record for a request. It says what happened, and holds no path, query or body.
+// TestLog checks that each request makes one log record. The record has the operation, the status and whether the
+// operation was performed, but no path, query or body.
 func TestLog(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -117,7 +119,7 @@ func TestLog(t *testing.T) {
 	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.DropAfterCommit})
 	_, err := a.try(t, a.request(t, http.MethodPost, "/pg/tokenize", secretBody))
 	require.Error(t, err)
-	a.srv.Close() // the records are written
+	a.srv.Close() // waits until the records are written
 
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	require.Len(t, lines, 3)

@@ -8,12 +8,13 @@ import (
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 )
 
-// Seed has the records with which a server starts, for [WithSeed]. The fields of the records are named as on the wire:
-// see [LoadSeed] for JSON.
+// Seed has the records with which a server starts, for [WithSeed]. [LoadSeed] reads a Seed from JSON, where the fields
+// of the records are named as on the wire.
 //
-// Give accounts either here or with [WithAccount]. Missing values of a record are filled in, as by [Store.Seed].
-// LoadSeed reads the JSON of a marshalled Seed. That JSON lacks the keys of accounts, which are redacted, the answers
-// of disputes and the data of applications.
+// The server has the accounts of all its seeds and of all uses of [WithAccount]. Missing values of a record are filled
+// in as in [Store.Seed]. LoadSeed can also read a Seed that was marshalled as JSON, if it has no accounts: the JSON of
+// an account has no API key. The JSON of a Seed does not have the answers of disputes and the data of applications
+// either.
 type Seed struct {
 	Accounts      []Account      `json:"accounts"` // see [WithAccount]
 	Cards         []Card         `json:"cards"`
@@ -40,7 +41,7 @@ func LoadSeed(r io.Reader) (Seed, error) {
 // plantAll adds the records of a seed. It refuses an ID that occurs twice.
 func plantAll(v Records, seed Seed) error {
 	return cmp.Or(
-		plant("cards", v.Cards, seed.Cards), // before the customers, because customers name cards
+		plant("cards", v.Cards, seed.Cards), // before the customers, because customers have IDs of cards
 		plant("customers", v.Customers, seed.Customers),
 		plant("payees", v.Payees, seed.Payees),
 		plant("applications", v.Applications, seed.Applications),

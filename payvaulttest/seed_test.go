@@ -15,7 +15,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// A server starts with the accounts and records of a seed, which belong to its first merchant.
+// TestSeed checks that a server starts with the accounts and records of a seed. Records without a merchant ID get the
+// first merchant that is not a partner. Applications get the first partner.
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	seed, err := payvaulttest.LoadSeed(strings.NewReader(`{
@@ -50,7 +51,8 @@ func TestSeed(t *testing.T) {
 	assert.Equal(t, payvault.MerchantID(9), a.srv.Applications.All()[0].Partner)
 }
 
-// Names match exactly and are given once. The error says where the seed is wrong.
+// TestSeedIsReadStrictly checks that LoadSeed refuses unknown names, names in the wrong case, and names that occur
+// twice. The error must contain the wrong name or its path.
 func TestSeedIsReadStrictly(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -62,7 +64,8 @@ func TestSeedIsReadStrictly(t *testing.T) {
 	}
 }
 
-// The service could not have these records. The error says where they stand, and repeats no card number.
+// TestSeedIsChecked checks that Start refuses a seed with records that the service could not have. The error must
+// contain the path of the wrong record, and no card number.
 func TestSeedIsChecked(t *testing.T) {
 	t.Parallel()
 	const (
@@ -109,7 +112,7 @@ func TestSeedIsChecked(t *testing.T) {
 	assert.Panics(t, func() { a.srv.Customers.Seed(payvaulttest.Customer{FirmName: "F", ShippingAddresses: noJSON}) })
 }
 
-// A record may be seeded with a full card number. The server masks it.
+// TestSeedMasksCardNumbers checks that the server masks full card numbers in seeded records.
 func TestSeedMasksCardNumbers(t *testing.T) {
 	t.Parallel()
 	const full, masked = "4111111111111111", "4111xxxxxx111111"
@@ -130,8 +133,8 @@ func TestSeedMasksCardNumbers(t *testing.T) {
 	assert.Equal(t, full, given[0].CardNumber, "what is given is left as it is")
 }
 
-// TestSeedRoundTrip checks that a seed can be written as a file and read back. Accounts cannot, since their keys are
-// not printed.
+// TestSeedRoundTrip checks that LoadSeed can read a seed that was marshalled as JSON. It cannot read marshalled
+// accounts, because their keys are redacted.
 func TestSeedRoundTrip(t *testing.T) {
 	t.Parallel()
 	a := newStocked(t)

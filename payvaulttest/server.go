@@ -17,8 +17,7 @@ import (
 
 // Server is an emulator of the service that listens on loopback. It is safe for concurrent use.
 type Server struct {
-	// URL is the base address to give to a client: scheme, host, port and base path, without a slash
-	// at the end.
+	// URL is the base URL for a client: scheme, host, port and base path, without a slash at the end.
 	URL string
 
 	// Records are the stores of the server, such as Invoices.
@@ -30,12 +29,12 @@ type Server struct {
 	handler    *handler
 	http       *httptest.Server
 	cancel     context.CancelFunc
-	running    sync.RWMutex // each request holds it for reading
+	running    sync.RWMutex // each request holds a read lock
 	closing    sync.Once
 }
 
-// NewServer starts a server; close it with [Server.Close]. Like [net/http/httptest.NewServer] it panics if it cannot
-// listen. It also panics if its options are invalid. [Start] returns the error instead.
+// NewServer starts a server. The caller closes it with [Server.Close]. NewServer panics if the server cannot listen,
+// like [net/http/httptest.NewServer], or if an option is invalid. [Start] returns an error instead.
 func NewServer(opts ...Option) *Server {
 	s, err := Start(opts...)
 	if err != nil {
@@ -44,7 +43,7 @@ func NewServer(opts ...Option) *Server {
 	return s
 }
 
-// Start starts a server, or returns an error.
+// Start starts a server. It returns an error if the server cannot listen or if an option is invalid.
 func Start(opts ...Option) (*Server, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s, err := start(ctx, opts)
@@ -83,7 +82,7 @@ func start(ctx context.Context, opts []Option) (*Server, error) {
 	return s, nil
 }
 
-// newServer makes a server that does not listen yet.
+// newServer returns a server that does not listen yet.
 func newServer(ctx context.Context, opts []Option) (*Server, error) {
 	cfg, err := newConfig(opts)
 	if err != nil {
@@ -106,7 +105,7 @@ func newServer(ctx context.Context, opts []Option) (*Server, error) {
 	return s, nil
 }
 
-// plant adds the records of the seeds.
+// plant adds the records of all seeds to the stores.
 func (s *Server) plant() error {
 	for _, seed := range s.cfg.seeds {
 		if err := plantAll(s.Records, seed); err != nil {
@@ -116,7 +115,7 @@ func (s *Server) plant() error {
 	return nil
 }
 
-// ServeHTTP answers one request. Paths are matched as they are, without cleaning.
+// ServeHTTP answers one request. It does not clean the path: a path with // or .. matches no operation.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.running.RLock()
 	defer s.running.RUnlock()
@@ -126,15 +125,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.handler.ServeHTTP(w, r)
 }
 
-// Close ends the server: it cuts off requests, delays and deliveries, and closes the connections. When it returns, no
-// goroutine of the server is left. Closing again does nothing.
+// Close stops the server: it aborts requests, even if a fault delays them, aborts deliveries, and closes the
+// connections. When Close returns, no goroutine of the server is left. A second call does nothing.
 func (s *Server) Close() {
 	s.closing.Do(func() {
 		s.cancel()
 		s.handler.feed.Close()
 		s.http.CloseClientConnections()
 		s.http.Close()
-		s.running.Lock() // HTTP/2 handlers may outlive their connection
+		s.running.Lock() // wait for HTTP/2 handlers, which may run longer than their connection
 		defer s.running.Unlock()
 		s.deliveries.close()
 	})

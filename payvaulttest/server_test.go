@@ -12,7 +12,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestServerThatCannotStart checks that each invalid option is an error of Start and a panic of NewServer.
+// TestServerThatCannotStart checks that, with an invalid option, Start returns an error and NewServer panics.
 func TestServerThatCannotStart(t *testing.T) {
 	t.Parallel()
 	taken := strings.TrimSuffix(strings.TrimPrefix(newAPI(t).srv.URL, "http://"), "/api/v1")
@@ -37,7 +37,8 @@ func TestServerThatCannotStart(t *testing.T) {
 	}
 }
 
-// TestCloseTwice checks that Close can be called several times, and that the records stay readable.
+// TestCloseTwice checks that Close can be called several times, also at once, and that Server.Requests still works
+// afterwards.
 func TestCloseTwice(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -52,7 +53,8 @@ func TestCloseTwice(t *testing.T) {
 	assert.Len(t, a.srv.Requests(), 1, "what happened can still be seen")
 }
 
-// The same seed and the same order of requests give the same identifiers.
+// TestIDs checks that the same seed and the same order of requests give the same identifiers, and that another seed
+// gives other identifiers.
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	run := func(opts ...payvaulttest.Option) [3]any {
@@ -68,7 +70,8 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// A user may well have seeded a record under the ID that the server makes next.
+// TestGeneratedIDsReplaceNothing checks that a new record does not replace a seeded record whose ID is the ID that the
+// server would generate next.
 func TestGeneratedIDsReplaceNothing(t *testing.T) {
 	t.Parallel()
 	fresh := newAPI(t).srv

@@ -14,13 +14,14 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// index matches the index in a list. A name that the caller chose may look like an index.
+// index matches a list index in the path of a field, such as [0].
 var index = regexp.MustCompile(`\[\d+\]`)
 
-// plain matches an unknown name that may be shown, because it cannot be a card number.
+// plain matches the unknown names that the page may show: they have no digits, so they cannot be card numbers.
 var plain = regexp.MustCompile(`^[A-Za-z_]{1,32}$`)
 
-// shapeOf returns the shape of a request for the page: names of the document, and no value.
+// shapeOf returns the names in the query, form and body of a request for the page. It hides every value, and every name
+// that api/openapi.yaml does not have.
 func shapeOf(r Request, names map[string]bool) map[string]any {
 	query, form := map[string]any{}, map[string]any{}
 	for name := range r.Query {
@@ -28,7 +29,7 @@ func shapeOf(r Request, names map[string]bool) map[string]any {
 	}
 	for _, part := range r.Parts {
 		value, wrong := openapi.Parse("", part.Content())
-		if wrong != nil { // the part is a file
+		if wrong != nil { // the part is not JSON, so it is a file
 			value = ""
 		}
 		form[part.Name] = value
@@ -37,7 +38,8 @@ func shapeOf(r Request, names map[string]bool) map[string]any {
 	return inspect.Shape(map[string]any{"query": query, "form": form, "body": body}, names)
 }
 
-// reasonOf returns the reason of a refusal for the page, or "". It repeats no value, and no name that might be a value.
+// reasonOf returns the reason of a refusal for the page, or "" if there was no refusal. The reason contains no value of
+// the request. If the name of a field might be a value, reasonOf writes ? in its place.
 func reasonOf(why *refusal, names map[string]bool) string {
 	if why == nil {
 		return ""
@@ -56,9 +58,10 @@ func reasonOf(why *refusal, names map[string]bool) string {
 	return (&refusal{message: why.message, fields: fields}).Error()
 }
 
-const shownBytes = 16 << 10 // bytes of a body that the page shows
+const shownBytes = 16 << 10 // maximum number of bytes of a body that the page shows
 
-// bodyOf returns the body of a request as text. The body of a form is made from its parts.
+// bodyOf returns the body of a request as text. For a form, the text lists the parts, with the name and size of each
+// file.
 func bodyOf(r Request) string {
 	if len(r.Parts) == 0 {
 		return textOf(r.Body())
@@ -80,14 +83,15 @@ func textOf(body []byte) string {
 }
 
 var (
-	// inPath matches the parameters of a route.
+	// inPath matches a parameter in a route, such as {appId}.
 	inPath = regexp.MustCompile(`\{[^}]*\}`)
-	// fileName matches a file name that curl does not interpret.
+	// fileName matches a file name without characters that are special to curl.
 	fileName = regexp.MustCompile(`^\w[\w.-]*$`)
 )
 
-// curlOf returns the curl command that sends a request again, as far as the page shows the request. It returns "" if
-// the page shows too little, or if a command cannot contain the body.
+// curlOf returns a curl command that sends a request again. If the page hides the values of the request, the command
+// has placeholders instead of the values. curlOf returns "" if the values are hidden and the operation is unknown, or
+// if the body is not valid JSON.
 func curlOf(shown inspect.Request, r Request, server, basePath, key string) string {
 	c := inspect.Command{Method: r.Method, Key: cmp.Or(key, inspect.FillIn)}
 	c.Texts, c.Files = map[string]string{}, map[string]string{}
@@ -116,8 +120,8 @@ func curlOf(shown inspect.Request, r Request, server, basePath, key string) stri
 	return c.String()
 }
 
-// fill adds the body, the form and the query to a command. It takes their names from the shape of the request r, and
-// writes fillIn in place of the values.
+// fill adds a body, a form and a query to a command. They have the names that the shape of the request r has, and
+// placeholders instead of values.
 func fill(c *inspect.Command, shape any, r Request) {
 	filled, _ := inspect.Fill(shape).(map[string]any)
 	if body := filled["body"]; body != nil {

@@ -7,14 +7,14 @@ import (
 	"example.com/payvault"
 )
 
-// A state has the data that the resources of a server share. An operation holds its lock while it is performed.
+// A state has the data that the resources of a server share. The lock mu is held while an operation is performed.
 type state struct {
 	accounts accounts
 	clock    func() time.Time
 	ids      *ids
 	document *document
 
-	// The resources set these before the server starts.
+	// The resources set these fields before the server starts.
 	actions map[payvault.Operation]action
 	empty   []func() // functions that empty the stores
 	occur   func(merchant payvault.MerchantID, event payvault.Event, data any) (webhooks int)
@@ -34,12 +34,12 @@ func newState(accounts accounts, clock func() time.Time, idSeed uint64) *state {
 	}
 }
 
-// commit counts an operation that no action performed.
+// commit counts an operation that a handler of [Server.Handle] has performed.
 func (s *state) commit(op payvault.Operation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.commits[op]++
 }
 
-// now returns the time of the server in whole seconds, like the timestamps of the interface.
+// now returns the time of the server's clock, truncated to whole seconds like the timestamps of the interface.
 func (s *state) now() time.Time { return s.clock().Truncate(time.Second) }

@@ -9,13 +9,13 @@ import (
 	"example.com/payvault"
 )
 
-// Store holds the records of one resource in the order in which they came. It is safe for concurrent use, and its
-// methods return copies.
+// Store holds the records of one resource in the order in which they were created or seeded. It is safe for concurrent
+// use, and its methods return copies.
 type Store[K comparable, V any] struct {
 	state *state // its lock is also the lock of the store
-	kind  string // kind of record
+	kind  string // name of the kind of records, such as invoice
 	rules rules[K, V]
-	home  payvault.MerchantID // merchant of records that name no merchant
+	home  payvault.MerchantID // merchant of seeded records that have no merchant
 	rows  map[K]*V
 	keys  []K
 }
@@ -24,7 +24,7 @@ type Store[K comparable, V any] struct {
 type rules[K comparable, V any] interface {
 	key(record *V) (K, *payvault.MerchantID) // returns the ID and the owner
 	prepare(record *V)                       // fills in missing values
-	permits(record *V) error                 // returns an error if the service could not have the record
+	permits(record *V) error                 // returns an error if no documented answer could have the record
 	detach(record *V)                        // brings a copy up to date, and makes it share nothing with the record
 }
 
@@ -34,9 +34,9 @@ func newStore[K comparable, V any](s *state, kind string, r rules[K, V]) *Store[
 	return store
 }
 
-// Seed adds a record, or replaces the one with its ID. It returns the stored record: missing values are filled in, such
-// as an ID and the merchant of [Server.Merchant], and full card numbers are masked. Seed panics for a record that no
-// documented answer could have; [WithSeed] does not panic.
+// Seed adds a record, or replaces the record that has the same ID. Seed fills in missing values, such as the ID and the
+// merchant of [Server.Merchant], and masks full card numbers. It returns the stored record. Seed panics if no
+// documented answer could have the record. With [WithSeed], such a record makes [Start] return an error.
 func (r *Store[K, V]) Seed(record V) V {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -47,7 +47,7 @@ func (r *Store[K, V]) Seed(record V) V {
 	return r.view(stored)
 }
 
-// Get returns the record with an ID.
+// Get returns the record with an ID. If there is none, ok is false.
 func (r *Store[K, V]) Get(key K) (record V, ok bool) {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -64,7 +64,7 @@ func (r *Store[K, V]) All() []V {
 	return r.all(func(*V) bool { return true })
 }
 
-// last returns the newest n records, and the total number.
+// last returns the newest n records, and the number of all records.
 func (r *Store[K, V]) last(n int) ([]V, int) {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -75,9 +75,9 @@ func (r *Store[K, V]) last(n int) ([]V, int) {
 	return list, len(r.keys)
 }
 
-// The methods below require that the caller holds the lock.
+// The methods below require that the caller holds the lock of the state.
 
-// view returns an up-to-date copy of a record for the caller.
+// view returns a copy of a record that is up to date and shares nothing with the record.
 func (r *Store[K, V]) view(row *V) V {
 	view := *row
 	r.rules.detach(&view)
@@ -94,7 +94,7 @@ func (r *Store[K, V]) all(wanted func(*V) bool) []V {
 	return list
 }
 
-// of returns the record of a merchant with a key, or nil.
+// of returns the record with a key if it belongs to the merchant. Otherwise it returns nil.
 func (r *Store[K, V]) of(merchant payvault.MerchantID, key K) *V {
 	if row := r.rows[key]; row != nil {
 		if _, owner := r.rules.key(row); *owner == merchant {
@@ -104,7 +104,7 @@ func (r *Store[K, V]) of(merchant payvault.MerchantID, key K) *V {
 	return nil
 }
 
-// find returns the record with a key of the merchant of a call, or a refusal.
+// find returns the record with a key if it belongs to the merchant of the call. Otherwise it returns a refusal.
 func (r *Store[K, V]) find(c *call, key K) (*V, error) {
 	if row := r.of(c.merchant, key); row != nil {
 		return row, nil
@@ -118,10 +118,10 @@ func (r *Store[K, V]) has(key K) bool { return r.rows[key] != nil }
 func (r *Store[K, V]) seed(record V) (*V, error) {
 	_, owner := r.rules.key(&record)
 	*owner = cmp.Or(*owner, r.home)
-	record = r.view(&record) // fills in the cards of the owner
+	record = r.view(&record) // fills in the data of the owner's cards
 	r.rules.prepare(&record)
 	if err := cmp.Or(
-		fits(r.state.accounts.serve(*owner), "the merchant is of no account"), // nobody could ever see the record
+		fits(r.state.accounts.serve(*owner), "the merchant is of no account"), // no request could read the record
 		r.rules.permits(&record),
 	); err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (r *Store[K, V]) remove(key K) {
 	r.keys = slices.DeleteFunc(r.keys, func(other K) bool { return other == key })
 }
 
-// freshNumber sets id to a number that no record of a store has, unless id is set.
+// freshNumber sets an id of 0 to a new number that no record of the store has.
 func freshNumber[K ~int64, V any](r *Store[K, V], id *K) {
 	for *id == 0 {
 		if made := K(r.state.ids.number(r.kind)); !r.has(made) {
@@ -154,7 +154,7 @@ func freshNumber[K ~int64, V any](r *Store[K, V], id *K) {
 	}
 }
 
-// freshText works like freshNumber, for alphanumeric identifiers.
+// freshText sets an empty id to a new alphanumeric text that no record of the store has.
 func freshText[K ~string, V any](r *Store[K, V], id *K) {
 	for *id == "" {
 		if made := K(r.state.ids.text(r.kind)); !r.has(made) {

@@ -22,8 +22,9 @@ const (
 	SubscriptionCanceled  SubscriptionState = "canceled"
 )
 
-// Subscription is a subscription with its transactions. Its fields are named as on the wire. By default a seeded
-// subscription is active. By default its transactions are paid now in currency 840, with status P and rcode 000.
+// Subscription is a subscription with its transactions. Its fields are named as on the wire. A seeded subscription
+// without a State becomes active. Missing values of its transactions are filled in: the current time, currency 840,
+// status P and rcode 000.
 type Subscription struct {
 	ID           payvault.SubscriptionID `json:"subscription_id"`
 	MerchantID   payvault.MerchantID     `json:"merchant_id"`
@@ -32,13 +33,13 @@ type Subscription struct {
 	Transactions []Transaction           `json:"transactions"` // sorted by time
 }
 
-// Transaction is a transaction of a subscription in the form on the wire. Answers do not have texts, dates and batch
-// numbers that are not set.
+// Transaction is a transaction of a subscription. Its fields are named as on the wire. Answers leave out optional
+// texts, dates and batch numbers that are empty.
 type Transaction struct {
 	MerchantID          payvault.MerchantID     `json:"merchant_id"`
 	Time                time.Time               `json:"tran_time"`          // with its UTC offset
 	Status              string                  `json:"tran_status"`        // such as "P"
-	AuthCode            string                  `json:"auth_code,omitzero"` // value of the seed
+	AuthCode            string                  `json:"auth_code,omitzero"` // as seeded
 	RCode               string                  `json:"rcode"`              // 000 is success
 	RMsg                string                  `json:"rmsg,omitzero"`
 	CardNumber          string                  `json:"card_number,omitzero"` // masked
@@ -51,11 +52,11 @@ type Transaction struct {
 	Currency            string                  `json:"tran_currency"` // numeric code
 	DisputeFlag         bool                    `json:"dispute_flag"`
 	AmtRefunded         payvault.Amount         `json:"amt_refunded"`
-	BatchNumber         int64                   `json:"batch_number,omitzero"` // value of the seed
+	BatchNumber         int64                   `json:"batch_number,omitzero"` // as seeded
 	CustomerID          string                  `json:"customer_id"`
 	SubscriptionID      payvault.SubscriptionID `json:"subscription_id"`
 	MerchRefNum         string                  `json:"merch_ref_num,omitzero"`
-	BatchID             int64                   `json:"batch_id,omitzero"`    // value of the seed
+	BatchID             int64                   `json:"batch_id,omitzero"`    // as seeded
 	BatchDate           string                  `json:"batch_date,omitzero"`  // YYYY-MM-DD
 	SettleDate          string                  `json:"settle_date,omitzero"` // YYYY-MM-DD
 	AmtFunded           payvault.Amount         `json:"amt_funded"`

@@ -10,7 +10,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// A subscription is canceled from any other state, and once.
+// TestCancel checks that a subscription can be canceled in every other state, and only once.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	const path = "/platform/subscription/77/cancel"
@@ -27,7 +27,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// The server fills in the fields that a seeded subscription leaves out.
+// TestSubscriptionDefaults checks the values that the server fills in if a seeded subscription does not have them.
 func TestSubscriptionDefaults(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithClock(noon))

@@ -13,7 +13,7 @@ type tokenizeRequest struct {
 	ReportData string `json:"report_data"`
 }
 
-// tokens make and update cards.
+// tokens performs tokenize requests, which create and update cards.
 type tokens struct {
 	*state
 

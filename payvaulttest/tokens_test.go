@@ -12,13 +12,15 @@ import (
 
 const newCard = `{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","cvv2":"123"}`
 
-// tokenize makes a request of the first merchant with some fields, and returns its answer.
+// tokenize sends a tokenize request with the fields for the first merchant, and returns the answer. fields is a part of
+// a JSON object.
 func (a api) tokenize(t *testing.T, fields string) map[string]any {
 	t.Helper()
 	return a.post(t, "/pg/tokenize", `{"merchant_id":"100001",`+fields+`}`).tokenized(t)
 }
 
-// TestTokenize checks the answer and the stored record of a new card. Both have no number and no security code.
+// TestTokenize checks the answer and the stored record of a new card. Neither may have the full card number or the
+// security code.
 func TestTokenize(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -40,7 +42,7 @@ func TestTokenize(t *testing.T) {
 	assert.Equal(t, 1, a.srv.Commits(payvault.OpTokensTokenize))
 }
 
-// A partner tokenizes for a merchant under its own vendor ID.
+// TestTokenizeOfPartners checks that a partner can tokenize a card for a merchant with the partner's own vendor ID.
 func TestTokenizeOfPartners(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t).partner()
@@ -48,8 +50,8 @@ func TestTokenizeOfPartners(t *testing.T) {
 	assert.Equal(t, payvault.MerchantID(secondID), a.srv.Cards.All()[0].MerchantID)
 }
 
-// The emulator keeps the masked number, the network, the date and the name of payment data. An update under the card ID
-// changes the fields that it gives.
+// TestTokenizeKeeps checks that the server keeps only the masked card number, the network, the expiration date and the
+// name. An update of the card replaces the fields that the request has.
 func TestTokenizeKeeps(t *testing.T) {
 	t.Parallel()
 	const (

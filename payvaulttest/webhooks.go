@@ -50,7 +50,8 @@ func (*webhooks) permits(w *Webhook) error {
 
 func (*webhooks) detach(w *Webhook) { w.Events = slices.Clone(w.Events) }
 
-// misspelt is a second spelling of the event in the text of the interface. The interface says to use the other one.
+// misspelt is a wrong spelling of the event transaction_status_updated. The interface uses both spellings, and says to
+// use transaction_status_updated.
 const misspelt = "transactions_status_updated"
 
 // addEvent performs POST /platform/webhook/{webhook_id}/event/{event}.
@@ -69,8 +70,8 @@ func (v *webhooks) addEvent(c *call) (any, error) {
 	return confirm("Event %s was added", event), nil
 }
 
-// notify posts an event to every webhook of the merchant that has it, and returns their number. The interface does not
-// document the shape of the notification, so it is the emulator's own choice.
+// notify posts an event to every webhook of the merchant that has the event and a notification URL, and returns their
+// number. The interface does not document the shape of the notification, so it is the emulator's own choice.
 func (v *webhooks) notify(merchant payvault.MerchantID, event payvault.Event, data any) int {
 	hooks := v.all(func(w *Webhook) bool {
 		return w.MerchantID == merchant && w.NotificationURL != "" && slices.Contains(w.Events, event)

@@ -16,7 +16,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// A receiver is a user's own server: it collects the bodies of notifications.
+// A receiver is an HTTP server that receives notifications and collects their bodies.
 type receiver struct {
 	url    string
 	bodies chan string
@@ -38,7 +38,8 @@ func newReceiver(t *testing.T) receiver {
 	return r
 }
 
-// next returns the body of the next notification, after all that are due have come.
+// next waits until all deliveries have ended, and returns the body of the oldest notification that it has not returned
+// yet.
 func (r receiver) next(t *testing.T, srv *payvaulttest.Server) string {
 	t.Helper()
 	require.NoError(t, srv.WaitDeliveries(t.Context()))
@@ -46,7 +47,7 @@ func (r receiver) next(t *testing.T, srv *payvaulttest.Server) string {
 	return <-r.bodies
 }
 
-// TestAddEvent checks that an event is added once, and which requests are refused.
+// TestAddEvent checks that a webhook has an event only once if it is added twice.
 func TestAddEvent(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -81,7 +82,8 @@ func TestDeliveriesOfTheAccountUpdater(t *testing.T) {
 	}, a.srv.Deliveries())
 }
 
-// TestTransactionStatusUpdated checks that an event is delivered only to webhooks of its merchant that have it.
+// TestTransactionStatusUpdated checks that an event is delivered only to the webhooks of its merchant that have this
+// event.
 func TestTransactionStatusUpdated(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -114,8 +116,8 @@ func TestTransactionStatusUpdated(t *testing.T) {
 	assert.Len(t, a.srv.Deliveries(), 2)
 }
 
-// A delivery is tried once, goes to loopback only, and follows no redirect. Neither its log record nor the page shows
-// its URL or its data.
+// TestDeliveriesThatFail checks that a delivery is tried only once, goes only to loopback, and does not follow a
+// redirect. Neither the log record nor the page may show the path of its URL or its data.
 func TestDeliveriesThatFail(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -148,7 +150,8 @@ func TestDeliveriesThatFail(t *testing.T) {
 	assert.Panics(t, func() { a.srv.TriggerEvent(merchantID, "e", make(chan int)) }, "no JSON")
 }
 
-// newSilentReceiver takes notifications and answers none until the test ends.
+// newSilentReceiver starts a server that receives notifications but does not answer them until the test ends. arrived
+// gets a value for each notification.
 func newSilentReceiver(t *testing.T) (url string, arrived chan bool) {
 	t.Helper()
 	arrived = make(chan bool, 1)

@@ -18,7 +18,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// The exit codes.
+// The exit codes of the program.
 const (
 	exitOK = iota
 	exitFailed
@@ -30,7 +30,7 @@ const pageTimeout = time.Minute
 //go:embed seed.json
 var defaultSeed []byte
 
-// usage is followed by the flags.
+// usage is the beginning of the help text. The list of flags follows it.
 const usage = `Usage: payvault-emulator [flags]
 
 Runs the emulator of the payment service until SIGINT or SIGTERM. It prints its process ID first and
@@ -75,7 +75,7 @@ type settings struct {
 	retryAfter  string
 }
 
-// run serves until the context ends and returns the exit code.
+// run runs the emulator until ctx ends, and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	set, err := parse(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -101,7 +101,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// inspect serves the page of a server, if addr is not empty. addr must be loopback, whatever -allow-remote says.
+// inspect serves the page of a server at addr, which must be a loopback address, even with -allow-remote. If addr is
+// empty, inspect returns a server without a page.
 func inspect(ctx context.Context, addr string, srv *payvaulttest.Server) (*http.Server, error) {
 	if addr == "" {
 		return &http.Server{ReadHeaderTimeout: time.Minute}, nil
@@ -121,7 +122,7 @@ func inspect(ctx context.Context, addr string, srv *payvaulttest.Server) (*http.
 		Handler:           payvaulttest.Inspect(srv),
 		ReadHeaderTimeout: pageTimeout,
 		ReadTimeout:       pageTimeout,
-		WriteTimeout:      pageTimeout, // streams set their own deadlines
+		WriteTimeout:      pageTimeout, // event streams set their own deadlines
 		IdleTimeout:       pageTimeout,
 		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
@@ -129,7 +130,7 @@ func inspect(ctx context.Context, addr string, srv *payvaulttest.Server) (*http.
 	return page, nil
 }
 
-// parse reads the flags. The flag package prints the problems.
+// parse reads the flags. If they are invalid, it prints the problem and returns an error.
 func parse(args []string, stderr io.Writer) (settings, error) {
 	var set settings
 	flags := flag.NewFlagSet("payvault-emulator", flag.ContinueOnError)
@@ -194,7 +195,8 @@ func start(set settings, stderr io.Writer) (*payvaulttest.Server, error) {
 	return srv, nil
 }
 
-// isLoopback reports whether an address is certainly loopback. An address without a host means every interface.
+// isLoopback reports whether the host of an address is localhost or a loopback IP address. An address without a host is
+// not loopback: it means every interface.
 func isLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -25,11 +25,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A program is one run, from its first line to its exit code.
+// A program is one run of the emulator.
 type program struct {
 	url    string
-	stdout string           // all that was printed at the start
-	stderr *strings.Builder // complete at the exit
+	stdout string           // everything that the run printed before it was ready
+	stderr *strings.Builder // complete only after the run has ended
 	exit   chan int
 }
 
@@ -54,7 +54,7 @@ func launch(t *testing.T, start func(stdout, stderr io.Writer) int) program {
 	return p
 }
 
-// launchRun runs the program with arguments, on a free port. Stop ends it and waits for its exit.
+// launchRun runs the emulator with arguments on a free port. stop ends the run and waits for its exit.
 func launchRun(t *testing.T, args ...string) (p program, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -67,7 +67,7 @@ func launchRun(t *testing.T, args ...string) (p program, stop func()) {
 	}
 }
 
-// list asks for the customers of a merchant and returns the status.
+// list requests the customers of a merchant with an API key, and returns the status of the answer.
 func (p program) list(t *testing.T, key string) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/platform/vault/customer?page=12345", nil)
@@ -81,7 +81,8 @@ func (p program) list(t *testing.T, key string) int {
 	return resp.StatusCode
 }
 
-// TestRun checks the printed accounts and records, the answers, and the log, which has no keys.
+// TestRun checks the accounts and records that a run prints, the answers to two requests, and the log. The log must
+// have no API keys and no queries.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	p, stop := launchRun(t, "-base-path", "/sandbox")
@@ -113,7 +114,8 @@ func TestRun(t *testing.T) {
 	assert.NotContains(t, log, "12345")
 }
 
-// TestInspect checks that each curl command in the help works, and that the program ends while a page is open.
+// TestInspect checks that each curl command in the help works, and that the program can end while an event stream is
+// open.
 func TestInspect(t *testing.T) {
 	t.Parallel()
 	p, stop := launchRun(t, "-inspect", "localhost:0")
@@ -143,11 +145,11 @@ func TestInspect(t *testing.T) {
 	}
 	require.NotNil(t, events)
 	stop()
-	_, _ = io.Copy(io.Discard, events.Body) // ends
+	_, _ = io.Copy(io.Discard, events.Body) // the stream has ended
 	assert.NoError(t, events.Body.Close())
 }
 
-// TestSignalsStopIt checks that SIGINT and SIGTERM stop the program without an error.
+// TestSignalsStopIt checks that the program exits with code 0 after SIGINT and after SIGTERM.
 func TestSignalsStopIt(t *testing.T) { //nolint:paralleltest // a signal reaches every program of the process
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		p := launch(t, func(stdout, stderr io.Writer) int {
@@ -160,7 +162,7 @@ func TestSignalsStopIt(t *testing.T) { //nolint:paralleltest // a signal reaches
 	}
 }
 
-// writeSeed writes a seed to a file and returns its name.
+// writeSeed writes a seed to a new file and returns the name of the file.
 func writeSeed(t *testing.T, seed string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "seed.json")
@@ -168,7 +170,8 @@ func writeSeed(t *testing.T, seed string) string {
 	return name
 }
 
-// A file replaces the default records, and the default accounts if it has any.
+// TestSeedFile checks that the records of a seed file replace the default records. If the file has accounts, they
+// replace the default accounts.
 func TestSeedFile(t *testing.T) {
 	t.Parallel()
 	seed := writeSeed(t, `{"accounts":[{"merchant_id":5,"api_key":"five"}],
@@ -189,7 +192,8 @@ func TestSeedFile(t *testing.T) {
 	assert.Empty(t, srv.Disputes.All())
 }
 
-// TestRate checks that -rate refuses requests above the rate, with the Retry-After of -retry-after.
+// TestRate checks that the program answers 429 to requests above the -rate, with the -retry-after as the Retry-After
+// header.
 func TestRate(t *testing.T) {
 	t.Parallel()
 	p, stop := launchRun(t, "-rate", "0.01", "-retry-after", "7")
@@ -206,14 +210,15 @@ func TestRate(t *testing.T) {
 	stop()
 }
 
-// A run that fails says why, and prints nothing else.
+// TestRunThatFails checks the exit code and the standard error of runs that print the help or fail. Standard output
+// must stay empty.
 func TestRunThatFails(t *testing.T) {
 	t.Parallel()
 	bad := writeSeed(t, "{")
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // so that a run that should have failed ends
+	cancel() // if a run does not fail as it should, it ends at once
 	for _, test := range []struct {
-		args   string // besides -addr 127.0.0.1:0
+		args   string // arguments after -addr 127.0.0.1:0
 		code   int
 		stderr string
 	}{
@@ -253,8 +258,8 @@ func TestIsLoopback(t *testing.T) {
 	}
 }
 
-// TestStart checks that no notification leaves the machine without -allow-remote, and that the program keeps no
-// requests without a page to show them.
+// TestStart checks that, without -allow-remote, the program notifies only loopback addresses, and that Server.Requests
+// returns no requests.
 func TestStart(t *testing.T) {
 	t.Parallel()
 	seed := writeSeed(t, `{"accounts":[{"merchant_id":5,"api_key":"five"}],

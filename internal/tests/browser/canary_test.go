@@ -14,8 +14,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestCanary checks that neither the page nor the data that it fetches has a text or a number of the requests and
-// records.
+// TestCanary sends requests and seeds records that contain a secret text and a card number. It checks that neither the
+// page nor the JSON that the page loads contains the text or the full card number.
 func TestCanary(t *testing.T) {
 	t.Parallel()
 	const canary, number, key = "c4nary", "4929123456781234", "a-key"
@@ -60,7 +60,7 @@ func TestCanary(t *testing.T) {
 				document.cookie
 			+ JSON.stringify(localStorage);
 	})()`)
-	p.waitFor(`document.querySelector('#table-deliveries td')`) // the page polls the state
+	p.waitFor(`document.querySelector('#table-deliveries td')`) // the table appears when the page has loaded the state
 	assert.Regexp(t, `^\d\d:\d\d:\d\d\.\d{3}$`, p.text("#table-deliveries td"))
 	assert.Contains(t, page, "4929xxxxxx781234", "what is masked is there")
 	assert.Contains(t, page, "customer_firm_name")

@@ -19,7 +19,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-const patience = 30 * time.Second // long enough for a machine that also runs the other tests
+const patience = 30 * time.Second // long enough on a machine that runs other tests at the same time
 
 //nolint:gochecknoglobals // one browser for all tests
 var chromium context.Context
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	// Chromium needs NoSandbox as root in a container
+	// when it runs as root in a container, Chromium starts only without its sandbox
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox)
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), opts...)
 	defer stop()
@@ -48,7 +48,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// tab is a browser tab with the page of its own server.
+// A tab is a browser tab that shows the page of the server srv.
 type tab struct {
 	*testing.T
 
@@ -57,7 +57,7 @@ type tab struct {
 	url string
 }
 
-// open starts a server and opens its page. Every message in the browser's console fails the test.
+// open starts a server and opens its page in a tab. A message in the browser's console makes the test fail.
 func open(t *testing.T, opts ...payvaulttest.Option) *tab {
 	t.Helper()
 	srv := payvaulttest.NewServer(opts...)
@@ -85,7 +85,7 @@ func openPage(t *testing.T, srv *payvaulttest.Server, inspect http.Handler) *tab
 		srv.Close()
 		page.Close()
 	})
-	focus := emulation.SetFocusEmulationEnabledParams{Enabled: true} // the page can copy only while it has the focus
+	focus := emulation.SetFocusEmulationEnabledParams{Enabled: true} // a page without the focus cannot use the clipboard
 	_, err := chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, focus)
 	require.NoError(t, err)
 	p.do(chromedp.Navigate(page.URL))
@@ -106,7 +106,7 @@ func (p *tab) click(selector string) {
 	p.do(chromedp.Click(chromedp.CSS(selector)))
 }
 
-// choose selects an option.
+// choose sets the value of an input or select element, and triggers the events of a change by the user.
 func (p *tab) choose(selector, value string) {
 	p.Helper()
 	eval[any](p, fmt.Sprintf(

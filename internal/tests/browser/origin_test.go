@@ -16,14 +16,14 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestOtherOrigins checks that a page of another origin can neither read, change nor frame the emulator's page, even on
-// the same machine.
+// TestOtherOrigins checks that a web page of another origin cannot read the emulator's page, inject or remove faults,
+// or show the page in a frame. This must hold even if the other origin is on the same machine.
 func TestOtherOrigins(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
 	inspect, styled := payvaulttest.Inspect(srv), new(atomic.Int64)
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/style.css" { // a browser requests the style sheet of each page that it displays
+		if r.URL.Path == "/style.css" { // a browser requests the style sheet only if it displays the page
 			styled.Add(1)
 		}
 		inspect.ServeHTTP(w, r)

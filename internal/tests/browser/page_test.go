@@ -25,8 +25,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestRequestAppears checks that a request appears when it arrives, and that its details can be opened with the
-// keyboard.
+// TestRequestAppears checks that the page shows a request as soon as the emulator has answered it, and that the
+// keyboard can open the details of the request.
 func TestRequestAppears(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -65,8 +65,8 @@ func TestRequestAppears(t *testing.T) {
 	assert.Regexp(t, `outcome\s+not performed: the invoice is outstanding already`, p.text("#detail"))
 }
 
-// TestArmedIsSeen checks that armed faults are shown at the top and in the list of faults. The message about an action
-// disappears after a while.
+// TestArmedIsSeen checks that the page shows the number of injected faults at its top, and each injected fault in the
+// list of faults. The message about the last action must disappear after a while.
 func TestArmedIsSeen(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -93,8 +93,8 @@ func TestArmedIsSeen(t *testing.T) {
 	p.waitFor(`document.querySelector('#said').innerText === ''`)
 }
 
-// TestPageIsClosedFirst checks that the page can be closed before the emulator, as deferred calls may do, without
-// waiting for ever.
+// TestPageIsClosedFirst checks that the server of the page can be closed before the emulator. The call must not block
+// forever while a browser shows the page.
 func TestPageIsClosedFirst(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -124,7 +124,8 @@ func (p *tab) send() error {
 	return p.srv.Client().Invoices.Send(p.ctx, "INV-1", request) //nolint:wrapcheck // unchanged
 }
 
-// TestFaultAtAClick checks that a fault that is armed by a click strikes, and that its remaining count goes down.
+// TestFaultAtAClick checks that a click injects a fault, that the fault makes requests fail, and that the page counts
+// the failed requests.
 func TestFaultAtAClick(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -138,7 +139,7 @@ func TestFaultAtAClick(t *testing.T) {
 	p.waitFor(`document.querySelector('#armed')?.textContent.includes('invoices.send: struck 0, 2 left')`)
 	require.ErrorIs(t, p.send(), payvault.ErrOutcomeUnknown)
 	p.waitFor(`document.querySelector('#armed').textContent.includes('struck 1, 1 left')`)
-	p.waitFor(`document.querySelector('#live tbody tr.bad')`) // the list and the faults arrive in different streams
+	p.waitFor(`document.querySelector('#live tbody tr.bad')`) // the page loads the list and the faults separately
 	assert.Contains(t, p.text("#live tbody tr.bad"), "✗ invoices.send", "it is said without color, too")
 	assert.Contains(t, p.text("#live tbody tr.bad"), "drop after commit")
 	require.ErrorIs(t, p.send(), payvault.ErrOutcomeUnknown)
@@ -158,8 +159,8 @@ func TestFaultAtAClick(t *testing.T) {
 	p.waitFor(`document.activeElement.tagName === 'HEADER'`)
 }
 
-// TestRowsStayUnderThePointer checks that new rows wait while a pointer is down. Otherwise the row under the pointer
-// would move.
+// TestRowsStayUnderThePointer checks that the page adds no rows to the list while a mouse button is pressed. Otherwise
+// the row under the pointer would move before the click ends.
 func TestRowsStayUnderThePointer(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -196,15 +197,14 @@ func TestRowsStayUnderThePointer(t *testing.T) {
 	assert.True(t, eval[bool](p, `held === undefined`), "there is nothing to hold")
 }
 
-// press presses a button on the list and stops the timer that would end the press.
+// press presses a mouse button on the list of requests, and stops the timer that would end the press.
 func (p *tab) press(button int) {
 	p.Helper()
 	eval[any](p, fmt.Sprintf(`{at('live').dispatchEvent(new PointerEvent('pointerdown', {button: %d}));
 		clearTimeout(holding)}`, button))
 }
 
-// TestFilters checks that filters apply before the list is shortened, so that a rare failure is found among many
-// requests.
+// TestFilters checks that the filters by failure and by operation show only the requests that fit, alone and together.
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -224,7 +224,7 @@ func TestFilters(t *testing.T) {
 	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 20`)
 }
 
-// TestPause checks that Pause stops updates of the list of requests, but not of the faults and the records.
+// TestPause checks that the button Pause stops updates of the list of requests, but not of the faults and records.
 func TestPause(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -236,7 +236,7 @@ func TestPause(t *testing.T) {
 	require.NoError(t, err)
 	p.srv.Payees.Seed(payvaulttest.Payee{ID: 4, Name: "Acme"})
 	p.sendTo(http.MethodGet, "/platform/vault/customer", "", "")
-	// the page has received the state
+	// when this is true, the page has loaded the new state
 	p.waitFor(`document.querySelector('#armed').textContent.includes('struck 1, 4 left')`)
 	assert.Equal(t, "payees: 1", p.text("#table-payees summary"))
 	assert.Equal(t, 1, eval[int](p, `document.querySelectorAll('#live tbody tr').length`))
@@ -247,20 +247,21 @@ func TestPause(t *testing.T) {
 	p.click("#pause")
 	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 2`)
 	p.click("#pause")
-	p.click("#failed") // a filter shows current requests, so it ends the pause
+	p.click("#failed") // a change of the filter ends the pause
 	p.waitFor(`document.querySelector('#connection').innerText === 'live'`)
 	assert.Equal(t, "false", eval[string](p, `document.querySelector('#pause').ariaPressed`))
 }
 
-// see makes the page visible or hidden. In a headless browser all pages are visible.
+// see makes the page behave as if its tab became visible or hidden. In a headless browser all tabs are visible, so see
+// replaces document.hidden.
 func (p *tab) see(inSight bool) {
 	p.Helper()
 	eval[any](p, fmt.Sprintf(`{Object.defineProperty(document, 'hidden', {configurable: true, value: %t});
 		document.dispatchEvent(new Event('visibilitychange'));}`, !inSight))
 }
 
-// TestManyTabs checks that many tabs of one page work if few of them are visible. A browser opens only six connections
-// to a host.
+// TestManyTabs checks that many tabs with the same page work if only a few are visible. A browser opens at most six
+// connections to a host, so a hidden tab must close its stream.
 func TestManyTabs(t *testing.T) {
 	t.Parallel()
 	first := open(t)
@@ -281,7 +282,8 @@ func TestManyTabs(t *testing.T) {
 	first.waitFor(`document.querySelectorAll('#live tbody tr').length === 1`)
 }
 
-// TestManyTabsInSight checks that several visible tabs leave connections for actions.
+// TestManyTabsInSight checks that a click still injects a fault while more tabs are visible than streams are permitted.
+// The last tab must get a stream as soon as another tab is hidden.
 func TestManyTabsInSight(t *testing.T) {
 	t.Parallel()
 	first := open(t)
@@ -298,7 +300,7 @@ func TestManyTabsInSight(t *testing.T) {
 	p.waitFor(`document.querySelector('#connection').innerText === 'live'`)
 }
 
-// another opens the page of the same server in one more tab.
+// another opens the same page in a new tab.
 func (p *tab) another() *tab {
 	p.Helper()
 	ctx, end := chromedp.NewContext(chromium)
@@ -309,7 +311,8 @@ func (p *tab) another() *tab {
 	return next
 }
 
-// openTwo opens the page of an emulator that can be replaced by another one.
+// openTwo starts two emulators, before and after, and opens the page of the first. To simulate a restart at the same
+// address, a test stores the handler of the second emulator's page in page.
 func openTwo(t *testing.T) (p *tab, before, after *payvaulttest.Server, page *atomic.Pointer[http.Handler]) {
 	t.Helper()
 	before, after, page = payvaulttest.NewServer(), payvaulttest.NewServer(), new(atomic.Pointer[http.Handler])
@@ -320,7 +323,8 @@ func openTwo(t *testing.T) (p *tab, before, after *payvaulttest.Server, page *at
 	return openPage(t, before, http.HandlerFunc(current)), before, after, page
 }
 
-// TestRestart checks that nothing of the old emulator is shown after a restart. The new emulator reuses its numbers.
+// TestRestart checks that, after a restart of the emulator, the page shows no request and no fault of the old emulator,
+// although the new emulator also numbers its requests and faults from 1.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	p, before, after, page := openTwo(t)
@@ -348,8 +352,8 @@ func TestRestart(t *testing.T) {
 	assert.True(t, eval[bool](p, `document.querySelector('#detail').hidden`))
 }
 
-// TestRestartWhilePaused checks that a paused page keeps the old requests after a restart, and shows a note about the
-// restart.
+// TestRestartWhilePaused checks that a paused page keeps the old requests after a restart of the emulator, and says
+// that they are old.
 func TestRestartWhilePaused(t *testing.T) {
 	t.Parallel()
 	p, before, after, page := openTwo(t)
@@ -359,7 +363,7 @@ func TestRestartWhilePaused(t *testing.T) {
 	p.click(`[aria-label="Arm: 503"]`)
 	p.waitFor(`document.querySelector('#armed li')`)
 	p.click("#pause")
-	p.waitFor(`waiting === 0`) // the page has no request under way
+	p.waitFor(`waiting === 0`) // no refresh of the page is scheduled
 
 	page.Store(new(payvaulttest.Inspect(after)))
 	before.Close() // ends the stream; then the browser connects again
@@ -372,7 +376,7 @@ func TestRestartWhilePaused(t *testing.T) {
 	assert.True(t, eval[bool](p, `document.querySelector('#detail').hidden`))
 }
 
-// TestPending checks that a request without an answer is shown while it hangs.
+// TestPending checks that the page shows a request as not answered while it hangs.
 func TestPending(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -389,7 +393,7 @@ func TestPending(t *testing.T) {
 	assert.Contains(t, p.text("#live tbody tr.bad"), "hang")
 }
 
-// TestTimesAndSkip checks that nothing can be armed while times or skip is not a whole number.
+// TestTimesAndSkip checks that the page offers no faults while the value of times or skip is invalid.
 func TestTimesAndSkip(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -407,7 +411,7 @@ func TestTimesAndSkip(t *testing.T) {
 	p.waitFor(`document.querySelector('#armed')?.textContent.includes('503 after 3 others, every request: struck 0,')`)
 }
 
-// TestOvertaken checks that an answer that arrives after a newer one changes nothing.
+// TestOvertaken checks that the page ignores an answer that arrives after the answer to a later request.
 func TestOvertaken(t *testing.T) {
 	t.Parallel()
 	srv, late := payvaulttest.NewServer(), make(chan struct{})
@@ -416,7 +420,7 @@ func TestOvertaken(t *testing.T) {
 		switch {
 		case r.URL.Path == "/late":
 			close(late)
-			return // the browser reports every answer that is not a success
+			return // with status 200, because an error status would be a message in the console
 		case r.URL.Path == "/presets" && r.FormValue("times") == "7":
 			<-late
 		}
@@ -435,7 +439,7 @@ func TestOvertaken(t *testing.T) {
 	assert.NotContains(t, shown, "Times: 7,")
 }
 
-// TestCopiedLineCompiles checks that the copied Go code compiles.
+// TestCopiedLineCompiles checks that the Go code that the page copies to the clipboard compiles.
 func TestCopiedLineCompiles(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -467,7 +471,7 @@ func TestCopiedLineCompiles(t *testing.T) {
 	require.NoError(t, err, "%s\n%s", out, source)
 }
 
-// TestMarkupIsText checks that names are shown as text, even if they contain HTML.
+// TestMarkupIsText checks that the page shows an ID as text, even if the ID contains HTML.
 func TestMarkupIsText(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -477,8 +481,8 @@ func TestMarkupIsText(t *testing.T) {
 	assert.Zero(t, eval[int](p, `document.images.length`))
 }
 
-// TestFocusStays checks that the focus moves to the surrounding part of the page if the row or the detail that has it
-// disappears.
+// TestFocusStays checks that the row with the focus stays in the list while other rows arrive. If the row is removed
+// after all, the focus must move to the element around the list.
 func TestFocusStays(t *testing.T) {
 	t.Parallel()
 	p := open(t, payvaulttest.WithRequestHistory(0))
@@ -499,7 +503,8 @@ func TestFocusStays(t *testing.T) {
 	assert.Equal(t, "link", eval[string](p, `document.activeElement.className`), "and from there to the newest row")
 }
 
-// TestManyRequests checks that the page shows a limited number of requests and counts all of them.
+// TestManyRequests checks that the page shows at most 200 requests, but counts all requests. A filter must also find a
+// request that is not shown.
 func TestManyRequests(t *testing.T) {
 	t.Parallel()
 	p := open(t, payvaulttest.WithRequestHistory(0))
@@ -529,14 +534,14 @@ func TestManyRequests(t *testing.T) {
 	p.click("#live tbody button")
 	assert.Regexp(t, `^no operation\n(.*\n)+route\s+none\n`, p.text("#detail"))
 	p.waitFor(`document.querySelector('#table-disputes summary').textContent === 'disputes: 101, the newest 100 shown'`)
-	p.choose("#only", "invoices.send") // choose the oldest request
+	p.choose("#only", "invoices.send") // the filter finds the oldest request
 	p.waitFor(`document.querySelector('#live tbody').textContent.includes('invoices.send')`)
 	assert.Equal(t, "5,002 in all, 1 fit", p.text("#count"))
 	assert.Equal(t, 1, eval[int](p, `document.querySelectorAll('#live tbody tr').length`))
 }
 
-// TestLayout checks that the page fits a phone and a window zoomed to 200 %, in light and dark colors. "go test
-// -artifacts" keeps the screenshots.
+// TestLayout checks that the page does not scroll sideways on a phone and in a window that is zoomed to 200 %, in light
+// and in dark colors. go test -artifacts keeps the screenshots.
 func TestLayout(t *testing.T) {
 	t.Parallel()
 	for name, screen := range map[string]struct {
@@ -549,7 +554,7 @@ func TestLayout(t *testing.T) {
 		"phone": {360, 1600, 1, "light"},
 		"card":  {400, 1600, 1, "light"},
 		"night": {400, 1600, 1, "dark"},
-		"zoom":  {640, 1000, 2, "dark"}, // a window of 1280 points
+		"zoom":  {640, 1000, 2, "dark"}, // a window of 1280 pixels, zoomed to 200 %
 		"least": {320, 1600, 1, "light"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -562,7 +567,7 @@ func TestLayout(t *testing.T) {
 			require.NoError(t, err)
 			p.do(chromedp.EmulateViewport(screen.width, screen.height, chromedp.EmulateScale(screen.scale)))
 			p.click("#live tbody button")
-			// on a narrow screen the detail is below the list, so it gets the focus
+			// on a narrow screen the details are below the list, so their heading gets the focus
 			reached := map[bool]string{true: "BUTTON", false: "H3"}[screen.width > 1000]
 			assert.Equal(t, reached, eval[string](p, `document.activeElement.tagName`))
 			p.click(`[aria-label^="Arm: Lose"]`)
@@ -597,7 +602,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// wrapped returns the Go code that has more lines on the page than in its text.
+// wrapped returns the text of each selected element that has more lines on the page than in its text.
 func (p *tab) wrapped(selector string) []string {
 	p.Helper()
 	return eval[[]string](p, fmt.Sprintf(`[...document.querySelectorAll(%q)].map((code) => {
@@ -608,15 +613,15 @@ func (p *tab) wrapped(selector string) []string {
 	}).filter(Boolean)`, selector))
 }
 
-// cut returns the Go code that is wider than its element.
+// cut returns the text of each selected element that is narrower than its text.
 func (p *tab) cut(selector string) []string {
 	p.Helper()
 	return eval[[]string](p, fmt.Sprintf(`[...document.querySelectorAll(%q)]
 		.filter((code) => code.scrollWidth > code.clientWidth).map((code) => code.textContent)`, selector))
 }
 
-// TestTaughtOperation checks that an operation of Server.Handle is listed, and that faults can be armed for it. Its
-// long Go code scrolls instead of wrapping.
+// TestTaughtOperation checks that the page lists an operation of Server.Handle, and that a click injects a fault for
+// the operation. The long lines of its Go code must scroll, and must not wrap.
 func TestTaughtOperation(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -643,7 +648,7 @@ func TestTaughtOperation(t *testing.T) {
 	assert.LessOrEqual(t, eval[int](p, `document.documentElement.scrollWidth - innerWidth`), 0, "it scrolls sideways")
 }
 
-// fill sends requests of several kinds and seeds records.
+// fill seeds records, sends requests of several operations, and waits until the page shows eight requests.
 func (p *tab) fill() {
 	ctx, client := p.Context(), p.srv.Client()
 	p.srv.Invoices.Seed(payvaulttest.Invoice{ID: "INV-1"})
@@ -676,8 +681,8 @@ func (p *tab) fill() {
 	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 8`)
 }
 
-// TestFirstRequest checks that an empty page shows a request to copy, and that it shows "No request yet." only after it
-// has connected.
+// TestFirstRequest checks that a page without requests shows code for a first request, and that it shows "No request
+// yet." only after it has connected.
 func TestFirstRequest(t *testing.T) {
 	t.Parallel()
 	srv, connect := payvaulttest.NewServer(), make(chan struct{})
@@ -713,7 +718,7 @@ func TestFirstRequest(t *testing.T) {
 	assert.Contains(t, p.text("#live tbody"), "200")
 }
 
-// copied clicks a copy button and returns the text on the clipboard.
+// copied clicks a button that copies, and returns the text on the clipboard.
 func (p *tab) copied(selector string) string {
 	p.Helper()
 	_, err := chromedp.CallBrowser(p.ctx, browser.SetPermission, browser.SetPermissionParams{
@@ -727,7 +732,7 @@ func (p *tab) copied(selector string) string {
 	return eval[string](p, `navigator.clipboard.readText()`)
 }
 
-// TestConnect checks that the base URL and each key can be copied.
+// TestConnect checks that the page can copy the base URL and an API key.
 func TestConnect(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -765,8 +770,8 @@ func TestClearSearchReset(t *testing.T) {
 	assert.Empty(t, p.srv.Faults())
 }
 
-// TestBodies checks that bodies are shown only while the page is set to show them. A request can be copied as curl with
-// and without this setting.
+// TestBodies checks that the page shows bodies only while bodies are turned on. A request can be copied as a curl
+// command with and without bodies.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	p := open(t)

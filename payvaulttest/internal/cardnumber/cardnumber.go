@@ -7,10 +7,11 @@ import (
 
 const digits = "0123456789"
 
-// Valid reports whether s is 12 to 19 digits. Check digits are not verified.
+// Valid reports whether s is 12 to 19 digits. It does not verify the check digit.
 func Valid(s string) bool { return len(s) >= 12 && len(s) <= 19 && strings.Trim(s, digits) == "" }
 
-// Mask hides all but the first four and the last six digits of a number.
+// Mask replaces every digit with x, except the first four and the last six. If there are at most ten digits, it
+// replaces all of them.
 func Mask(number string) string {
 	if len(number) <= 10 {
 		return strings.Repeat("x", len(number))
@@ -18,7 +19,7 @@ func Mask(number string) string {
 	return number[:4] + strings.Repeat("x", len(number)-10) + number[len(number)-6:]
 }
 
-// Masked masks a text that is a card number, and returns any other text unchanged.
+// Masked returns the masked card number if the text is a card number. Otherwise it returns the text unchanged.
 func Masked(text string) string {
 	if Valid(text) {
 		return Mask(text)
@@ -26,7 +27,8 @@ func Masked(text string) string {
 	return text
 }
 
-// Network returns the emulator's two-letter code of a card network, or "".
+// Network returns the emulator's two-letter code for the network of a card number, such as VI. If the network is
+// unknown, it returns "".
 func Network(number string) string {
 	for prefix, code := range map[string]string{"4": "VI", "5": "MC", "2": "MC", "34": "AM", "37": "AM", "6": "DI"} {
 		if strings.HasPrefix(number, prefix) {
@@ -36,8 +38,8 @@ func Network(number string) string {
 	return ""
 }
 
-// OfTrack returns the card number in magnetic-stripe data, or "". The number stands after %B on track one and after ;
-// on track two.
+// OfTrack returns the card number in the data of a magnetic stripe, or "" if there is none. On track one the number
+// follows %B. On track two it follows a semicolon.
 func OfTrack(swipe string) string {
 	for _, start := range []string{"%B", ";"} {
 		_, rest, found := strings.Cut(swipe, start)

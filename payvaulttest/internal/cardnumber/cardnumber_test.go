@@ -12,7 +12,7 @@ func TestNumbers(t *testing.T) {
 	for _, test := range []struct {
 		number  string
 		valid   bool
-		masked  string // of Masked
+		masked  string // result of Masked
 		network string
 	}{
 		{"4111111111111111", true, "4111xxxxxx111111", "VI"},

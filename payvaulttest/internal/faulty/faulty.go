@@ -1,4 +1,4 @@
-// Package faulty has handlers that fail like servers and networks.
+// Package faulty has HTTP handlers that fail in the ways in which servers and networks fail.
 package faulty
 
 import (
@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// The JSON around the padding of an oversized body.
+// The JSON before and after the padding of an oversized body.
 const (
 	oversizeBegin = `{"code":0,"rcode":"000","message":"Success","data":{"padding":"`
 	oversizeEnd   = `"}}`
-	// MinOversize is the least size of an oversized body.
+	// MinOversize is the smallest possible size of an oversized body, in bytes.
 	MinOversize = int64(len(oversizeBegin) + len(oversizeEnd))
 )
 
-// Send returns a handler that sends the given answer. It ignores the error if the client is gone.
+// Send returns a handler that sends the given answer. It ignores the error if the client has disconnected.
 func Send(status int, header http.Header, body []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		start(w, status, header, len(body))
@@ -29,7 +29,7 @@ func Send(status int, header http.Header, body []byte) http.Handler {
 	})
 }
 
-// Wait returns a handler that reads the whole request, waits, and calls next.
+// Wait returns a handler that reads the whole request, waits for d, and then calls next.
 func Wait(d time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		drain(r)
@@ -38,7 +38,8 @@ func Wait(d time.Duration, next http.Handler) http.Handler {
 	})
 }
 
-// Cut returns a handler that announces a whole body, sends its first half and closes the connection.
+// Cut returns a handler that announces the length of the whole body, sends only the first half, and closes the
+// connection.
 func Cut(status int, header http.Header, body []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start(w, status, header, len(body))
@@ -48,7 +49,8 @@ func Cut(status int, header http.Header, body []byte) http.Handler {
 	})
 }
 
-// Drip returns a handler that sends a body byte by byte.
+// Drip returns a handler that reads the whole request, and then sends a body byte by byte, with a pause after each
+// byte.
 func Drip(status int, header http.Header, body []byte, interval time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		drain(r)
@@ -61,8 +63,8 @@ func Drip(status int, header http.Header, body []byte, interval time.Duration) h
 	})
 }
 
-// Oversize returns a handler that answers with JSON with one long text. Without a size the text ends only with the
-// connection.
+// Oversize returns a handler that answers with size bytes of JSON, which contains one long text. If size is 0, the text
+// ends only when the connection is closed.
 func Oversize(header http.Header, size int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start(w, http.StatusOK, header, -1)
@@ -78,7 +80,7 @@ func Oversize(header http.Header, size int64) http.Handler {
 	})
 }
 
-// write sends a piece of a body. It aborts the request if the client is gone.
+// write sends a piece of a body. It aborts the request if the client has disconnected.
 func write(w io.Writer, r *http.Request, piece []byte) {
 	if _, err := w.Write(piece); err != nil || r.Context().Err() != nil {
 		Abort()
@@ -91,7 +93,8 @@ func flush(w http.ResponseWriter) {
 	}
 }
 
-// pause aborts the request when the client is gone or the server is closed.
+// pause waits for d. It aborts the request if ctx ends first, because the client has disconnected or the server is
+// closed.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -102,8 +105,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// drain reads the rest of a body that was refused: [net/http] does not notice that a client is gone while there is more
-// to read.
+// drain reads the rest of the body of a request. While a part of the body is unread, [net/http] does not notice that
+// the client has disconnected.
 func drain(r *http.Request) {
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		Abort()
@@ -113,8 +116,8 @@ func drain(r *http.Request) {
 // Abort closes the connection, or on HTTP/2 resets the stream, without an answer.
 func Abort() { panic(http.ErrAbortHandler) }
 
-// Reset closes the connection with a reset. On HTTP/2 it resets the stream instead, so that other requests on the
-// connection go on.
+// Reset closes the connection with a TCP reset. On HTTP/2 it resets only the stream, so that other requests on the
+// connection continue.
 func Reset(w http.ResponseWriter, _ *http.Request) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -130,7 +133,7 @@ func Reset(w http.ResponseWriter, _ *http.Request) {
 	_ = wire.Close()
 }
 
-// start sends the status and the header. A length below zero is not announced.
+// start sends the status and the header. It sends a Content-Length only if length is not negative.
 func start(w http.ResponseWriter, status int, header http.Header, length int) {
 	for name, values := range header {
 		w.Header()[http.CanonicalHeaderKey(name)] = values

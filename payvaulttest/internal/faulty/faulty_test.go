@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A slowBody arrives late, and then says how it ends.
+// A slowBody is a request body that, after a delay, ends with an error or io.EOF.
 type slowBody struct {
 	delay time.Duration
 	end   error
@@ -28,8 +28,8 @@ func (b slowBody) Read([]byte) (int, error) {
 	return 0, b.end
 }
 
-// A handler that takes its time begins when the request has come in. If that is cut, it aborts: net/http does not
-// notice that a client is gone while there is more to read.
+// TestTimeBeginsWhenTheRequestIsIn checks that Wait and Drip begin to wait only after the whole request has arrived. If
+// the request is cut off, they must abort without waiting.
 func TestTimeBeginsWhenTheRequestIsIn(t *testing.T) {
 	t.Parallel()
 	for _, handler := range []http.Handler{
@@ -49,7 +49,7 @@ func TestTimeBeginsWhenTheRequestIsIn(t *testing.T) {
 	}
 }
 
-// A reset is one under TLS, too.
+// TestReset checks that Reset also makes a TCP reset when the connection uses TLS.
 func TestReset(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(Reset))

@@ -13,19 +13,19 @@ type Command struct {
 	Method string
 	URL    string
 	Key    string            // API key
-	JSON   string            // the body; empty for none
-	Texts  map[string]string // text parts of a form, by name
-	Files  map[string]string // names of the files of a form, by name of the part
+	JSON   string            // JSON body; empty if there is none
+	Texts  map[string]string // the text parts of a form: content by name
+	Files  map[string]string // the file parts of a form: file name by name of the part
 }
 
-// plain matches a word that a shell needs no quotes for.
+// plain matches a word that needs no quotes in a shell.
 var plain = regexp.MustCompile(`^[\w.:/@%+=-]+$`)
 
-// String returns the command, for a POSIX shell and curl 7.82 or newer.
+// String returns the curl command, for a POSIX shell and curl 7.82 or newer.
 func (c Command) String() string {
 	words := []string{"curl"}
 	if strings.HasPrefix(c.URL, "https:") {
-		words = append(words, "-k") // the certificate is the emulator's own
+		words = append(words, "-k") // curl does not trust the emulator's certificate
 	}
 	words = append(words, "-u", ":"+c.Key)
 	method := http.MethodGet
@@ -56,8 +56,8 @@ func (c Command) String() string {
 	return strings.Join(words, " ")
 }
 
-// Fill returns the value of a shape with fillIn for its texts, and a value of the right type for the rest. It does not
-// contain values that the shape only counts.
+// Fill returns a value with the structure of a shape. Every text is fillIn, every number is 0, and every flag is true.
+// It leaves out the elements and names that the shape only counts.
 func Fill(shape any) any {
 	switch v := shape.(type) {
 	case map[string]any:

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	maxBatch       = 100 // requests in one batch
+	maxBatch       = 100 // maximum number of requests in one batch
 	keptDeliveries = 50
 
-	none = "none" // stands for the operation of requests without operation
+	none = "none" // operation of requests that match no operation
 )
 
-// Request is a request on the page.
+// Request is a request, as the page shows it.
 type Request struct {
-	Number     int64     `json:"number"`    // counted up from 1
+	Number     int64     `json:"number"`    // numbers count up from 1
 	Time       time.Time `json:"time"`      // time of the answer
-	Operation  string    `json:"operation"` // "none" for a request without operation
+	Operation  string    `json:"operation"` // "none" if the request matches no operation
 	Method     string    `json:"method"`
 	Route      string    `json:"route"`
 	Status     int       `json:"status"` // 0 if there was no answer
@@ -34,20 +34,20 @@ type Request struct {
 	Millis     float64   `json:"milliseconds"`
 	Fault      string    `json:"fault"`
 	Performed  bool      `json:"performed"`
-	Failed     bool      `json:"failed"`         // the request failed, by itself or by a fault
+	Failed     bool      `json:"failed"`         // result of fails
 	Why        string    `json:"why,omitempty"`  // reason why the emulator refused the request
-	Shape      any       `json:"shape"`          // names without values, by [Shape]
-	Curl       string    `json:"curl,omitempty"` // sends the request again; fillIn stands for hidden values
+	Shape      any       `json:"shape"`          // names without values: the result of [Shape]
+	Curl       string    `json:"curl,omitempty"` // command that sends the request again, with fillIn for hidden values
 
-	// Only while bodies are shown:
+	// These fields are set only while the page shows bodies:
 	Path   string `json:"path,omitempty"` // path with query
 	Body   string `json:"body,omitempty"`
 	Answer string `json:"answer,omitempty"`
 
-	text string // text to search in
+	text string // the text that a search looks at
 }
 
-// A class is an operation together with an outcome: its requests have failed, or they have not.
+// A class is a set of requests: those of one operation that failed, or those of one operation that did not fail.
 type class struct {
 	operation string
 	failed    bool
@@ -64,14 +64,14 @@ func (f filter) takesClass(c class) bool {
 	return (f.operation == "" || f.operation == c.operation) && (!f.failed || c.failed)
 }
 
-// Arrivals counts the requests of a class, and holds the newest of them, at most as many as a batch can have. So a rare
-// request is not lost among many others.
+// Arrivals has the number of all requests of a class, and its newest requests, at most maxBatch. Each class has its own
+// list, so many requests of one class do not displace a rare request of another class.
 type arrivals struct {
 	count  int64
-	newest []Request // the newest requests, the oldest of them first
+	newest []Request // sorted from old to new
 }
 
-// Delivery is a delivery to a webhook on the page.
+// Delivery is a delivery to a webhook, as the page shows it.
 type Delivery struct {
 	Time      time.Time // end of the delivery
 	WebhookID string
@@ -89,8 +89,8 @@ type Pending struct {
 	began time.Time
 }
 
-// A Feed keeps the newest requests and deliveries of an emulator for the page. It keeps nothing before somebody has
-// opened the page.
+// A Feed keeps the newest requests and deliveries of an emulator for the page. It keeps nothing until [Handler] is
+// called.
 type Feed struct {
 	watched atomic.Bool
 	bodies  atomic.Bool
@@ -98,8 +98,8 @@ type Feed struct {
 	closing sync.Once
 
 	mu         sync.Mutex
-	start      string // identifies this count of requests: numbers count up from 1 in each
-	changes    int64  // number of changes on the page
+	start      string // identifies the list of requests; clear begins a new list
+	changes    int64  // number of changes to the data of the page
 	last       int64  // the number of the newest request
 	requests   map[class]*arrivals
 	pending    map[*Pending]bool
@@ -107,23 +107,24 @@ type Feed struct {
 	delivered  int
 }
 
-// NewFeed returns a feed. [Feed.Close] ends its streams.
+// NewFeed returns an empty feed.
 func NewFeed() *Feed {
 	f := &Feed{closed: make(chan struct{}), pending: map[*Pending]bool{}}
 	f.clear()
 	return f
 }
 
-// Close ends the streams.
+// Close ends the event streams of the page.
 func (f *Feed) Close() { f.closing.Do(func() { close(f.closed) }) }
 
-// Watched reports whether somebody has opened the page.
+// Watched reports whether [Handler] was called. Without the call there is no page, and the feed keeps nothing.
 func (f *Feed) Watched() bool { return f.watched.Load() }
 
 // Bodies reports whether the page shows bodies.
 func (f *Feed) Bodies() bool { return f.bodies.Load() }
 
-// showBodies makes the page show the bodies of the requests that come from now on, or no bodies at all.
+// showBodies turns bodies on the page on or off. If they are on, the page shows the bodies of the requests that arrive
+// from now on. Turning them off removes all requests from the page.
 func (f *Feed) showBodies(shown bool) {
 	if f.bodies.Swap(shown) && !shown {
 		f.clear()
@@ -131,31 +132,31 @@ func (f *Feed) showBodies(shown bool) {
 	f.touch()
 }
 
-// clear removes the requests and deliveries, and counts requests from 1 again.
+// clear removes the requests and deliveries. The next request gets the number 1.
 func (f *Feed) clear() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.changes++
-	f.start = strconv.FormatInt(time.Now().UnixNano()+f.changes, 36) // unique, even if the clock stands still
+	f.start = strconv.FormatInt(time.Now().UnixNano()+f.changes, 36) // unique, even if the clock does not advance
 	f.last = 0
 	f.requests = map[class]*arrivals{}
 	f.deliveries, f.delivered = nil, 0
 }
 
-// fails reports whether the request failed, by itself or by a fault. A validation that finds missing values has not
-// failed.
+// fails reports whether a fault changed the request, or its status is not 2xx, or its code is not 0. There is one
+// exception: code 2 of a validation is not a failure, but says that values are missing.
 func (r *Request) fails() bool {
 	missing := r.Operation == string(payvault.OpApplicationsValidate) && r.Code != nil && *r.Code == 2
 	return r.Fault != "" || r.Status/100 != 2 || r.Code != nil && *r.Code != 0 && !missing
 }
 
-// searched returns the text that a search looks at, in lower case: all texts of the request on the page.
+// searched returns the text that a search looks at: all values of the request that the page shows, in lower case.
 func (r *Request) searched() string {
 	return strings.ToLower(fmt.Sprintln(r.Operation, r.Method, r.Route, r.Status, r.MerchantID, r.Fault, r.Why, r.Shape,
 		r.Path, r.Body, r.Answer))
 }
 
-// Add adds a request that was answered to the page.
+// Add adds an answered request to the feed.
 func (f *Feed) Add(request Request) {
 	if !f.Watched() {
 		return
@@ -164,7 +165,7 @@ func (f *Feed) Add(request Request) {
 	defer f.mu.Unlock()
 	f.changes++
 	f.last++
-	if !f.Bodies() && request.Path != "" { // bodies were shown when it arrived
+	if !f.Bodies() && request.Path != "" { // bodies were turned off after the request arrived
 		request.Path, request.Body, request.Answer, request.Curl = "", "", "", ""
 	}
 	request.Number = f.last
@@ -180,7 +181,7 @@ func (f *Feed) Add(request Request) {
 	a.newest = append(a.newest[max(0, len(a.newest)+1-maxBatch):], request)
 }
 
-// AddDelivery adds a delivery that has ended to the page.
+// AddDelivery adds a delivery that has ended to the feed.
 func (f *Feed) AddDelivery(delivery Delivery) {
 	if !f.Watched() {
 		return
@@ -192,7 +193,8 @@ func (f *Feed) AddDelivery(delivery Delivery) {
 	f.deliveries = append(f.deliveries[max(0, len(f.deliveries)+1-keptDeliveries):], delivery)
 }
 
-// Begin shows a request as pending until end is called. Call Add before end, so that the request is never missing.
+// Begin makes the page show a request as pending until end is called. The caller must call Add before end. Otherwise
+// the page would not show the request between the two calls.
 func (f *Feed) Begin(operation, fault string) (end func()) {
 	if !f.Watched() {
 		return func() {}
@@ -223,24 +225,24 @@ func (f *Feed) allPending() []Pending {
 	return list
 }
 
-// touch tells readers that the page is out of date.
+// touch counts a change, so that the streams send an event and the pages load the state again.
 func (f *Feed) touch() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.changes++
 }
 
-// A position is the newest request that a reader has seen, in one count of requests.
+// A position says that a reader has seen the requests up to a number, in the list of requests that start identifies.
 type position struct {
 	start  string
 	number int64
 }
 
-// String writes a position as the ID of an event.
+// String returns the position as the ID of a server-sent event.
 func (p position) String() string { return fmt.Sprintf("%s-%d", p.start, p.number) }
 
-// parsePosition reads the ID of an event. If id is not valid, it returns the position of a reader that has seen
-// nothing.
+// parsePosition returns the position that the ID of an event has. If the ID is invalid, it returns the position of a
+// reader that has seen no requests.
 func parsePosition(id string) position {
 	start, text, _ := strings.Cut(id, "-")
 	number, err := strconv.ParseInt(text, 10, 64)
@@ -250,15 +252,15 @@ func parsePosition(id string) position {
 	return position{start, number}
 }
 
-// A batch is one message of a stream: the newest requests that the reader has not seen, and counts.
+// A batch is the data of one event of a stream: the newest requests that the reader has not seen, and two counts.
 type batch struct {
-	Start    string    `json:"start"`    // identifies the count of requests
-	Requests []Request `json:"requests"` // the newest ones, in the order in which they arrived
-	Matching int64     `json:"matching"` // requests that match; a search counts only those that are kept
-	Total    int64     `json:"total"`    // requests since the page was made or cleared
+	Start    string    `json:"start"`    // identifies the list of requests
+	Requests []Request `json:"requests"` // sorted from old to new
+	Matching int64     `json:"matching"` // number of matching requests; a search counts only kept ones
+	Total    int64     `json:"total"`    // number of requests since the feed was made or cleared
 }
 
-// since returns the newest requests after a position that match a filter.
+// since returns the newest requests that match a filter and that a reader at the position has not seen.
 func (f *Feed) since(seen position, take filter) batch {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -290,7 +292,7 @@ func (f *Feed) since(seen position, take filter) batch {
 	return b
 }
 
-// current returns the identifier of this count of requests.
+// current returns the identifier of the list of requests.
 func (f *Feed) current() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -303,7 +305,7 @@ func (f *Feed) changed() int64 {
 	return f.changes
 }
 
-// newestDeliveries returns the newest deliveries, and the total number.
+// newestDeliveries returns the newest deliveries, and the number of all deliveries.
 func (f *Feed) newestDeliveries() ([]Delivery, int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -11,14 +11,14 @@ import (
 	"example.com/payvault"
 )
 
-// FillIn stands in Go code for a value that the page does not show. It is not declared anywhere, so the code does not
-// compile until the reader has replaced it.
+// FillIn is a placeholder for a value that the page does not show. In Go code it is an undeclared name, so the code
+// does not compile until the reader replaces it.
 const FillIn = "fillIn"
 
-const longText = 200 // characters; a longer text of a fault is not shown
+const longText = 200 // characters; Go code has FillIn instead of a longer text
 
-// GoLine returns Go code that injects a fault in a test, one field a line. It makes the names of constants from their
-// texts: "invoices.send" is OpInvoicesSend.
+// GoLine returns Go code that injects a fault in a test, with each field on its own line. It derives the names of
+// constants from their values: "invoices.send" becomes OpInvoicesSend.
 func GoLine(fault any) string {
 	var fields []string
 	for field, v := range reflect.ValueOf(fault).Fields() {
@@ -30,7 +30,7 @@ func GoLine(fault any) string {
 		"}); err != nil {\n\tt.Fatal(err)\n}"
 }
 
-// goValue returns Go code for a field of a fault.
+// goValue returns Go code for the value of a field of a fault.
 func goValue(name string, v reflect.Value) string {
 	text := fmt.Sprintf("%#v", v)
 	duration, isDuration := reflect.TypeAssert[time.Duration](v)
@@ -57,7 +57,7 @@ func isOperation(name string) bool {
 	return slices.ContainsFunc(payvault.Operations(), func(o payvault.OperationInfo) bool { return string(o.Op) == name })
 }
 
-// camel makes the name of a constant from its text.
+// camel derives the name of a constant from its value: "invoices.send" becomes InvoicesSend.
 func camel(text string) string {
 	var b strings.Builder
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ._", r) }) {

@@ -1,4 +1,4 @@
-// Package inspect serves the page, and the JSON, of an emulator: its requests, records and faults.
+// Package inspect serves a web page and a JSON API that show the requests, records and faults of an emulator.
 package inspect
 
 import (
@@ -20,25 +20,25 @@ import (
 )
 
 const (
-	maxStreams   = 4                // a browser opens six connections to a host; two stay free for other requests
-	pollEvery    = time.Second / 5  // how often a stream looks for changes
-	speakEvery   = 5 * time.Second  // longest time without a message in a stream
-	writeTimeout = 10 * time.Second // limit for a reader that is slow or gone
+	maxStreams   = 4                // a browser opens six connections to a host; streams leave two for other requests
+	pollEvery    = time.Second / 5  // time between two checks of a stream for changes
+	speakEvery   = 5 * time.Second  // longest time without an event in a stream
+	writeTimeout = 10 * time.Second // time after which a stream to a slow or disconnected reader ends
 	maxFault     = 64 << 10         // largest size of a fault, in bytes
 )
 
-// An Emulator is the server behind the page. The page shows its records and injects faults into it.
+// An Emulator is the server whose records the page shows, and into which the page injects faults.
 type Emulator interface {
 	Connection() Connection
 	Operations() []string // names of the operations, sorted
 	AllCommits() map[payvault.Operation]int
 	Tables() []Table
 	Presets(operation payvault.Operation, times, skip int) ([]Preset, error)
-	Arm(fault []byte) (Armed, error) // injects a fault in JSON
+	Arm(fault []byte) (Armed, error) // injects a fault that is given as JSON
 	Armed() []Armed
 	Disarm(id int64) bool
 	ClearFaults()
-	Reset() // back to the start: only the records of the seeds
+	Reset() // restores the state in which the server started
 }
 
 // A Connection has the values that a client needs to send requests.
@@ -49,7 +49,7 @@ type Connection struct {
 	Go       string    `json:"go"`   // Go code of a first request
 }
 
-// An Account is a key of the emulator with its owner.
+// An Account is an API key of the emulator, with the merchant or partner to which the key belongs.
 type Account struct {
 	MerchantID int64   `json:"merchant_id"`
 	APIKey     string  `json:"api_key"`
@@ -58,7 +58,7 @@ type Account struct {
 	ActsFor    []int64 `json:"acts_for,omitempty"`
 }
 
-// A Table has the newest records of a resource.
+// A Table has the newest records of one resource.
 type Table struct {
 	Name    string   `json:"name"`
 	Total   int      `json:"total"`
@@ -66,12 +66,12 @@ type Table struct {
 	Rows    [][]any  `json:"rows"`
 }
 
-// Armed is a fault that waits for requests, in JSON.
+// Armed is the JSON of a fault that waits for requests.
 type Armed struct {
 	ID        int64  `json:"id"`
 	Operation string `json:"operation"` // empty for all operations
 	Kind      string `json:"kind"`
-	Status    int    `json:"status,omitempty"` // this and the next fields are copied from the fault
+	Status    int    `json:"status,omitempty"` // the fields from Status to RetryAfter are copied from the fault
 	Delay     string `json:"delay,omitempty"`
 	Performed bool   `json:"after_commit,omitempty"`
 	Code      int    `json:"code,omitempty"`
@@ -82,14 +82,14 @@ type Armed struct {
 	RetryAfter string  `json:"retry_after,omitempty"`
 
 	Struck int    `json:"struck"`
-	Left   int    `json:"left"` // number of requests left; -1 for all until it is removed
+	Left   int    `json:"left"` // number of requests that the fault will still make fail; -1 for all until it is removed
 	Go     string `json:"go"`   // Go code that injects the fault
 }
 
 // A Preset is a fault that a click on the page injects.
 type Preset struct {
 	Label string `json:"label"`
-	Fault any    `json:"fault"` // the fault, as Arm reads it
+	Fault any    `json:"fault"` // the fault in the form that Arm reads
 	Go    string `json:"go"`
 }
 
@@ -105,8 +105,8 @@ type handler struct {
 	streams  chan struct{} // has one element per open stream
 }
 
-// Handler serves the page of an emulator. feed has the requests of the emulator. The handler answers loopback only, and
-// only under loopback names.
+// Handler returns the handler of the page of an emulator. feed has the requests of the emulator. The handler answers
+// only requests that come from loopback and have a loopback address or localhost in the Host header.
 func Handler(emulator Emulator, feed *Feed) http.Handler {
 	feed.watched.Store(true)
 	h := &handler{emulator: emulator, feed: feed, streams: make(chan struct{}, maxStreams)}
@@ -130,8 +130,8 @@ func Handler(emulator Emulator, feed *Feed) http.Handler {
 	return guard(http.NewCrossOriginProtection().Handler(mux))
 }
 
-// guard refuses requests from other machines, and requests under a host name that is not loopback: an attacker may let
-// a name of his own resolve to loopback.
+// guard refuses requests from other machines, and requests whose Host header is not loopback. Otherwise an attacker
+// could read the page from a web site whose name resolves to loopback (DNS rebinding).
 func guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range map[string]string{
@@ -153,7 +153,7 @@ func guard(next http.Handler) http.Handler {
 	})
 }
 
-// isLoopback reports whether a Host header, with or without port, can only mean this machine.
+// isLoopback reports whether a Host header, with or without a port, is localhost or a loopback address.
 func isLoopback(host string) bool {
 	name := (&url.URL{Host: host}).Hostname()
 	ip, err := netip.ParseAddr(name)
@@ -168,7 +168,7 @@ func (h *handler) file(name, contentType string) http.HandlerFunc {
 	}
 }
 
-// icon answers that there is no icon. Browsers ask for one.
+// icon answers with status 204. Browsers request an icon, but there is none.
 func (h *handler) icon(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
 
 func answer(w http.ResponseWriter, status int, value any) {
@@ -186,8 +186,8 @@ func refuse(w http.ResponseWriter, status int, why string) {
 	answer(w, status, map[string]string{"error": why})
 }
 
-// asked refuses a query that has any other parameter than names, or a parameter twice, because such a parameter would
-// be ignored.
+// asked refuses a query that has a parameter twice, or a parameter that is not in names. Without this check, next would
+// ignore such a parameter.
 func asked(next http.HandlerFunc, names ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query, err := url.ParseQuery(r.URL.RawQuery)
@@ -204,7 +204,8 @@ func asked(next http.HandlerFunc, names ...string) http.HandlerFunc {
 	}
 }
 
-// filtered reads the filter of a query: operation, failed and search. It refuses a request whose filter is not valid.
+// filtered reads the parameters operation, failed and search of a query, and calls next with the filter. It refuses
+// invalid values.
 func (h *handler) filtered(next func(w http.ResponseWriter, r *http.Request, take filter)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
@@ -251,9 +252,9 @@ func (h *handler) reset(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// events streams a batch when anything has changed. Now and then it streams one without a change, so that the reader
-// looks at the state again. It looks for changes at intervals, so that neither many requests nor a slow reader delay
-// the emulator.
+// events streams a batch when anything has changed. After speakEvery without a change it streams a batch too, so that
+// the page loads the state again. It polls for changes, so that neither many requests nor a slow reader can delay the
+// emulator.
 func (h *handler) events(w http.ResponseWriter, r *http.Request, take filter) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	if r.Method == http.MethodHead {
@@ -284,12 +285,13 @@ type stream struct {
 	feed    *Feed
 	out     http.ResponseWriter
 	take    filter
-	sent    position // position of the newest request that was sent or skipped
+	sent    position // position after the last batch
 	changes int64
 	spoken  time.Time
 }
 
-// tell sends a batch if anything has changed, and reports whether the reader takes it.
+// tell sends a batch if anything has changed, or if the last batch was sent speakEvery ago. It returns false if sending
+// failed.
 func (s *stream) tell() bool {
 	changes := s.feed.changed()
 	if changes == s.changes && time.Since(s.spoken) < speakEvery {
@@ -302,7 +304,7 @@ func (s *stream) tell() bool {
 		return false
 	}
 	control := http.NewResponseController(s.out)
-	_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a writer without deadlines returns an error
+	_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // the error means only that the writer has no deadlines
 	if _, err := fmt.Fprintf(s.out, "id: %s\ndata: %s\n\n", s.sent, text); err != nil {
 		return false
 	}

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A fakeEmulator has one record, commits, and the faults that were armed.
+// A fakeEmulator is an Emulator with one record and a count of commits. It keeps the faults that Arm adds.
 type fakeEmulator struct {
 	Emulator
 
@@ -71,13 +71,14 @@ func ask(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-// call makes a request in the form "GET /state" and returns the answer.
+// call sends a request, such as "GET /state", and returns the answer.
 func call(h http.Handler, text string) *httptest.ResponseRecorder {
 	method, target, _ := strings.Cut(text, " ")
 	return ask(h, request(method, target, ""))
 }
 
-// TestFiles checks the types of the page's files, which the header nosniff makes binding.
+// TestFiles checks the Content-Type of the page's files. Browsers do not guess another type, because the answers also
+// have the header X-Content-Type-Options: nosniff.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	h, _ := newHandler()
@@ -88,7 +89,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestHeaders checks that every answer has the headers that isolate the page, even an error.
+// TestHeaders checks that every answer, even an error, has the headers that isolate the page from other web sites.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()
@@ -112,7 +113,7 @@ func TestHeaders(t *testing.T) {
 		}
 	}
 	check(request("HEAD", "/events", ""), http.StatusOK) // ends at once
-	feed.Close()                                         // so that streams end
+	feed.Close()                                         // so that GET /events ends
 	for _, path := range []string{
 		"/", "/style.css", "/script.js", "/connection", "/events", "/requests", "/state", "/presets", "/faults",
 	} {
@@ -135,7 +136,8 @@ func TestHeaders(t *testing.T) {
 	check(foreign, http.StatusForbidden)
 }
 
-// TestOnlyLoopback checks that only requests from this machine to a loopback name are answered.
+// TestOnlyLoopback checks that the page answers only requests from loopback whose Host header is localhost or a
+// loopback address.
 func TestOnlyLoopback(t *testing.T) {
 	t.Parallel()
 	h, _ := newHandler()
@@ -153,7 +155,8 @@ func TestOnlyLoopback(t *testing.T) {
 	assert.Equal(t, http.StatusMisdirectedRequest, ask(h, r).Code, "from another machine")
 }
 
-// TestOtherOrigins checks that requests that another site makes a browser send are refused.
+// TestOtherOrigins checks that the page refuses a request that changes something if a browser sends it for another web
+// site.
 func TestOtherOrigins(t *testing.T) {
 	t.Parallel()
 	h, _ := newHandler()
@@ -162,7 +165,7 @@ func TestOtherOrigins(t *testing.T) {
 		forbidden   bool
 	}{
 		{"Sec-Fetch-Site", "cross-site", true},
-		{"Sec-Fetch-Site", "same-site", true}, // another port of this machine
+		{"Sec-Fetch-Site", "same-site", true}, // a page on another port of this machine
 		{"Origin", "http://attacker.example", true},
 		{"Origin", "null", true},
 		{"Sec-Fetch-Site", "same-origin", false},
@@ -183,7 +186,7 @@ func TestOtherOrigins(t *testing.T) {
 	}
 }
 
-// The pages hear of faults that are armed and disarmed.
+// TestFaultsAreNews checks that adding and removing a fault counts as a change, so that the open pages show it.
 func TestFaultsAreNews(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()
@@ -194,8 +197,8 @@ func TestFaultsAreNews(t *testing.T) {
 	}
 }
 
-// The feed keeps nothing before the page exists. After that it keeps the requests and the newest deliveries. The total
-// counts all deliveries, also those that are no longer kept.
+// TestRecord checks that the feed keeps nothing before Handler is called. After the call it must keep the requests and
+// the newest deliveries. The total must count all deliveries.
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	feed := NewFeed()
@@ -221,7 +224,7 @@ func TestRecord(t *testing.T) {
 	assert.Contains(t, state, `"commits":{"invoices.send":2}`)
 }
 
-// requests reads what the page shows of requests, for a query.
+// requests returns the answer of GET /requests with a query.
 func requests(t *testing.T, h http.Handler, query string) (news batch) {
 	t.Helper()
 	text := call(h, "GET /requests"+query).Body.Bytes()
@@ -229,8 +232,8 @@ func requests(t *testing.T, h http.Handler, query string) (news batch) {
 	return news
 }
 
-// TestBodiesOfLateRequests checks that a request that is answered after bodies were switched off is recorded without
-// its body.
+// TestBodiesOfLateRequests checks that the feed removes the body of a request if bodies were turned off before the
+// request was answered.
 func TestBodiesOfLateRequests(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()
@@ -242,7 +245,7 @@ func TestBodiesOfLateRequests(t *testing.T) {
 	}
 }
 
-// TestFilter checks which requests each filter selects, and which queries are refused.
+// TestFilter checks which requests each filter selects, and that invalid filters are refused.
 func TestFilter(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()
@@ -254,7 +257,7 @@ func TestFilter(t *testing.T) {
 		{Operation: list, Status: 200, Why: "Order_On"},
 		{},
 		{Operation: create, Status: 200, Fault: "delay"},
-		{Operation: validate, Status: 200, Code: new(2)}, // not failed: it says which values are missing
+		{Operation: validate, Status: 200, Code: new(2)}, // code 2 of a validation is not a failure
 		{Operation: validate, Status: 200, Code: new(7)},
 		{Operation: validate, Status: 400, Code: new(2)},
 	} {
@@ -288,7 +291,8 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestQueriesAreRead checks that a query with an unknown name is refused before anything is done.
+// TestQueriesAreRead checks that a query with an unknown or repeated parameter is refused, and that the refused request
+// changes nothing.
 func TestQueriesAreRead(t *testing.T) {
 	t.Parallel()
 	h, _ := newHandler()
@@ -306,8 +310,8 @@ func TestQueriesAreRead(t *testing.T) {
 	assert.Contains(t, call(h, "GET /faults").Body.String(), `[{"id":1,`)
 }
 
-// TestRareRequest checks that a filter finds a request among thousands, and that requests that are not shown are
-// counted.
+// TestRareRequest checks that a filter finds a single request that was followed by thousands of other requests, and
+// that the counts include the requests that the feed no longer keeps.
 func TestRareRequest(t *testing.T) {
 	t.Parallel()
 	_, feed := newHandler()
@@ -330,8 +334,8 @@ func TestRareRequest(t *testing.T) {
 	}
 }
 
-// A reader gets what came after the last request that it had. A reader of an emulator that was started again, or of a
-// list that was cleared, begins anew.
+// TestSince checks that a reader gets only the requests after its position. If the position belongs to another list,
+// because the emulator was restarted or the list was cleared, the reader gets all requests.
 func TestSince(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()
@@ -354,7 +358,7 @@ func TestSince(t *testing.T) {
 	assert.Contains(t, call(h, "GET /state").Body.String(), `"start":"`+feed.start+`"`)
 }
 
-// batches reads what a stream sent.
+// batches decodes the events that a stream sent.
 func batches(t *testing.T, text string) []batch {
 	t.Helper()
 	var list []batch
@@ -368,8 +372,8 @@ func batches(t *testing.T, text string) []batch {
 	return list
 }
 
-// TestStream checks that a stream sends the newest requests and the number of all requests. Without news it still sends
-// an event now and then.
+// TestStream checks that a stream sends the newest requests and the number of all requests. Without changes it must
+// still send an event every speakEvery.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -382,7 +386,7 @@ func TestStream(t *testing.T) {
 		r.Header.Set("Last-Event-ID", feed.start+"-1")
 		go h.ServeHTTP(w, r)
 		synctest.Wait()
-		for range 5000 { // 1,000 a second
+		for range 5000 { // 1,000 requests a second
 			feed.Add(Request{})
 			<-time.After(time.Millisecond)
 		}
@@ -409,13 +413,13 @@ func TestStream(t *testing.T) {
 	})
 }
 
-// A request without an answer is shown as pending, the oldest first.
+// TestPending checks that the page shows requests without an answer as pending, the oldest first.
 func TestPending(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h, feed := newHandler()
 		var want []Pending
-		for i := range 9 { // so many that chance does not order them
+		for i := range 9 { // enough to notice an unsorted list, which is in random order
 			want = append(want, Pending{Operation: strings.Repeat("x", 9-i), Fault: "hang", Seconds: float64(9 - i)})
 			defer feed.Begin(want[i].Operation, "hang")()
 			<-time.After(time.Second)
@@ -432,7 +436,7 @@ func TestPending(t *testing.T) {
 	})
 }
 
-// openStream opens the stream of a server.
+// openStream requests the event stream of a page, and returns the status and the body of the answer.
 func openStream(ctx context.Context, t *testing.T, server *httptest.Server) (status int, body io.ReadCloser) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/events", nil)
@@ -464,7 +468,8 @@ func TestStreamOutlivesTimeouts(t *testing.T) {
 	server.Close()
 }
 
-// TestStreamsEnd checks that the number of streams is limited and that a closed page makes room for another.
+// TestStreamsEnd checks that at most maxStreams streams can be open at once, and that another stream can be opened
+// after one is closed.
 func TestStreamsEnd(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()
@@ -496,9 +501,9 @@ type brokenWriter struct{ *httptest.ResponseRecorder }
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// A stream ends when its reader takes nothing any more.
+// TestReaderThatIsGone checks that a stream ends when writing to its reader fails.
 func TestReaderThatIsGone(t *testing.T) {
 	t.Parallel()
 	h, _ := newHandler()
-	h.ServeHTTP(brokenWriter{httptest.NewRecorder()}, request("GET", "/events", "")) // returns
+	h.ServeHTTP(brokenWriter{httptest.NewRecorder()}, request("GET", "/events", "")) // must return
 }

@@ -10,15 +10,15 @@ import (
 const (
 	shapeDepth = 8
 	shapeNodes = 200
-	shapeList  = 3 // number of elements of a list that are shown
+	shapeList  = 3 // maximum number of elements of a list in a shape
 
-	mark    = "•••" // stands for a hidden value
+	mark    = "•••" // replaces a text
 	unknown = "?"   // key for the number of unknown names
-	more    = "…"   // stands for elements that are not shown
+	more    = "…"   // replaces elements and values that are left out
 )
 
-// Shape returns the parts of a request in the form that the page may show: with the known names, and a mark for each
-// value. It skips parts that are nil or empty.
+// Shape returns the structure of the parts of a request without their values, so that the page can show it. It has only
+// known names, and a mark or a type in place of each value. It leaves out parts that are nil or empty.
 func Shape(parts map[string]any, known map[string]bool) map[string]any {
 	s := shape{known: known, left: shapeNodes}
 	masked := map[string]any{}
@@ -32,7 +32,7 @@ func Shape(parts map[string]any, known map[string]bool) map[string]any {
 
 type shape struct {
 	known map[string]bool
-	left  int // number of values that may still be shown
+	left  int // number of values that may still be added to the shape
 }
 
 func (s *shape) mask(value any, depth int) any {
@@ -84,7 +84,7 @@ func (s *shape) maskList(list []any, depth int) any {
 	return masked
 }
 
-// Names returns the names of all fields and parameters of an OpenAPI document.
+// Names returns the names of all fields and parameters in an OpenAPI document.
 func Names(document any) map[string]bool {
 	names := map[string]bool{}
 	addNames(names, document)
@@ -112,7 +112,7 @@ func addNames(names map[string]bool, value any) {
 // longNumber matches a run of digits that might be a card number.
 var longNumber = regexp.MustCompile(`\d{12,}`)
 
-// hide masks such numbers in each cell.
+// hide masks the digits that longNumber matches, in every value of the table.
 func (t Table) hide() {
 	for _, row := range t.Rows {
 		for i, cell := range row {

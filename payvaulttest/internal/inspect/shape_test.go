@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A shape has the known names and the kinds of values, but no values. A command of it has something of the right type
-// for each value.
+// TestShape checks that a shape has the known names and the types of the values, but no value. Fill must return a value
+// of the right type for each value of the shape.
 func TestShape(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{"a": true, "b": true, "list": true}
@@ -40,7 +40,7 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// TestNames checks that the names of fields and parameters are found in a document.
+// TestNames checks that Names finds the names of the fields and parameters in a document.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	var document any
@@ -50,7 +50,7 @@ func TestNames(t *testing.T) {
 	assert.Equal(t, map[string]bool{"page": true, "list": true, "day": true}, Names(document))
 }
 
-// TestTableHides checks that card numbers in a table are masked. Dates and other numbers stay.
+// TestTableHides checks that hide masks card numbers in a table, and that dates and shorter numbers stay unchanged.
 func TestTableHides(t *testing.T) {
 	t.Parallel()
 	table := Table{Rows: [][]any{{
@@ -64,7 +64,7 @@ func TestTableHides(t *testing.T) {
 	}}, table.Rows)
 }
 
-// TestShapeIsBounded checks that the shape of a large request is small.
+// TestShapeIsBounded checks that the shape of a large request has a limited size.
 func TestShapeIsBounded(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
@@ -84,7 +84,8 @@ func TestShapeIsBounded(t *testing.T) {
 	assert.Less(t, len(text), 20*shapeNodes)
 }
 
-// The texts of operations and kinds become the names of constants. A long text is not shown.
+// TestGoLine checks that the Go code of a fault has the names of the constants for operations and kinds, and fillIn in
+// place of a long text.
 func TestGoLine(t *testing.T) {
 	t.Parallel()
 	type Fault struct {

@@ -12,13 +12,13 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// Problems has the problems of a request, by path of the field on the wire.
+// Problems has messages about the fields of a request. The key is the path of the field, such as data[0].card_number.
 type Problems map[string][]string
 
 func (p Problems) add(field, message string) { p[field] = append(p[field], message) }
 
-// Check compares a value with the schema. path is the path of the value in the request. Numbers in value are of type
-// [json.Number].
+// Check checks a value against the schema and returns the problems. path is the path of the value in the request.
+// Numbers in value must have the type [json.Number].
 func (s *Schema) Check(path string, value any) Problems {
 	p := Problems{}
 	if failure, ok := errors.AsType[*jsonschema.ValidationError](s.compiled.Validate(value)); ok {
@@ -53,7 +53,7 @@ func (p Problems) addAll(path string, failure *jsonschema.ValidationError) {
 	}
 }
 
-// describe returns the rule that a value breaks. It never repeats the value.
+// describe returns a message with the rule that a value violates. The message never contains the value.
 func describe(failure jsonschema.ErrorKind) string {
 	switch k := failure.(type) {
 	case *kind.Type:
@@ -75,7 +75,7 @@ func describe(failure jsonschema.ErrorKind) string {
 	}
 }
 
-// WirePath returns the path of a value below a path, in the form of messages, such as billing_cards[1].exp_date.
+// WirePath appends names and list indexes to a path, and returns a path such as billing_cards[1].exp_date.
 func WirePath(path string, tokens ...string) string {
 	for _, token := range tokens {
 		switch {
@@ -92,8 +92,8 @@ func WirePath(path string, tokens ...string) string {
 
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// CheckParameters requires the parameters of the path. It accepts only known parameters in the query, each once unless
-// it is a list.
+// CheckParameters checks the parameters in the path and in the query against the document. A query may have only known
+// parameters, and a parameter may occur twice only if it is a list.
 func (o *Operation) CheckParameters(inPath func(name string) string, query url.Values) Problems {
 	given, values := maps.Clone(query), map[string]any{}
 	for _, name := range o.inPath {
@@ -111,7 +111,8 @@ func (o *Operation) CheckParameters(inPath func(name string) string, query url.V
 	return o.object.Check("", values)
 }
 
-// value converts the text of a parameter to the type of the schema, if the text has the form of that type.
+// value returns the text of a parameter as a number if the parameter is an integer and the text is a number. Otherwise
+// it returns the text.
 func (o *Operation) value(name, text string) any {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && o.kinds[name] == "integer" {
 		return n

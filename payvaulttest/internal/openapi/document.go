@@ -1,7 +1,7 @@
-// Package openapi reads api/openapi.yaml and compares requests with it. Only the emulator links it.
+// Package openapi reads api/openapi.yaml and checks requests against it. Only the emulator uses this package.
 //
-// santhosh-tekuri/jsonschema checks the schemas. It is fast and needs one module more. Its errors give the kind and the
-// place of each problem, so the emulator can make messages that never repeat a value.
+// The module santhosh-tekuri/jsonschema checks values against schemas. It is fast and requires only one other module.
+// Its errors give the kind and the path of each problem, so the emulator can write messages that never contain a value.
 package openapi
 
 import (
@@ -36,22 +36,23 @@ type Operation struct {
 	ID     string // operationId in the document
 	Method string
 	Path   string
-	Media  string  // media type of the body; empty without one
+	Media  string  // media type of the body; empty if there is no body
 	Needed bool    // whether the body is required
-	Body   *Schema // schema of the body; nil without one
+	Body   *Schema // schema of the body; nil if there is no body
 
-	inPath []string          // parameters of the path
-	kinds  map[string]string // types of all parameters
-	object *Schema           // schema of all parameters
+	inPath []string          // names of the parameters in the path
+	kinds  map[string]string // type of each parameter, by name
+	object *Schema           // schema of an object that has all parameters as fields
 }
 
-// A Schema is a part of the document by which values are checked.
+// A Schema is a compiled schema of the document.
 type Schema struct{ compiled *jsonschema.Schema }
 
-// The key under which Load writes the parameters of each operation into the document, as the properties of one object.
+// parameters is a key that MustLoad adds to the document. It has, for each operation, the schema of an object whose
+// fields are the parameters of the operation.
 const parameters = "x-parameters"
 
-// MustLoad reads a document and compiles the schemas of its operations. It panics if that fails.
+// MustLoad reads a document and compiles the schemas of its operations. It panics if the document is invalid.
 func MustLoad(text []byte) *Document {
 	d := &Document{compiler: jsonschema.NewCompiler()}
 	if err := yaml.Unmarshal(text, &d.root); err != nil {
@@ -67,7 +68,7 @@ func MustLoad(text []byte) *Document {
 		}
 	}
 	d.root[parameters] = objects
-	d.compiler.DefaultDraft(jsonschema.Draft4) // as in OpenAPI 3.0; it also checks formats
+	d.compiler.DefaultDraft(jsonschema.Draft4) // the draft on which OpenAPI 3.0 is based; it also checks formats
 	d.compiler.RegisterFormat(&jsonschema.Format{Name: "int64", Validate: isInt64})
 	if err := d.compiler.AddResource(documentURL, d.root); err != nil {
 		panic(fmt.Errorf("take the document: %w", err))
@@ -76,14 +77,14 @@ func MustLoad(text []byte) *Document {
 		o.object = d.Schema(parameters, o.ID)
 		body := []string{"paths", o.Path, strings.ToLower(o.Method), "requestBody"}
 		o.Needed, _ = d.At(body...)["required"].(bool)
-		for o.Media = range d.At(append(body, "content")...) { // there is only one
+		for o.Media = range d.At(append(body, "content")...) { // there is only one media type
 			o.Body = d.Schema(append(body, "content", o.Media, "schema")...)
 		}
 	}
 	return d
 }
 
-// parameters reads the parameters of an operation and returns the schema of an object that has them all.
+// parameters reads the parameters of an operation, and returns the schema of an object whose fields are the parameters.
 func (d *Document) parameters(o *Operation, list any) map[string]any {
 	properties := map[string]any{}
 	all, _ := list.([]any)
@@ -109,7 +110,8 @@ func isInt64(v any) error {
 	return nil
 }
 
-// At returns the object at a path of the document, or nil. If a reference stands there, At follows it.
+// At returns the object at a path of the document. If the object is a reference, At returns the object to which it
+// refers. If there is no object, At returns nil.
 func (d *Document) At(place ...string) map[string]any {
 	var value any = d.root
 	for _, name := range place {
@@ -127,7 +129,7 @@ func (d *Document) follow(value any) map[string]any {
 	return object
 }
 
-// Schema compiles the schema at a path of the document. It panics if that fails.
+// Schema compiles the schema at a path of the document. It panics if the schema is invalid.
 func (d *Document) Schema(place ...string) *Schema {
 	var b strings.Builder
 	for _, name := range place {

@@ -12,7 +12,7 @@ import (
 	"example.com/payvault/internal/jsonskip"
 )
 
-// numbers keeps the digits of numbers in values of type any: they become [stdjson.Number].
+// numbers is an option that decodes a number in a value of type any as a [stdjson.Number], which keeps all digits.
 //
 //nolint:gochecknoglobals // never changed, and the package remembers what it found in it
 var numbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *any) error {
@@ -26,14 +26,16 @@ var numbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.De
 	return err
 }))
 
-// isShort reports whether a number can be compared fast: the validator makes exact fractions of numbers.
+// isShort reports whether a number has few digits and a small exponent. The validator converts each number to an exact
+// fraction, which takes minutes for a number that is not short.
 func isShort(number string) bool {
 	const digits, exponent = 64, 3
 	_, after, _ := strings.Cut(strings.ToLower(number), "e")
 	return len(number) <= digits && len(strings.TrimLeft(after, "+-0")) <= exponent
 }
 
-// Parse reads JSON. path is its path in the request. The package refuses invalid UTF-8 and names that occur twice.
+// Parse decodes one JSON value. path is the path of the value in the request. The json package refuses invalid UTF-8
+// and names that occur twice.
 func Parse(path string, text []byte) (any, Problems) {
 	var value any
 	err := json.Unmarshal(text, &value, numbers)

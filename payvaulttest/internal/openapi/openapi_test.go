@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// The validator would take minutes for numbers that are long or have a large exponent.
+// TestNumbersThatTakeLong checks that Parse refuses numbers that are long or have a large exponent. The validator would
+// take minutes to check them.
 func TestNumbersThatTakeLong(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("9", 900_000)
