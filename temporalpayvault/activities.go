@@ -19,8 +19,9 @@ type Activities struct {
 // a snapshot: its cards and their order never change while a job with that reference runs.
 //
 // The methods of a CardSource are called concurrently. The text of an error may quote a card, so it is not written to
-// histories and logs: log the details yourself. Only of a [temporal.ApplicationError] are the message and the type
-// written. A call that fails is repeated for an hour. After a non-retryable ApplicationError the job pauses at once.
+// histories and logs: log the details yourself. A [temporal.ApplicationError] is an exception: its message and its type
+// are written. A call that fails is repeated for an hour. After a non-retryable ApplicationError the job pauses at
+// once.
 type CardSource interface {
 	// Snapshot describes the current cards of a reference. It is called after each call of Cards, so it has to be cheap.
 	// If the result differs from [Job.Snapshot], the cards that Cards returned are not sent.
@@ -34,7 +35,7 @@ type Snapshot struct {
 	Cards int `json:"cards"` // number of cards
 	// Checksum changes whenever the cards or their order change. It may be the result of [payvault.JobName], or the
 	// version of an object in a store. The checksum is stored in the workflow history. If a file has few cards, somebody
-	// who reads its plain checksum there can find the card numbers by trial.
+	// who reads its plain checksum there can find the card numbers by trying all numbers.
 	Checksum string `json:"checksum"`
 }
 

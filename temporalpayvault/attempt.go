@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	maxAttempts = 60   // attempts without progress until the job pauses; with the waits between them, an hour
+	maxAttempts = 60   // attempts without progress until the job pauses; with their waits they take an hour
 	maxReason   = 1000 // number of bytes after which a text for a history is cut
 )
 
@@ -39,9 +39,9 @@ func (e *ending) end(ctx context.Context, err error, progress bool) error {
 }
 
 // consider decides what happens after an attempt with err. It returns err if Temporal has to start the activity again.
-// It returns nil if the job has to pause, and sets e.Stop. It also returns nil if the attempt made progress: the
-// workflow then starts a new activity for the rest of the range, after e.Wait. So attempt, the number of this attempt,
-// counts only attempts that made no progress or lost their worker.
+// It returns nil if the job has to pause, and sets e.Stop. It also returns nil if the attempt made progress: then the
+// workflow starts a new activity for the rest of the range, after e.Wait. The attempts of a new activity are counted
+// from 1. So the argument attempt counts only attempts that made no progress or lost their worker.
 func (e *ending) consider(err error, progress bool, attempt int32) error {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	switch {
@@ -65,8 +65,8 @@ func pauseFor(reason string) error {
 
 // call calls f, a method of a CardSource or a Sink. If f takes longer than limit, call returns an error that pauses the
 // job, and f may go on in its goroutine. The text of an error of f may quote a card, so call returns another error
-// instead. Only of a [temporal.ApplicationError] does it keep the message and the type, because these are written for
-// the history.
+// instead. It keeps the message and the type of a [temporal.ApplicationError], because these are written for the
+// history.
 func call[T any](ctx context.Context, limit time.Duration, name string, f func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T

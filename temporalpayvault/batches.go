@@ -98,7 +98,7 @@ type submission struct {
 }
 
 // run reads the cards and sends them. The report has the batches before the first batch that still has to be sent.
-// Batches after that one may have been sent too. The journal has their outcomes, and the next attempt reads them.
+// Later batches may have been sent too. The journal has their outcomes, and the next attempt reads these outcomes.
 func (s *submission) run(ctx context.Context, a *Activities) error {
 	cards, err := s.read(ctx, a)
 	if errors.Is(context.Cause(ctx), errEnd) { // the worker stops
@@ -173,8 +173,8 @@ func (s *submission) read(ctx context.Context, a *Activities) ([]payvault.Accoun
 	return cards, err
 }
 
-// stream yields the cards. Before the first card of each batch, it waits for a permit and then for the interval of the
-// order.
+// stream yields the cards. Before the first card of each batch, it waits for a permit, and then for the time
+// s.Interval.
 func (s *submission) stream(
 	ctx context.Context, cards []payvault.AccountUpdaterCard,
 ) iter.Seq[payvault.AccountUpdaterCard] {

@@ -21,8 +21,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// death simulates that a worker is killed at one of its steps. A step is a request, or a call of the journal. The step
-// at which the worker is killed may or may not arrive. Later steps do not arrive.
+// death simulates that a worker is killed at one of its steps. A step is a request to the service or a call of the
+// journal. The step at which the worker is killed may or may not arrive. Later steps do not arrive.
 type death struct {
 	left   atomic.Int64 // number of steps until the death
 	halves *rand.Rand
@@ -122,7 +122,7 @@ func attempts(seed uint64, attempt func(d *death) error) {
 }
 
 // TestSubmit_killedAtAnyStep checks that no batch is performed twice if workers are killed at any step. The summary
-// must report each batch, with the same status as the journal.
+// must report each batch, and its numbers must match the journal.
 func TestSubmit_killedAtAnyStep(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(40) {
@@ -152,8 +152,8 @@ func TestSubmit_killedAtAnyStep(t *testing.T) {
 	}
 }
 
-// naive is an activity without a journal, as a beginner would write it. The variable next stands for its heartbeat,
-// which has its progress. Failures are retried.
+// naive is an activity without a journal, as a beginner would write it. The variable next stands for the progress in
+// its heartbeat. Failures are retried.
 func naive(ctx context.Context, a *Activities, d *death, next *int) error {
 	for i := *next; i < 30; i++ {
 		cards, err := a.Cards.Cards(ctx, "deck", i*batchSize, (i+1)*batchSize)
@@ -313,8 +313,8 @@ func TestSubmit_sourceFails(t *testing.T) {
 	}
 }
 
-// TestSubmit_otherCards checks that nothing is sent if the checksum or the number of the cards is not the one of the
-// job.
+// TestSubmit_otherCards checks that nothing is sent if the checksum or the number of the cards differs from the
+// snapshot of the job.
 func TestSubmit_otherCards(t *testing.T) {
 	t.Parallel()
 	announced := func(context.Context) (Snapshot, error) { return deck{n: 200}.snapshot(), nil }

@@ -35,7 +35,7 @@ type codec struct {
 // To change keys while workflows run, first give the new key to all workers and clients, then make the new key current.
 // Keep the old key as long as a history has payloads that it encrypted. Introduce a codec in the same way: first give
 // all workers and clients a codec that does not encrypt. A worker that lacks a key fails the tasks that it cannot read,
-// and the server gives them to other workers.
+// and the server gives these tasks to other workers.
 func NewCodec(current string, keys map[string][]byte) (converter.PayloadCodec, error) {
 	c := &codec{current, map[string]cipher.AEAD{}}
 	for id, key := range keys {
@@ -56,8 +56,8 @@ func NewCodec(current string, keys map[string][]byte) (converter.PayloadCodec, e
 	return c, nil
 }
 
-// Encode encrypts payloads. It does not encrypt a nil value: a nil value in a memo asks the server to remove the key,
-// so the server has to read it.
+// Encode encrypts payloads. It does not encrypt a nil value. A nil value for an entry of a memo tells the server to
+// remove the entry, so the server has to be able to read it.
 func (c *codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	if c.current == "" {
 		return payloads, nil
@@ -166,13 +166,15 @@ func (c *rawConverter) FromPayloads(payloads *commonpb.Payloads, values ...any) 
 	return err
 }
 
-// secretConverter writes JSON with the texts of secrets if the codec encrypts. Otherwise it refuses a value with a
-// secret.
+// secretConverter writes JSON with the texts of secrets if the codec encrypts. If the codec does not encrypt, it
+// refuses a value with a secret.
 type secretConverter struct {
 	*converter.JSONPayloadConverter
 
-	codec      converter.PayloadCodec // may be nil
-	inFailures bool                   // do not refuse: the SDK would panic and not report the failure
+	codec converter.PayloadCodec // may be nil
+	// inFailures is true for the details of failures. There the converter writes [REDACTED] instead of refusing a value,
+	// because the SDK would panic and not report the failure.
+	inFailures bool
 }
 
 var errNoCodec = errors.New(

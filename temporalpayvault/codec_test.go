@@ -93,7 +93,7 @@ type envelope struct {
 }
 
 // TestNewConverters checks that a value with a secret is encrypted if the codec encrypts, and refused if it does not.
-// In the details of a failure, the converters write [REDACTED] instead of refusing the value.
+// In the details of a failure, a converter without encryption writes [REDACTED] instead of refusing the value.
 func TestNewConverters(t *testing.T) {
 	t.Parallel()
 	secret := payvault.NewSecret(number)
@@ -214,7 +214,7 @@ func TestNewConverters_otherCodecs(t *testing.T) {
 	}
 }
 
-// tap is a converter that records all payloads that it writes. It also records the log records that are written to it.
+// tap is a converter that records all payloads that it makes. A logger can also write its records to a tap.
 type tap struct {
 	converter.DataConverter
 
@@ -248,7 +248,7 @@ func (c tap) Write(logged []byte) (int, error) {
 	return c.seen.Write(logged)
 }
 
-// tapped returns an environment, and a tap that records all of its payloads, failures and log records.
+// tapped returns a test environment for workflows, and a tap that records all payloads, failures and log records in it.
 func tapped(a *Activities) (*testsuite.TestWorkflowEnvironment, tap) {
 	seen := tap{converter.GetDefaultDataConverter(), &sync.Mutex{}, &bytes.Buffer{}}
 	all := slog.NewTextHandler(seen, &slog.HandlerOptions{Level: slog.LevelDebug})

@@ -40,9 +40,9 @@ type span struct {
 	To     int `json:"to"`     // end of the range, not included
 	Page   int `json:"page"`   // only in an export: number of the next page in list From
 	Offset int `json:"offset"` // number of records of the list before that page
-	// Written is the number of records of that page, if the page has been written already, or else 0. A written page is
-	// requested again, because it may be the last page, and the service does not document its answer for a page after the
-	// last page.
+	// Written is the number of records of that page if the page has been written already. If not, it is 0. A written page
+	// is requested again, because it may be the last page, and the service does not document its answer for a page after
+	// the last page.
 	Written int `json:"written,omitzero"`
 }
 
@@ -183,7 +183,7 @@ func (d *dealer) mayStart() bool {
 }
 
 // mayEnd reports whether this run of the workflow may end: no activity or handler is running, and either all ranges are
-// done or the history is long enough.
+// done or the workflow has to continue as new.
 func (d *dealer) mayEnd() bool {
 	return d.working == 0 && (!d.hasWork() || d.isLong()) && workflow.AllHandlersFinished(d.ctx)
 }

@@ -19,9 +19,10 @@ const (
 // ActivityError maps an error of package payvault to an error that an activity of yours can return, so that Temporal
 // does not repeat a call that may have been performed. The result is a [temporal.ApplicationError] with the text of the
 // error and no cause. Its type is [TypeSafeToRetry], [TypeOutcomeUnknown] or [TypeRefused]. If err wraps several errors
-// of package payvault, the first error of unknown outcome is mapped, or else the first error. The error of a call that
-// was not sent because its context was canceled becomes [context.Canceled], which a canceled activity has to return. An
-// err that wraps no error of package payvault is returned unchanged.
+// of package payvault, the result is made from the first error of unknown outcome. If no outcome is unknown, it is made
+// from the first error. The error of a call that was not sent because its context was canceled becomes
+// [context.Canceled], which a canceled activity has to return. An err that wraps no error of package payvault is
+// returned unchanged.
 func ActivityError(err error) error {
 	e := worst(ownErrors(err))
 	if e == nil {
@@ -42,9 +43,9 @@ func ActivityError(err error) error {
 }
 
 // ownErrors returns the errors of package payvault in the tree of err. It does not look for more errors inside a found
-// error: the cause of a canceled context, for example, may be the error of another call. Some packages do not return
-// the errors that they join by the method Unwrap: hashicorp/go-multierror and avast/retry-go return them by
-// WrappedErrors, old versions of go.uber.org/multierr by Errors.
+// error: the cause of a canceled context, for example, may be the error of another call. Some packages have another
+// method than Unwrap that returns joined errors: WrappedErrors in hashicorp/go-multierror and avast/retry-go, and
+// Errors in old versions of go.uber.org/multierr.
 func ownErrors(err error) (found []*payvault.Error) {
 	var wrapped []error
 	switch err := err.(type) { //nolint:errorlint // the function walks over the tree itself
@@ -85,8 +86,8 @@ func isUnknown(e *payvault.Error) bool {
 	return e.Is(payvault.ErrOutcomeUnknown) && !payvault.SafeToRetry(e)
 }
 
-// mayRepeat reports whether calling again does no harm and may help. It also reports true for a batch that SubmitAll
-// has neither sent nor looked up in its journal: the next SubmitAll does this.
+// mayRepeat reports whether calling again does no harm and may help. It also reports true for the error of a batch that
+// SubmitAll has neither sent nor looked up in its journal, because the next SubmitAll will look it up.
 func mayRepeat(e *payvault.Error) bool {
 	local := errors.Is(e, payvault.ErrInvalidRequest) || errors.Is(e, payvault.ErrMerchantNotSupported)
 	return payvault.SafeToRetry(e) || e.Delivery == payvault.DeliveryNotSent && !local

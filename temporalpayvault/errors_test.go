@@ -17,7 +17,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestActivityError checks the type of the returned error, whether Temporal retries, and after which delay.
+// TestActivityError checks the result for several failures of a call: its type, whether Temporal retries, and after
+// which delay.
 func TestActivityError(t *testing.T) {
 	t.Parallel()
 	limit := func(after string) payvaulttest.Fault {
@@ -144,8 +145,8 @@ func TestActivityError_notSent(t *testing.T) {
 	assert.Equal(t, 3, batches)
 }
 
-// TestActivityError_merchant checks that Temporal does not retry a call with ForMerchant of an operation that does not
-// support it.
+// TestActivityError_merchant checks that Temporal does not retry a call for a merchant if the operation does not
+// support ForMerchant.
 func TestActivityError_merchant(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)

@@ -25,7 +25,7 @@ type shelf struct {
 	pages  map[Position][]string
 	ends   map[Position]int
 	writes int
-	fail   func(n int) error // if set, the n-th call of the sink fails with its error
+	fail   func(n int) error // may be nil; the n-th call of the sink returns its error
 }
 
 func newShelf() *shelf { return &shelf{pages: map[Position][]string{}, ends: map[Position]int{}} }

@@ -57,7 +57,7 @@ func (d deck) job() Job { return Job{Source: "deck", Snapshot: d.snapshot()} }
 type book struct {
 	mu   sync.Mutex
 	rows map[string]*payvault.BatchOutcome // the value is nil for a batch that was begun and not ended
-	fail func(end bool) error              // if set, Begin fails with fail(false), and End with fail(true)
+	fail func(end bool) error              // may be nil; Begin returns its error for false, and End for true
 }
 
 func newBook() *book { return &book{rows: map[string]*payvault.BatchOutcome{}} }
@@ -91,7 +91,7 @@ func (b *book) End(_ context.Context, job string, batch int, o payvault.BatchOut
 	return nil
 }
 
-// count returns the number of batches by their recorded status. The status "" means that the batch was begun and not
+// count returns the number of batches for each recorded status. The status "" means that a batch was begun and not
 // ended.
 func (b *book) count() map[payvault.BatchStatus]int {
 	b.mu.Lock()
@@ -138,7 +138,7 @@ func loggedWorkflows(a *Activities, logger log.Logger) *testsuite.TestWorkflowEn
 	suite.SetLogger(logger)
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(time.Minute)
-	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // a busy machine is slow
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // a busy machine may need long
 	Register(env, a)
 	return env
 }

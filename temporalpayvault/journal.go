@@ -10,8 +10,8 @@ import (
 )
 
 // rangeJournal is the journal for a SubmitAll over a range of batches. SubmitAll counts the batches of the range from
-// 0, and the journal of the job counts the batches from the beginning of the job. A rangeJournal also stops SubmitAll
-// when too many batches are refused or of unknown outcome.
+// 0, and the journal of the job counts the batches from the beginning of the job. So a rangeJournal adds the number of
+// the first batch. It also stops SubmitAll when too many batches are refused or of unknown outcome.
 type rangeJournal struct {
 	payvault.Journal
 	*permits
@@ -30,8 +30,8 @@ func (j *rangeJournal) Begin(ctx context.Context, job string, batch int) (payvau
 	return state, err
 }
 
-// End records the outcome of a batch. If the service refuses the key, or if the answer cannot come from the service,
-// End stops SubmitAll and pauses the job.
+// End records the outcome of a batch. If the service refuses the key, or if a proxy has answered instead of the
+// service, End stops SubmitAll and pauses the job.
 func (j *rangeJournal) End(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
 	switch {
 	case o.StatusCode == http.StatusUnauthorized, o.StatusCode == http.StatusForbidden:

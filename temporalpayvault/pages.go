@@ -30,7 +30,8 @@ type ExportOptions struct {
 	Count   int
 }
 
-// Filter is a [payvault.Filter] for the input of a workflow: its JSON has the values.
+// Filter is a [payvault.Filter] whose JSON has the values, as the input of a workflow needs. The JSON of
+// payvault.Filter leaves the values out.
 type Filter struct {
 	Field     string
 	Condition payvault.Condition
@@ -162,7 +163,7 @@ func (e *exporter) sink(
 }
 
 // badAnswer returns the error of an attempt that got no page. If the page was refused or cannot be read, the answer may
-// come from a proxy. So Temporal repeats the attempt up to maxBadAnswers times before the export pauses.
+// come from a proxy. So the export pauses only after maxBadAnswers such attempts.
 func (e *exporter) badAnswer(ctx context.Context, id payvault.SubscriptionID, err error) error {
 	refusal, ok := errors.AsType[*payvault.Error](err)
 	aboutThePage := ok && refusal.Delivery != payvault.DeliveryNotSent && !isAboutTheKey(refusal) &&

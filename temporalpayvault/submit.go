@@ -29,7 +29,7 @@ type Job struct {
 	BatchesPerActivity int     // a batch has 100 cards; 100 batches if it is not positive, 1,000 at most
 	Concurrency        int     // running activities; 4 if it is not positive, 1,000 at most
 	InFlight           int     // requests that an activity keeps in flight; 4 if it is not positive
-	RequestsPerSecond  float64 // of all activities together, without retries after 429; if 0, only the service limits it
+	RequestsPerSecond  float64 // of all activities together, without retries after 429; if 0, only the service sets a limit
 
 	// MaxBad is the number of batches that may be refused or of unknown outcome before the job pauses. Ten accepted
 	// batches of one activity offset one refused or unknown batch, so an activity with fewer than ten batches offsets
@@ -91,7 +91,7 @@ type jobInput struct {
 //   - after [UpdatePause],
 //   - when too many batches are refused or of unknown outcome, see Job.MaxBad,
 //   - when the service answers 401, 403, or another status from 400 to 499 with a body that has no code of the service,
-//     such as the 404 of a proxy. The exceptions are 408 and 429. After a status of 500 and more, the outcome of the
+//     such as the 404 of a proxy. The exceptions are 408 and 429. After a status of 500 or more, the outcome of the
 //     batch is unknown, which counts for Job.MaxBad,
 //   - when the cards do not match the snapshot,
 //   - when the source takes too long, or returns a non-retryable [temporal.ApplicationError],
@@ -100,8 +100,8 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	return submitCards(ctx, jobInput{Job: job})
 }
 
-// submitCards is one run of the workflow. It returns the summary, or an error: the workflow continues as
-// new, is canceled, or fails because its input is invalid.
+// submitCards is one run of the workflow. It returns the summary, or an error: the workflow continues as new, is
+// canceled, or fails because its input is invalid.
 func submitCards(ctx workflow.Context, in jobInput) (*Summary, error) {
 	if in.Snapshot.Cards < 0 || in.Snapshot.Checksum == "" {
 		return nil, temporal.NewNonRetryableApplicationError("a job needs the checksum of its cards", "Job", nil)

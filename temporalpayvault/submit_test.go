@@ -168,8 +168,8 @@ func TestSubmitCards_pausedAcrossRuns(t *testing.T) {
 	assert.Equal(t, 30, result[Summary](t, env).Accepted)
 }
 
-// paused registers a callback that ends a pause. When the time after has passed, the callback stores the progress of
-// the workflow in the returned Summary, calls mend, and resumes the workflow.
+// paused registers a callback that ends a pause. When the duration after has passed, the callback stores the progress
+// of the workflow in the returned Summary, calls mend, and resumes the workflow.
 func paused(t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Duration, mend func()) *Summary {
 	t.Helper()
 	s := &Summary{}

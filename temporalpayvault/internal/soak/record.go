@@ -33,7 +33,7 @@ func (w *world) recordHistories(ctx context.Context) error {
 	if a.Client, err = payvault.NewClient(w.url, w.key, payvault.WithRetryPolicy(patience)); err != nil {
 		return err
 	}
-		worker.SetStickyWorkflowCacheSize(0) // without a cache, no history has a queue with the name of this machine
+	worker.SetStickyWorkflowCacheSize(0) // without a cache, no history has a queue with the name of this machine
 	here := worker.New(w.client, queue, worker.Options{Identity: "soak"})
 	temporalpayvault.Register(here, a)
 	if err := here.Start(); err != nil {

@@ -176,8 +176,8 @@ func (w *world) start(ctx context.Context, as string) (*exec.Cmd, error) {
 	return cmd, cmd.Start()
 }
 
-// mostFailures is the number of failures in a row after which supervise gives up a child. A child fails a few times in
-// a row while the Temporal server restarts.
+// mostFailures is the number of failures in a row of one child after which supervise gives up. A child fails a few
+// times in a row while the Temporal server restarts.
 const mostFailures = 50
 
 // supervise starts the child processes, and restarts a child that was killed or has failed. If a child fails
