@@ -44,8 +44,8 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// TestCall checks that payvault and the client by hand send the same request, and that resty and go-github send a
-// request of about the same size.
+// TestCall checks that payvault and the client written by hand send the same request, and that resty and go-github send
+// a request of about the same size.
 func TestCall(t *testing.T) {
 	t.Parallel()
 	for _, network := range []string{"http1", "tls"} {
@@ -100,7 +100,7 @@ func BenchmarkPage(b *testing.B) {
 	})
 }
 
-// BenchmarkPages walks over 200 pages of 100 customers. The service takes 20 ms for each page.
+// BenchmarkPages lists the customers of 200 pages, 100 on each page. The service takes 20 ms for each page.
 func BenchmarkPages(b *testing.B) {
 	const pages = 200
 	for _, inFlight := range []int{8, 32} {
@@ -116,8 +116,8 @@ func BenchmarkPages(b *testing.B) {
 
 const pageSize = 100
 
-// customers returns a page with 100 copies of the customer in testdata, about 150 KB. The page says that there are as
-// many pages as the argument pages says.
+// customers returns a page with 100 copies of the customer in testdata, about 150 KB. Its field totalPages has the
+// value of the argument pages.
 func customers(tb testing.TB, pages int) string {
 	tb.Helper()
 	text, err := os.ReadFile("../testdata/customers/list.response.json")

@@ -21,11 +21,11 @@ const apiKey = "sk_test_0123456789abcdef"
 // call makes one call and checks its result.
 type call func(context.Context) error
 
-// maker describes an implementation. Its make creates a client, and returns a function that makes one small call. If
-// transport is nil, the client uses a connection pool of its own.
+// maker describes an implementation. Its function make creates a client, and returns a function that makes one small
+// call. If transport is nil, the client uses a connection pool of its own.
 type maker struct {
 	impl   string
-	answer string // text of the answer that the call needs
+	answer string // body of the answer that the call expects
 	make   func(tb testing.TB, url string, transport http.RoundTripper) call
 }
 

@@ -75,8 +75,8 @@ func burst(ctx context.Context, callers, calls int, call func(context.Context) e
 	return errors.Join(errs...)
 }
 
-// checkOrder returns an error unless items has want items in order and no error. The function right reports whether an
-// item is right at position n.
+// checkOrder returns an error unless items yields exactly want items and no error. The function right has to report
+// true for each item and its position n.
 func checkOrder[T any](items iter.Seq2[T, error], want int, right func(item T, n int) bool) error {
 	n := 0
 	for item, err := range items {

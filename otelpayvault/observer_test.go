@@ -181,8 +181,9 @@ func TestSpansOfAFailure(t *testing.T) {
 	}
 }
 
-// TestErrorTypeOfACall checks the error.type of a call in its span and in its metric. It is outcome_unknown, or
-// rate_limited after a 429, or else the status. The error.type of an attempt is always the status.
+// TestErrorTypeOfACall checks the error.type of a call in its span and in its metric. It is outcome_unknown for an
+// unknown outcome, rate_limited after a 429, and the status after another refusal. The error.type of the last attempt
+// is always its status.
 func TestErrorTypeOfACall(t *testing.T) {
 	t.Parallel()
 	for want, faults := range map[string][]payvaulttest.Fault{
@@ -408,7 +409,8 @@ func TestNilOptionsAreLeftOut(t *testing.T) {
 	})
 }
 
-// TestTwoObservers checks that each of two observers of one client records the spans of a call, with its own parents.
+// TestTwoObservers checks that each of two observers of one client records the spans of a call and of its attempt. In
+// each observer, the span of the call must be the parent of the span of the attempt.
 func TestTwoObservers(t *testing.T) {
 	t.Parallel()
 	other := tracetest.NewInMemoryExporter()

@@ -12,9 +12,9 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// connectionsOf returns the number of connections that the statements of batches use at a time: all connections that db
-// may open, or two if it has no limit. The number is two because database/sql keeps two idle connections by default. It
-// would close any further connection after one statement. A file of Open has a limit of one connection.
+// connectionsOf returns the number of connections that the statements about batches use at a time: all connections that
+// db may open, or two if it has no limit. The number is two because database/sql keeps two idle connections by default.
+// It would close any further connection after one statement. A file of Open has a limit of one connection.
 func connectionsOf(db *sql.DB) int {
 	if limit := db.Stats().MaxOpenConnections; limit > 0 {
 		return limit
@@ -22,8 +22,8 @@ func connectionsOf(db *sql.DB) int {
 	return 2
 }
 
-// try runs a statement of a batch, and repeats it for up to 10 s if it fails. When ctx ends, try no longer waits for a
-// connection. It does not cancel a statement that is running: otherwise nobody would know whether the batch was
+// try runs a statement about a batch, and repeats it for up to 10 s if it fails. When ctx ends, try no longer waits for
+// a connection. It does not cancel a statement that is running: otherwise nobody would know whether the batch was
 // recorded.
 func (j *Journal) try(ctx context.Context, statement func(ctx context.Context) error) error {
 	select {
@@ -37,9 +37,9 @@ func (j *Journal) try(ctx context.Context, statement func(ctx context.Context) e
 	return retry(context.WithoutCancel(ctx), statement)
 }
 
-// retry runs a statement until it succeeds, for up to 10 s. It gives up at once after ErrRunning, and after the error
-// of a pooler or of a damaged file, because these errors would occur again. A statement that failed may have been
-// performed, so repeating it has to be harmless.
+// retry runs a statement until it succeeds, for up to 10 s. It gives up at once after ErrRunning, after an error that a
+// pooler causes, and after the error of a damaged file, because these errors would occur again. A statement that failed
+// may have been performed, so repeating it has to be harmless.
 func retry(ctx context.Context, statement func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -86,7 +86,8 @@ func isDamaged(err error) bool {
 	return ok && (damaged.Code()&0xff == sqlite3.SQLITE_NOTADB || damaged.Code()&0xff == sqlite3.SQLITE_CORRUPT)
 }
 
-// describe adds advice to an error of the database.
+// describe adds the name of this package to an error of the database. If a pooler causes the error, it also adds
+// advice.
 func describe(err error) error {
 	if isPooled(err) {
 		return fmt.Errorf("sqlpayvault: a pooler such as pgbouncer gives each transaction another connection: "+

@@ -38,7 +38,7 @@ func Example() {
 				earlier++
 			}
 			if errors.Is(batch.Err, payvault.ErrOutcomeUnknown) {
-				unknown++ // look it up by hand
+				unknown++ // look the batch up by hand
 			} else if batch.Err != nil {
 				err = batch.Err
 			}
@@ -97,7 +97,7 @@ func ExampleOpen_untilDone() {
 	defer os.RemoveAll(dir) //nolint:errcheck // this is an example
 
 	run := func(ctx context.Context) (left, failed int, err error) {
-		// Each run opens its own journal, which holds the job until it is closed.
+		// Each run opens its own journal. No other run can work on the job until this journal is closed.
 		journal, err := sqlpayvault.Open(ctx, filepath.Join(dir, "cards.journal"))
 		if err != nil {
 			return 0, 0, err
@@ -160,7 +160,7 @@ func ExampleJournal_Resolve() {
 		}
 	}
 	submit()
-	unresolved, err := journal.Unresolved(ctx, job) // Refused lists the refused batches
+	unresolved, err := journal.Unresolved(ctx, job) // the method Refused lists the refused batches
 	for _, batch := range unresolved {
 		fmt.Println(batch.Index, "has the cards from position", batch.Start)
 		// The service does not have this batch, so the next run sends it.

@@ -345,7 +345,7 @@ func (c *droppingConn) ExecContext(ctx context.Context, q string, args []driver.
 	return nil, io.ErrUnexpectedEOF
 }
 
-// newDropping opens a journal whose connections break when the returned dropping says so.
+// newDropping opens a journal, and returns it with the dropping that makes its connections break.
 func newDropping(t *testing.T, place string) (*sqlpayvault.Journal, *dropping) {
 	t.Helper()
 	name, source := driverOf(place)

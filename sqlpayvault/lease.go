@@ -10,8 +10,8 @@ import (
 // holding is the state of a lease. If beat does not change for the time of the lease, the holder counts as dead. A run
 // that waits measures this time by its own clock, so the clocks of two machines are never compared.
 type holding struct {
-	holder string // name of the run; "" for none
-	beat   int64  // number of its heartbeats
+	holder string // name of the run; "" if no run has the lease
+	beat   int64  // counter that each heartbeat increases
 	lease  int64  // time of the lease, in milliseconds
 }
 
@@ -113,8 +113,8 @@ func (j *Journal) take(ctx context.Context, job string) error {
 	}
 }
 
-// takeFrom takes a lease if it is still in the state from. It does nothing if the holder has written a heartbeat since,
-// or if another run has taken the lease.
+// takeFrom takes the lease of a job if the lease is still in the state from. It does nothing if the holder has written
+// a heartbeat since, or if another run has taken the lease.
 func (j *Journal) takeFrom(ctx context.Context, job string, from holding) error {
 	_, err := j.change(ctx, `INSERT INTO payvault_jobs (job, holder, beat, lease) VALUES ($1, $2, 1, $3)
 		ON CONFLICT (job) DO UPDATE

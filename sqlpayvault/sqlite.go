@@ -75,10 +75,9 @@ func openFile(path, synchronous string) (*sql.DB, error) {
 	return db, nil
 }
 
-// checkWhole returns an error if the header of a file says that the file has a -wal file and there is none. It also
-// returns an error if there is a -wal file and the header does not say so. SQLite sets this mark in the header when it
-// opens the file, and closeFile removes the mark. So a -wal file beside a file without the mark belongs to another
-// file. The file without the mark is new, or an older backup.
+// checkWhole returns an error if a file has the mark of a -wal file and no -wal file, or a -wal file and no mark. The
+// mark is in the header of the file. SQLite sets the mark when it opens the file, and closeFile removes it. So a -wal
+// file beside a file without the mark belongs to another file. The file without the mark is new, or an older backup.
 func checkWhole(ctx context.Context, path string) error {
 	wal, hasWAL := path+"-wal", false
 	for range 10 { // another process may be opening or closing the file
@@ -110,7 +109,7 @@ func checkWhole(ctx context.Context, path string) error {
 }
 
 // checkPages reads the whole file, and returns an error if a part of it is missing, for example because the disk was
-// full when it was copied. A million batches take about 4 s.
+// full during a copy. A million batches take about 4 s.
 func checkPages(ctx context.Context, db *sql.DB) error {
 	var result string
 	if err := db.QueryRowContext(ctx, `PRAGMA integrity_check(1)`).Scan(&result); err != nil {
@@ -122,8 +121,7 @@ func checkPages(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// inspect reports whether the header of a file says that the file has a -wal file. Then its version of the file format
-// is 2.
+// inspect reports whether a file has the mark of a -wal file: version 2 of the file format in its header.
 func inspect(path string) (isOpen bool, err error) {
 	file, err := os.Open(path) //nolint:gosec // as in Open
 	if err != nil {
@@ -139,7 +137,7 @@ func inspect(path string) (isOpen bool, err error) {
 }
 
 // closeFile merges the -wal file into the file, and closes the file. If another process has the file open, that process
-// merges them when it closes the file.
+// merges the two files when it closes them.
 func closeFile(db *sql.DB) error {
 	_, _ = db.ExecContext(context.Background(), `PRAGMA journal_mode = DELETE`)
 	return db.Close()

@@ -11,7 +11,7 @@ import (
 type Batch struct {
 	Index   int                   // zero-based number of the batch
 	Start   int                   // position of the first card in the stream; the batch has up to 100 cards
-	Outcome payvault.BatchOutcome // its Status is BatchUnknown too if the batch was begun and not ended
+	Outcome payvault.BatchOutcome // if the batch was begun and not ended, its Status is BatchUnknown
 }
 
 // Unresolved returns the batches of unknown outcome, ordered by Index. No run sends these batches again, so somebody
@@ -26,7 +26,7 @@ func (j *Journal) Refused(ctx context.Context, job string) ([]Batch, error) {
 	return j.list(ctx, job, refused, refused)
 }
 
-// list returns the batches that have one of two statuses.
+// list returns the batches of a job that have one of the two given statuses, ordered by Index.
 func (j *Journal) list(ctx context.Context, job, status, or string) (batches []Batch, err error) {
 	if err := j.enter(); err != nil {
 		return nil, err

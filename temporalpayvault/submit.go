@@ -29,7 +29,7 @@ type Job struct {
 	BatchesPerActivity int     // a batch has 100 cards; 100 batches if it is not positive, 1,000 at most
 	Concurrency        int     // running activities; 4 if it is not positive, 1,000 at most
 	InFlight           int     // requests that an activity keeps in flight; 4 if it is not positive
-	RequestsPerSecond  float64 // of all activities together, without retries after 429; if 0, only the service sets a limit
+	RequestsPerSecond  float64 // of all activities together, without retries after 429; if 0, only the service limits them
 
 	// MaxBad is the number of batches that may be refused or of unknown outcome before the job pauses. Ten accepted
 	// batches of one activity offset one refused or unknown batch, so an activity with fewer than ten batches offsets

@@ -142,7 +142,8 @@ func goals(s samples) string {
 		s.limited("1,200 a minute, 13,200 items, Retry-After", "per-minute", 0.9)
 }
 
-// limitedWithBurst returns the table row of a service that permits a rate and a burst of one second.
+// limitedWithBurst returns the table row of a service that permits rate requests a second, and as many requests at
+// once.
 func (s samples) limitedWithBurst(rate, items int, after string, share float64) string {
 	what := fmt.Sprintf("%d/s, %d items", rate, items)
 	if after != "" {
