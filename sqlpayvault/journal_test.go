@@ -245,7 +245,8 @@ func TestBeginIsDurable(t *testing.T) {
 	})
 }
 
-// TestClosed checks that the methods of a closed journal return ErrClosed and take no lease.
+// TestClosed checks that the methods of a closed journal return ErrClosed. The closed journal must not take a lease,
+// and another journal must be able to begin the batch.
 func TestClosed(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {

@@ -59,8 +59,8 @@ func (j *Journal) list(ctx context.Context, job, status, or string) (batches []B
 // change the recorded number of cards.
 //
 // No run of the job may be at work. Resolve takes the lease of the job, and fails with [ErrRunning] if another journal
-// has it. It does not notice a call of SubmitAll with this journal. If this journal was opened [WithoutLease], it
-// notices no run at all. So end all runs before you call Resolve.
+// has the lease. It does not notice a call of SubmitAll with this journal. If this journal was opened [WithoutLease],
+// it notices no run at all. So end all runs before you call Resolve.
 func (j *Journal) Resolve(ctx context.Context, job string, batch int, outcome payvault.BatchOutcome) error {
 	switch outcome.Status {
 	case payvault.BatchAccepted, payvault.BatchRefused, payvault.BatchNotSent:

@@ -53,7 +53,7 @@ func TestUnresolved(t *testing.T) {
 }
 
 // TestResolve checks that Begin uses the outcomes that Resolve has recorded. Resolve must fail while another run is at
-// work, for a batch that is accepted or has no row, and for a status that is no result.
+// work, for a batch that is accepted or has no row, and for a status other than accepted, refused or not sent.
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {

@@ -59,7 +59,8 @@ const maxListed = 1000 // largest length of a list in a report or a summary
 
 const reasonChanged = "the source has other cards than those of the snapshot"
 
-// errEnd cancels SubmitAll when the attempt has to end. The next activity submits the remaining batches.
+// errEnd is the cause with which SubmitAll is canceled when the attempt has to end. Another activity submits the
+// remaining batches.
 var errEnd = errors.New("the attempt ends")
 
 // submit is the activity that submits a range of batches. The journal records each batch before the batch is sent. So

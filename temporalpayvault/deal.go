@@ -38,7 +38,7 @@ const (
 type span struct {
 	From   int `json:"from"`
 	To     int `json:"to"`     // end of the range, not included
-	Page   int `json:"page"`   // only in an export: number of the next page in list From
+	Page   int `json:"page"`   // only in an export: page of list From at which the export goes on
 	Offset int `json:"offset"` // number of records of the list before that page
 	// Written is the number of records of that page if the page has been written already. If not, it is 0. A written page
 	// is requested again, because it may be the last page, and the service does not document its answer for a page after
@@ -188,7 +188,8 @@ func (d *dealer) mayEnd() bool {
 	return d.working == 0 && (!d.hasWork() || d.isLong()) && workflow.AllHandlersFinished(d.ctx)
 }
 
-// isLong reports whether the history of this run is so long that the workflow has to continue as new.
+// isLong reports whether this run has started so many activities, or has so long a history, that the workflow has to
+// continue as new.
 func (d *dealer) isLong() bool {
 	return d.most > 0 && d.started >= d.most || workflow.GetInfo(d.ctx).GetContinueAsNewSuggested()
 }

@@ -12,7 +12,7 @@ import (
 // Types of the application errors that [ActivityError] returns.
 const (
 	TypeSafeToRetry    = "SafeToRetry"    // calling again does no harm: Temporal calls again, after RetryAfter if set
-	TypeOutcomeUnknown = "OutcomeUnknown" // the call may have been performed: Temporal does not call again; look it up
+	TypeOutcomeUnknown = "OutcomeUnknown" // may have been performed: Temporal does not call again; look up the outcome
 	TypeRefused        = "Refused"        // the service refused, or a local check failed: Temporal does not call again
 )
 

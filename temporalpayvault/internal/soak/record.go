@@ -134,7 +134,7 @@ func (w *world) recordWait(ctx context.Context) error {
 	return errors.Join(run.Get(ctx, nil), w.keep(ctx, id))
 }
 
-// recordFailed records the history of a job whose running activities are failed by hand.
+// recordFailed records the history of a job whose running activities are failed from outside, as an operator may do.
 func (w *world) recordFailed(ctx context.Context) error {
 	const id = "failed"
 	job := w.small(id)
