@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"modernc.org/sqlite" // the driver of Open
+	"modernc.org/sqlite" // the driver that Open uses
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
@@ -112,7 +112,7 @@ func isBusy(err error) bool {
 }
 
 // tables has the statements by which [Open] and [New] make the tables. If your program has no right to make tables, run
-// these statements before you start it.
+// these statements before you start the program.
 //
 //nolint:gochecknoglobals // never changed
 var tables = [...]string{

@@ -1,5 +1,6 @@
-// Command report runs all benchmarks of this module in several rounds. So a machine that becomes slower affects all
-// benchmarks alike. It prints the output of benchstat, and writes the medians of the ratios of all rounds to README.md.
+// Command report runs all benchmarks of this module in several rounds. If the machine becomes slower meanwhile, this
+// affects all benchmarks alike. It prints the output of benchstat, and writes the medians of the ratios of all rounds
+// to README.md.
 package main
 
 import (
@@ -194,7 +195,7 @@ func (s samples) line(what, bench, unit, symbol string, limit float64, others ..
 	return fmt.Sprintf("| %s | %s | %s%s%s | %s |\n", what, against, symbol, goal, missed(isReached), measured)
 }
 
-// missed returns the note after a goal. The note is empty if the goal is reached.
+// missed returns the note that follows a goal in a table. The note is empty if the goal is reached.
 func missed(isReached bool) string {
 	if isReached {
 		return ""

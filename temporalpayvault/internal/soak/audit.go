@@ -190,8 +190,8 @@ func (w *world) weigh(ctx context.Context, id string) error {
 }
 
 // leaks returns an error if it finds a card in the histories, in the files of the server and of the journals, or in the
-// logs. It also returns an error if it does not find, in each of them, a text that has to be there: then the search for
-// cards proves nothing.
+// logs. It also returns an error if it does not find, in each of them, a text that has to be there, because then the
+// search for cards proves nothing.
 func (w *world) leaks(ctx context.Context) error {
 	events, _, err := w.histories(ctx, "")
 	if err != nil {
