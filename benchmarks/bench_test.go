@@ -20,12 +20,13 @@ import (
 	"example.com/payvault"
 )
 
-// All benchmarks end in /impl=, so that "benchstat -col /impl" compares the implementations of the same work. The tests
-// check that both sides send the same requests, return the same results, and keep the same promises. The rivals are
-// payvault and the client by hand.
+// The name of each benchmark ends in /impl= and an implementation, so that "benchstat -col /impl" compares the
+// implementations of the same work. The two main implementations, called rivals, are payvault and the client written by
+// hand. The tests check that both rivals send the same requests, return the same results, and keep the same promises.
 
-// BenchmarkCall makes one small call. The canned network answers from memory and shows the client's own cost. With the
-// other networks the process also pays for the server.
+// BenchmarkCall makes one small call. With the network "canned", a transport answers from memory, and the figures are
+// the cost of the client alone. With the other networks, the figures include the cost of the server, which runs in the
+// same process.
 func BenchmarkCall(b *testing.B) {
 	for _, network := range []string{"canned", "http1", "tls"} {
 		for _, m := range everyone() {
@@ -43,8 +44,8 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// TestCall checks that payvault and the client by hand send the same request, and that resty and go-github send one of
-// about the same size.
+// TestCall checks that payvault and the client written by hand send the same request, and that resty and go-github send
+// a request of about the same size.
 func TestCall(t *testing.T) {
 	t.Parallel()
 	for _, network := range []string{"http1", "tls"} {
@@ -60,8 +61,9 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestPromises checks that every client sets a deadline and looks at the answer, and that both rivals refuse a large
-// answer and a refusal. The canned transport fails without a deadline.
+// TestPromises checks that every client sets a deadline, and returns an error for an answer without an ID. Without a
+// deadline, the canned transport returns an error. Both rivals must also return an error for an answer that is too
+// large, and for an answer with a refusal.
 func TestPromises(t *testing.T) {
 	t.Parallel()
 	for _, m := range everyone() {
@@ -76,7 +78,7 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// BenchmarkPage decodes a page of 100 customers: with encoding/json alone, and with a whole call of payvault.
+// BenchmarkPage decodes a page of 100 customers, with encoding/json alone or in a whole call of payvault.
 func BenchmarkPage(b *testing.B) {
 	body := customers(b, 1)
 	b.Run("impl=encodingjson", func(b *testing.B) {
@@ -98,7 +100,7 @@ func BenchmarkPage(b *testing.B) {
 	})
 }
 
-// BenchmarkPages walks over 200 pages of 100 customers. The service takes 20 ms for each page.
+// BenchmarkPages lists the customers of 200 pages, 100 on each page. The service takes 20 ms for each page.
 func BenchmarkPages(b *testing.B) {
 	const pages = 200
 	for _, inFlight := range []int{8, 32} {
@@ -114,7 +116,8 @@ func BenchmarkPages(b *testing.B) {
 
 const pageSize = 100
 
-// customers returns a page of 100 copies of the customer of the fixture, about 150 KB.
+// customers returns a page with 100 copies of the customer in testdata, about 150 KB. Its field totalPages has the
+// value of the argument pages.
 func customers(tb testing.TB, pages int) string {
 	tb.Helper()
 	text, err := os.ReadFile("../testdata/customers/list.response.json")
@@ -130,7 +133,7 @@ func customers(tb testing.TB, pages int) string {
 // firstOf returns the ID of the first customer of a page.
 func firstOf(page int) string { return "PAGE" + strconv.Itoa(page) }
 
-// pager answers with pages of customers.
+// pager returns a service that answers with pages of customers.
 func pager(tb testing.TB, pages int) http.Handler {
 	tb.Helper()
 	body := customers(tb, pages)
@@ -146,8 +149,8 @@ func checkWalk(records iter.Seq2[*payvault.Customer, error], pages int) error {
 	})
 }
 
-// TestWalk checks that both rivals send the same requests and return the same records. After the first page the service
-// waits until inFlight requests have arrived.
+// TestWalk checks that both rivals send the same requests and return the same records. After the first page, the
+// service answers only when inFlight requests have arrived. So both rivals must request several pages at a time.
 func TestWalk(t *testing.T) {
 	t.Parallel()
 	const pages, inFlight = 6, 3
@@ -193,7 +196,7 @@ func BenchmarkSubmitAll(b *testing.B) {
 	}
 }
 
-// updater answers a request with the ID of its first card.
+// updater returns a service that answers a request with the ID of its first card.
 func updater() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -209,8 +212,8 @@ func checkIDs(ids iter.Seq2[string, error], requests int) error {
 	})
 }
 
-// TestSubmitAll checks that both rivals send the same requests and return the same IDs. The service waits until
-// inFlight requests have arrived.
+// TestSubmitAll checks that both rivals send the same requests and return the right IDs. The service answers only when
+// inFlight requests have arrived. So both rivals must send several requests at a time.
 func TestSubmitAll(t *testing.T) {
 	t.Parallel()
 	const cards, batches, inFlight = 1050, 11, 4
@@ -224,7 +227,8 @@ func TestSubmitAll(t *testing.T) {
 	assert.Equal(t, sent[0], sent[1])
 }
 
-// BenchmarkCallers makes calls from 64 goroutines at the same time. One operation is 500 calls by each of them.
+// BenchmarkCallers makes calls from 64 goroutines at the same time. One operation of the benchmark is 500 calls by each
+// goroutine.
 func BenchmarkCallers(b *testing.B) {
 	const callers, calls = 64, 500
 	for _, network := range []string{"http1", "tls"} {
@@ -239,7 +243,8 @@ func BenchmarkCallers(b *testing.B) {
 	}
 }
 
-// TestCallers checks that each of 32 concurrent callers keeps one connection.
+// TestCallers checks that 32 concurrent callers, with 20 calls each, open only 32 connections. The callers must also
+// return the error of a bad answer.
 func TestCallers(t *testing.T) {
 	t.Parallel()
 	for _, m := range rivals() {
@@ -274,7 +279,7 @@ func writePDF(tb testing.TB, size int64) (path string) {
 	return path
 }
 
-// TestUpload checks that both rivals send the same form, with a Content-Length.
+// TestUpload checks that both rivals upload a file with the same request, which has a Content-Length.
 func TestUpload(t *testing.T) {
 	t.Parallel()
 	const size = 1 << 20

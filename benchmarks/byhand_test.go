@@ -22,21 +22,21 @@ import (
 	"example.com/payvault"
 )
 
-// Code written by hand uses the JSON package that payvault uses. Only these two functions name it.
+// The client written by hand uses the same JSON package as payvault. Only marshal and unmarshal call this package.
 
 func marshal(v any) ([]byte, error) { return json.Marshal(v) }
 
 func unmarshal(text []byte, v any) error { return json.Unmarshal(text, v) }
 
-// The defaults of payvault for each attempt.
+// The client written by hand has the same limits for each attempt as payvault by default.
 const (
 	attemptTimeout = time.Minute
 	maxAnswer      = 8 << 20
 )
 
-// byHand is the client that a careful engineer writes with net/http for the same promises: a deadline for each attempt,
-// a limit on the size of an answer, a pool for many callers, and for bulk work a bounded number of requests in flight
-// with results in order.
+// byHand is the client that a careful engineer writes with net/http to keep the same promises as payvault. Each attempt
+// has a deadline, the size of an answer is limited, and the pool has connections for many callers. Bulk work has a
+// limited number of requests in flight, and returns its results in order.
 type byHand struct {
 	base, auth string
 	http       *http.Client
@@ -93,7 +93,7 @@ func (c *byHand) send(
 	return unmarshal(text.Bytes(), out)
 }
 
-// tokenizeRequest has every documented field.
+// tokenizeRequest has every documented field of the operation.
 type tokenizeRequest struct {
 	MerchantID          string   `json:"merchant_id"`
 	ProfileID           string   `json:"profile_id,omitzero"`
@@ -139,7 +139,7 @@ func (c *byHand) tokenize(ctx context.Context, in *tokenizeRequest) (out tokeniz
 	return out, err
 }
 
-// envelope has the members that the answers of the platform share.
+// envelope has the JSON fields that all answers of the platform have in common.
 type envelope[T any] struct {
 	Code       int    `json:"code"`
 	Message    string `json:"message"`
@@ -154,7 +154,7 @@ func (e *envelope[T]) err() error {
 	return nil
 }
 
-// customerPage uses the types of payvault, so that only the decoding around them differs.
+// customerPage uses payvault.Customer, so that both rivals decode the same type.
 type customerPage = envelope[[]payvault.Customer]
 
 func (c *byHand) page(ctx context.Context, number int) (*customerPage, error) {
@@ -164,7 +164,8 @@ func (c *byHand) page(ctx context.Context, number int) (*customerPage, error) {
 	return &out, errors.Join(err, out.err())
 }
 
-// customers walks over all pages. The first page tells their number; then inFlight pages are requested at a time.
+// customers yields the customers of all pages. The first page has the number of pages. After the first page, up to
+// inFlight pages are requested at a time.
 func (c *byHand) customers(ctx context.Context, inFlight int) iter.Seq2[*payvault.Customer, error] {
 	pages := func(yield func(*customerPage, error) bool) {
 		first, err := c.page(ctx, 0)
@@ -203,7 +204,7 @@ func (c *byHand) submit(ctx context.Context, cards []card) (requestID string, er
 }
 
 // submitAll sends a stream of cards, 100 in a request. Like SubmitAll, it starts later batches while it waits for the
-// oldest.
+// oldest batch.
 func (c *byHand) submitAll(ctx context.Context, cards iter.Seq[card], inFlight int) iter.Seq2[string, error] {
 	return inOrder(ctx, inFlight, 2*inFlight-1, chunks(cards, payvault.MaxAccountUpdaterCards), c.submit)
 }
@@ -216,7 +217,7 @@ func count[T any](n int, item func(int) T) iter.Seq[T] {
 	}
 }
 
-// chunks splits a stream into slices of this size.
+// chunks splits a stream into slices of size items. The last slice may be shorter.
 func chunks[T any](stream iter.Seq[T], size int) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
 		var chunk []T
@@ -234,8 +235,8 @@ func chunks[T any](stream iter.Seq[T], size int) iter.Seq[[]T] {
 	}
 }
 
-// inOrder runs up to inFlight jobs at a time and yields their results in the order of the jobs. It starts at most ahead
-// jobs whose results have not been taken.
+// inOrder runs up to inFlight jobs at a time and yields their results in the order of the jobs. At most ahead jobs are
+// started before their results are yielded.
 func inOrder[J, R any](
 	ctx context.Context, inFlight, ahead int, jobs iter.Seq[J], do func(context.Context, J) (R, error),
 ) iter.Seq2[R, error] {

@@ -21,14 +21,15 @@ const apiKey = "sk_test_0123456789abcdef"
 // call makes one call and checks its result.
 type call func(context.Context) error
 
-// maker creates a client that is ready for one small call. If transport is nil, the client uses a pool of its own.
+// maker describes an implementation. Its function make creates a client, and returns a function that makes one small
+// call. If transport is nil, the client uses a connection pool of its own.
 type maker struct {
 	impl   string
-	answer string // the answer of the service
+	answer string // body of the answer that the call expects
 	make   func(tb testing.TB, url string, transport http.RoundTripper) call
 }
 
-// rivals returns the two clients that most figures compare, in random order.
+// rivals returns the two implementations that most figures compare, in random order.
 func rivals() []maker {
 	const answer = `{"rcode":"000","rmsg":"Approved","pg_id":"8f14e45fceea167a5a36dedd4bea2543",` +
 		`"card_id":"c20ad4d76fe97759aa27a0c99bff6710","card_number":"4111xxxxxx111111","echo_fields":"[{\"order\":\"17\"}]"}`
@@ -37,9 +38,9 @@ func rivals() []maker {
 	return list
 }
 
-// everyone returns the rivals and two peers: resty, an HTTP client for SDKs, and go-github, an SDK. They were the
-// fastest of several that were tried. The peers make a call of about the same size and set a deadline in their cheapest
-// way.
+// everyone returns the rivals and two peers: resty, an HTTP client for SDKs, and go-github, an SDK. Of several packages
+// that were tried, these two were the fastest. The peers make a call of about the same size, and set a deadline in the
+// cheapest way that they offer.
 func everyone() []maker {
 	const comment = `{"id":1347,"node_id":"MDU6SXNzdWUx","body":"12 St James's Square, 10001, ada@example.com",` +
 		`"created_at":"2026-01-15T09:30:42Z","updated_at":"2026-01-15T09:30:42Z","author_association":"OWNER"}`
@@ -55,7 +56,7 @@ func checkID(id string, err error) error {
 	return err
 }
 
-// orPool returns transport, or a pool for many callers if transport is nil.
+// orPool returns transport, or a connection pool for many callers if transport is nil.
 func orPool(tb testing.TB, transport http.RoundTripper) http.RoundTripper {
 	tb.Helper()
 	if transport != nil {
@@ -67,7 +68,7 @@ func orPool(tb testing.TB, transport http.RoundTripper) http.RoundTripper {
 	return pool
 }
 
-// newPayvault returns a client of payvault. If transport is nil, it uses its default pool.
+// newPayvault returns a client of payvault. If transport is nil, the client uses its default connection pool.
 func newPayvault(tb testing.TB, url string, transport http.RoundTripper, opts ...payvault.Option) *payvault.Client {
 	tb.Helper()
 	opts = append(opts, payvault.WithHTTPClient(&http.Client{Transport: transport}))
@@ -140,7 +141,7 @@ func commentGitHub(tb testing.TB, url string, transport http.RoundTripper) call 
 	}
 }
 
-// walk ranges over all customers. It requests inFlight pages at a time.
+// walk yields all customers by the implementation impl. It requests inFlight pages at a time.
 func walk(tb testing.TB, impl, url string, inFlight int) iter.Seq2[*payvault.Customer, error] {
 	tb.Helper()
 	if impl == "byhand" {
@@ -150,7 +151,8 @@ func walk(tb testing.TB, impl, url string, inFlight int) iter.Seq2[*payvault.Cus
 	return newPayvault(tb, url, nil).Customers.All(tb.Context(), options)
 }
 
-// submit sends a stream of n cards and yields the ID of each request. It sends inFlight requests at a time.
+// submit sends n cards by the implementation impl, and yields the ID of each request. It sends inFlight requests at a
+// time.
 func submit(tb testing.TB, impl, url string, n, inFlight int) iter.Seq2[string, error] {
 	tb.Helper()
 	if impl == "byhand" {
@@ -172,7 +174,7 @@ func submit(tb testing.TB, impl, url string, n, inFlight int) iter.Seq2[string, 
 	}
 }
 
-// upload answers a dispute with a file.
+// upload returns a function that answers a dispute with the file at path, by the implementation impl.
 func upload(tb testing.TB, impl, url, path string) call {
 	tb.Helper()
 	if impl == "byhand" {

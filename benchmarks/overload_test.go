@@ -23,7 +23,7 @@ import (
 )
 
 // These tests run in virtual time, because a slow or failing service would take minutes of real time. Each case prints
-// a line in the form of a benchmark, which the report reads.
+// a line in the form of a benchmark, which the command report reads.
 
 // limited is a service that permits rate requests a second and answers each request after 50 ms. If rate is 0, the
 // service is down.
@@ -39,13 +39,14 @@ type limited struct {
 	performed, requests float64
 }
 
-// perMinute is a value of limited.retryAfter. It makes the service permit burst requests in each minute and send the
-// time to the next minute.
+// perMinute is a value of limited.retryAfter. With it the service permits burst requests in each minute. It answers
+// further requests with a Retry-After header that has the seconds until the next minute.
 const perMinute = "honest"
 
 var errRefused, errDown = errors.New("429"), errors.New("503")
 
-// serve receives one request. It returns the Retry-After of the answer.
+// serve receives one request. If it refuses the request, it returns the Retry-After header of the answer and
+// errRefused. If the service is down, it returns errDown.
 func (s *limited) serve() (retryAfter string, err error) {
 	<-time.After(rand.N(s.jitter + 1)) //nolint:gosec // it need not be unpredictable
 	s.mu.Lock()
@@ -87,7 +88,8 @@ func (s *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// bulk sends items with 32 in flight and returns how many failed.
+// bulk sends items to the service, 32 at a time, and returns how many items failed. An item is one request. It is sent
+// by SubmitAll if impl is payvault, or else with the retryer of the AWS SDK.
 func bulk(t *testing.T, impl string, s *limited, items int) (failed int) {
 	t.Helper()
 	if impl == "payvault" {
@@ -113,7 +115,7 @@ func bulk(t *testing.T, impl string, s *limited, items int) (failed int) {
 }
 
 // TestLimited prints the share of the permitted rate that bulk work reaches, and the number of refusals per success. It
-// checks that payvault reaches the share in the table and loses nothing.
+// checks that payvault reaches the share in the table, and that no item fails.
 func TestLimited(t *testing.T) {
 	t.Parallel()
 	const way = 5 * time.Millisecond
@@ -122,7 +124,7 @@ func TestLimited(t *testing.T) {
 		retryAfter  string
 		jitter      time.Duration
 		clients     int
-		items       int // number of cards that each client sends
+		items       int // number of items that each client sends
 		share       float64
 	}{
 		"rate=20/items=200/after=":    {20, 20, "", 0, 1, 200, 0.85},
@@ -157,7 +159,7 @@ func TestLimited(t *testing.T) {
 	}
 }
 
-// TestDown prints how many requests a call makes when the service is down, with 10 calls a second for 100 seconds.
+// TestDown prints the number of requests per call when the service is down. It makes 10 calls a second for 100 seconds.
 func TestDown(t *testing.T) {
 	t.Parallel()
 	for _, impl := range []string{"payvault", "aws-standard", "no-budget"} {

@@ -1,7 +1,7 @@
 //go:debug x509usefallbackroots=1
 
-// Package benchmarks compares payvault with code that a careful engineer writes by hand for the same promises, and with
-// two other clients.
+// Package benchmarks compares payvault with two other clients, and with code that a careful engineer writes by hand to
+// keep the same promises.
 package benchmarks
 
 import (
@@ -27,7 +27,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain makes every client trust the certificate of test servers, so that each client can use its own pool.
+// TestMain makes the whole process trust the certificate of the test servers. So each client can use a connection pool
+// of its own.
 func TestMain(m *testing.M) {
 	server := httptest.NewTLSServer(nil)
 	roots := x509.NewCertPool()
@@ -37,8 +38,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// measure runs work b.N times and also reports the CPU time of the process. Unlike the clock, CPU time includes garbage
-// collection on other processors and excludes other programs.
+// measure runs work b.N times and also reports the CPU time of the process. CPU time includes garbage collection on
+// other processors, and excludes the time of other programs.
 func measure(b *testing.B, work func() error) {
 	b.Helper()
 	b.ReportAllocs()
@@ -54,11 +55,12 @@ func measure(b *testing.B, work func() error) {
 // cpuTime returns the CPU time that this process has used.
 func cpuTime() time.Duration {
 	var usage syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // fails for other arguments only
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // cannot fail with these arguments
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// burst starts callers goroutines. Each of them makes calls calls.
+// burst starts the given number of goroutines, callers. Each goroutine makes the given number of calls, or stops at its
+// first error. burst returns the errors of all goroutines.
 func burst(ctx context.Context, callers, calls int, call func(context.Context) error) error {
 	errs := make([]error, callers)
 	var all sync.WaitGroup
@@ -73,7 +75,8 @@ func burst(ctx context.Context, callers, calls int, call func(context.Context) e
 	return errors.Join(errs...)
 }
 
-// checkOrder checks that the given number of items come, in order and without an error.
+// checkOrder returns an error unless items yields exactly want items and no error. The function right has to report
+// true for each item and its position n.
 func checkOrder[T any](items iter.Seq2[T, error], want int, right func(item T, n int) bool) error {
 	n := 0
 	for item, err := range items {
@@ -91,7 +94,7 @@ func checkOrder[T any](items iter.Seq2[T, error], want int, right func(item T, n
 	return nil
 }
 
-// canned answers each request from memory, which costs the same for every client.
+// canned is a transport that answers each request from memory. The answer costs the same time for every client.
 type canned struct {
 	body   string
 	header http.Header
@@ -116,8 +119,8 @@ func (c canned) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// newServer starts a service on the loopback interface that speaks "http1" or "tls". It also returns the count of its
-// connections.
+// newServer starts a service on the loopback interface. It uses TLS if network is "tls", and plain HTTP/1.1 if network
+// is "http1". newServer also returns a counter of the connections to the service.
 func newServer(tb testing.TB, network string, handler http.Handler) (url string, connections *atomic.Int64) {
 	tb.Helper()
 	connections = new(atomic.Int64)
@@ -136,7 +139,7 @@ func newServer(tb testing.TB, network string, handler http.Handler) (url string,
 	return server.URL, connections
 }
 
-// answering reads each request and sends the given answer.
+// answering returns a service that reads each request and sends the given answer.
 func answering(body string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -150,7 +153,7 @@ func answer(w http.ResponseWriter, body string) {
 	_, _ = io.WriteString(w, body)
 }
 
-// late waits for delay before it answers.
+// late returns a service that waits for delay before it passes a request to next.
 func late(delay time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		<-time.After(delay)
@@ -158,8 +161,8 @@ func late(delay time.Duration, next http.Handler) http.Handler {
 	})
 }
 
-// together holds the first n requests until all of them have arrived. Otherwise one caller could use the connection
-// that another caller has dialed.
+// together returns a service that answers the first n requests only when all n have arrived. So n callers need n
+// connections. Without the wait, a caller could use the connection that another caller has just released.
 func together(n int64, next http.Handler) http.Handler {
 	var came atomic.Int64
 	all := make(chan struct{})
@@ -175,14 +178,14 @@ func together(n int64, next http.Handler) http.Handler {
 	})
 }
 
-// requests records all requests as text, without the headers that differ on purpose.
+// requests records all requests as text, without the parts that differ between clients on purpose.
 type requests struct {
 	mu  sync.Mutex
 	all []string
 }
 
 func (l *requests) recording(next http.Handler) http.Handler {
-	differs := regexp.MustCompile(`(Host|User-Agent): .*|[0-9a-f]{60}`) // the last is the boundary of a form
+	differs := regexp.MustCompile(`(Host|User-Agent): .*|[0-9a-f]{60}`) // hex digits: the boundary of a form
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, _ := httputil.DumpRequest(r, true)
 		l.mu.Lock()

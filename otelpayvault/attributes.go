@@ -55,11 +55,12 @@ func failure(r payvault.CallResult) []attribute.KeyValue {
 }
 
 // errorType returns the value of error.type, or "" for a success. The value is the first of these that applies:
-//   - the class of an unknown outcome, or of a refusal by the rate limit
+//   - the class, if it is outcome_unknown or rate_limited
 //   - the HTTP status if it is 400 or above, as the conventions require
 //   - the class of the error
 //
-// An application that does not pass Validate is no error: then Err is nil and Code is 2, with any status.
+// An application that does not pass Validate is no error. Its result has no Err and the Code 2, and may have any
+// status.
 func errorType(r payvault.CallResult) string {
 	class := r.ErrorClass()
 	switch {
@@ -71,8 +72,8 @@ func errorType(r payvault.CallResult) string {
 	return class
 }
 
-// code returns the attribute of the platform code. A code that is long or has unusual characters becomes "other": the
-// service has written it, so it may hold anything.
+// code returns the attribute of the platform code. A code that is long or has unusual characters becomes "other",
+// because the service chooses its text.
 func code(r payvault.CallResult) attribute.KeyValue {
 	const longest, allowed = 12, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 	if len(r.Code) > longest || strings.Trim(r.Code, allowed) != "" {
@@ -81,7 +82,7 @@ func code(r payvault.CallResult) attribute.KeyValue {
 	return codeKey.String(r.Code)
 }
 
-// sentNothing reports whether an attempt got no API key. Then it made neither a connection nor an HTTP request.
+// sentNothing reports whether an attempt made no HTTP request, because the key source returned no API key.
 func sentNothing(r payvault.CallResult) bool {
 	return r.StatusCode == 0 && r.Delivery == payvault.DeliveryNotSent && r.ErrorClass() == "no_key"
 }
@@ -100,7 +101,7 @@ func server(call payvault.CallInfo) (host string, port int) {
 	if err != nil {
 		return call.Server, 0
 	}
-	port, _ = strconv.Atoi(text) // 0 for the name of a port
+	port, _ = strconv.Atoi(text) // 0 if the port is a name
 	return host, port
 }
 

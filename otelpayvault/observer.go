@@ -66,7 +66,8 @@ type observer struct {
 	instruments instruments
 }
 
-// callKey is the key of the span of a call in its context. Other code may put another span into the context.
+// callKey is the key under which the context of a call has the span of the call. OpenTelemetry's own key may have
+// another span, if other code has started one.
 type callKey struct{ *observer }
 
 func (o *observer) start(ctx context.Context, call payvault.CallInfo) context.Context {
@@ -108,7 +109,8 @@ func (o *observer) span(ctx context.Context) trace.Span {
 	return noop.Span{}
 }
 
-// finish ends a span. It leaves the description empty, because the text of the error may repeat values of the request.
+// finish ends a span and sets its status. The status has no description, because the text of an error may repeat values
+// of the request.
 func finish(span trace.Span, r payvault.CallResult, opts ...trace.SpanEndOption) {
 	if errorType(r) != "" {
 		span.SetStatus(codes.Error, "")

@@ -32,7 +32,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is an emulator with a client whose observer records spans and metrics.
+// rig has an emulator of the service and a client. The observer of the client records spans and metrics in the rig.
 type rig struct {
 	server *payvaulttest.Server
 	client *payvault.Client
@@ -56,7 +56,7 @@ func newRig(t *testing.T, opts ...payvault.Option) *rig {
 	return r
 }
 
-// where returns the attributes of the emulator's address.
+// where returns the attributes for the address of the emulator.
 func (r *rig) where(t *testing.T) []attribute.KeyValue {
 	t.Helper()
 	host, text, err := net.SplitHostPort(strings.TrimPrefix(r.server.URL, "http://"))
@@ -66,7 +66,8 @@ func (r *rig) where(t *testing.T) []attribute.KeyValue {
 	return []attribute.KeyValue{attribute.String("server.address", host), attribute.Int("server.port", port)}
 }
 
-// attributes returns the attributes of Customers.List and those in more.
+// attributes returns the attributes that each call and attempt of Customers.List has, and after them the attributes in
+// more.
 func (r *rig) attributes(t *testing.T, more ...attribute.KeyValue) []attribute.KeyValue {
 	t.Helper()
 	return append(append(r.where(t),
@@ -75,7 +76,7 @@ func (r *rig) attributes(t *testing.T, more ...attribute.KeyValue) []attribute.K
 		attribute.String("url.template", "/platform/vault/customer")), more...)
 }
 
-// metrics returns all metrics of the reader by name.
+// metrics returns all recorded metrics by name. It checks that each has the name and version of the package.
 func (r *rig) metrics(t *testing.T) map[string]metricdata.Metrics {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -92,7 +93,7 @@ func (r *rig) metrics(t *testing.T) map[string]metricdata.Metrics {
 	return byName
 }
 
-// listAfterRetry lists the customers. The service refuses the first attempt.
+// listAfterRetry calls Customers.List. The service answers the first attempt with 429, and the second one with a page.
 func (r *rig) listAfterRetry(t *testing.T) {
 	t.Helper()
 	inject(t, r.server, payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.RateLimit, Times: 1})
@@ -100,7 +101,8 @@ func (r *rig) listAfterRetry(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestSpansOfACallWithARetry checks the spans of a call and of its two attempts, and their times.
+// TestSpansOfACallWithARetry checks the spans of a call and of its two attempts: their names, attributes, parents and
+// times.
 func TestSpansOfACallWithARetry(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -138,7 +140,8 @@ func TestSpansOfACallWithARetry(t *testing.T) {
 	assert.False(t, second.StartTime.Before(first.EndTime.Add(-time.Millisecond)))
 }
 
-// TestSpansOfAFailure checks the spans of failed calls.
+// TestSpansOfAFailure checks the status and the attributes of the spans of three failed calls. The first call has an
+// unknown outcome, the service refuses the second call, and the third call is invalid and not sent.
 func TestSpansOfAFailure(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -178,8 +181,9 @@ func TestSpansOfAFailure(t *testing.T) {
 	}
 }
 
-// TestErrorTypeOfACall checks that the span and the metric of a call have the error type of its outcome: an unknown
-// outcome, a 429, or the status.
+// TestErrorTypeOfACall checks the error.type of a call in its span and in its metric. It is outcome_unknown for an
+// unknown outcome, rate_limited after a 429, and the status after another refusal. The error.type of the last attempt
+// is always its status.
 func TestErrorTypeOfACall(t *testing.T) {
 	t.Parallel()
 	for want, faults := range map[string][]payvaulttest.Fault{
@@ -233,7 +237,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestSpansShowNothing checks that spans and metrics have no ID, query, body, header or text of the service.
+// TestSpansShowNothing checks that spans and metrics contain no ID, query, body, header or unknown method of a request,
+// and no text of the service.
 func TestSpansShowNothing(t *testing.T) {
 	t.Parallel()
 	const canary = "c4nary"
@@ -264,7 +269,7 @@ func TestSpansShowNothing(t *testing.T) {
 	assert.NotContains(t, strings.ToLower(fmt.Sprintf("%+v", r.metrics(t))), canary)
 }
 
-// TestCallName checks that an operation of Client.Call has its own name in spans and metrics.
+// TestCallName checks that the spans and metrics of a Client.Call have the name of its request as payvault.operation.
 func TestCallName(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -289,7 +294,7 @@ func TestCallName(t *testing.T) {
 	}
 }
 
-// TestMetrics checks the three metrics, their attributes and their boundaries.
+// TestMetrics checks the three metrics of a call with one retry: their units, attributes and bucket boundaries.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -346,8 +351,8 @@ func assertHistogram(t *testing.T, m metricdata.Metrics, want ...attribute.Set) 
 	assert.ElementsMatch(t, want, got)
 }
 
-// TestCodesAreShort checks that a result code becomes an attribute only if it is short and plain, because the service
-// chooses its text.
+// TestCodesAreShort checks that the attribute payvault.code has the code of the service only if the code has at most 12
+// plain characters. Any other code must become "other".
 func TestCodesAreShort(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]string{
@@ -373,7 +378,8 @@ func TestCodesAreShort(t *testing.T) {
 	}
 }
 
-// TestNoKeyIsNoRequest checks that a call without a key has a span, but no HTTP request and no request metric.
+// TestNoKeyIsNoRequest checks a call whose key source returns an error. The call must have a span and a metric, and its
+// attempt must have neither.
 func TestNoKeyIsNoRequest(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, payvault.WithKeySource(func(context.Context) (string, error) {
@@ -394,7 +400,7 @@ func TestNoKeyIsNoRequest(t *testing.T) {
 	assert.NotContains(t, metrics, "http.client.request.duration")
 }
 
-// TestNilOptionsAreLeftOut checks that a nil provider means the global one.
+// TestNilOptionsAreLeftOut checks that Observer works with a nil option and with nil providers.
 func TestNilOptionsAreLeftOut(t *testing.T) {
 	t.Parallel()
 	assert.NotPanics(t, func() {
@@ -403,7 +409,8 @@ func TestNilOptionsAreLeftOut(t *testing.T) {
 	})
 }
 
-// TestTwoObservers checks that two observers of one client record the same spans separately.
+// TestTwoObservers checks that each of two observers of one client records the spans of a call and of its attempt. In
+// each observer, the span of the call must be the parent of the span of the attempt.
 func TestTwoObservers(t *testing.T) {
 	t.Parallel()
 	other := tracetest.NewInMemoryExporter()
@@ -418,7 +425,7 @@ func TestTwoObservers(t *testing.T) {
 	}
 }
 
-// TestUnsampledCallHasNoSpans checks that a call that is not sampled has no spans, but metrics.
+// TestUnsampledCallHasNoSpans checks that a call that is not sampled records no spans, and still records metrics.
 func TestUnsampledCallHasNoSpans(t *testing.T) {
 	t.Parallel()
 	reader := sdkmetric.NewManualReader()

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"modernc.org/sqlite" // the driver of Open
+	"modernc.org/sqlite" // the driver that Open uses
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// connectionsOf returns the number of connections that the statements of batches use at a time: all connections that db
-// may open, or two if it has no limit. database/sql keeps two idle connections by default, and would open any further
-// connection for one statement. For a file of Open it is one.
+// connectionsOf returns the number of connections that the statements about batches use at a time: all connections that
+// db may open, or two if it has no limit. The number is two because database/sql keeps two idle connections by default.
+// It would close any further connection after one statement. A file of Open has a limit of one connection.
 func connectionsOf(db *sql.DB) int {
 	if limit := db.Stats().MaxOpenConnections; limit > 0 {
 		return limit
@@ -22,8 +22,9 @@ func connectionsOf(db *sql.DB) int {
 	return 2
 }
 
-// try runs a statement of a batch, and repeats it for up to 10 s if it fails. The end of ctx ends the wait for a
-// connection. It does not end a statement: otherwise nobody would know whether the batch was recorded.
+// try runs a statement about a batch, and repeats it for up to 10 s if it fails. When ctx ends, try no longer waits for
+// a connection. It does not cancel a statement that is running: otherwise nobody would know whether the batch was
+// recorded.
 func (j *Journal) try(ctx context.Context, statement func(ctx context.Context) error) error {
 	select {
 	case j.statements <- struct{}{}:
@@ -36,13 +37,13 @@ func (j *Journal) try(ctx context.Context, statement func(ctx context.Context) e
 	return retry(context.WithoutCancel(ctx), statement)
 }
 
-// retry runs a statement until it succeeds, for up to 10 s. It gives up at once after ErrRunning, and after the error
-// of a pooler or of a damaged file, because these errors would occur again. A statement that failed may have been
-// performed, so repeating it has to be harmless.
+// retry runs a statement until it succeeds, for up to 10 s. It gives up at once after ErrRunning, after an error that a
+// pooler causes, and after the error of a damaged file, because these errors would occur again. A statement that failed
+// may have been performed, so repeating it has to be harmless.
 func retry(ctx context.Context, statement func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	var first error // later errors are consequences of the first
+	var first error // later errors may be mere consequences of the first
 	for wait := time.Millisecond; ; wait = min(2*wait, pause) {
 		err := statement(ctx)
 		if err == nil || errors.Is(err, ErrRunning) {
@@ -76,7 +77,7 @@ func (j *Journal) change(ctx context.Context, statement string, args ...any) (ch
 	return changed, err
 }
 
-// isPooled reports whether a statement failed because a pooler had prepared it on another connection.
+// isPooled reports whether a statement failed because it was prepared on another connection of a pooler.
 func isPooled(err error) bool { return strings.Contains(err.Error(), "prepared statement") }
 
 // isDamaged reports whether SQLite has found that a file is no database, or that a part of the file is missing.
@@ -85,7 +86,8 @@ func isDamaged(err error) bool {
 	return ok && (damaged.Code()&0xff == sqlite3.SQLITE_NOTADB || damaged.Code()&0xff == sqlite3.SQLITE_CORRUPT)
 }
 
-// describe adds advice to an error of the database.
+// describe adds the name of this package to an error of the database. If a pooler causes the error, it also adds
+// advice.
 func describe(err error) error {
 	if isPooled(err) {
 		return fmt.Errorf("sqlpayvault: a pooler such as pgbouncer gives each transaction another connection: "+
@@ -94,8 +96,8 @@ func describe(err error) error {
 	return fmt.Errorf("sqlpayvault: %w", err)
 }
 
-// orRunning adds ErrRunning to the error of a row or file that stays locked, because a frozen run may hold the lock. It
-// returns other errors, and all errors after the end of ctx, unchanged.
+// orRunning adds ErrRunning to the error of a statement that did not get the lock of a row or a file in time: a frozen
+// run may hold the lock. It returns err unchanged if err is another error, or if ctx has ended.
 func orRunning(ctx context.Context, err error) error {
 	if ctx.Err() == nil && (isBusy(err) || errors.Is(err, context.DeadlineExceeded)) {
 		return fmt.Errorf("%w, or the database does not answer: %w", ErrRunning, err)
@@ -109,8 +111,8 @@ func isBusy(err error) bool {
 	return ok && locked.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
-// tables has the statements by which [Open] and [New] make the tables. If your program may not make tables, run these
-// statements before.
+// tables has the statements by which [Open] and [New] make the tables. If your program has no right to make tables, run
+// these statements before you start the program.
 //
 //nolint:gochecknoglobals // never changed
 var tables = [...]string{
@@ -122,7 +124,8 @@ var tables = [...]string{
 		code TEXT NOT NULL DEFAULT '', message TEXT NOT NULL DEFAULT '', PRIMARY KEY (job, batch))`,
 }
 
-// createTables makes the tables if they are not there, and refuses tables of another version.
+// createTables makes the tables if they do not exist. It returns an error for tables of another version of this
+// package.
 func createTables(ctx context.Context, db *sql.DB) error {
 	var err error
 	for range 5 { // Postgres returns an error if another process makes the same table at the same time

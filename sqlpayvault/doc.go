@@ -1,6 +1,6 @@
 // Package sqlpayvault keeps the journal of SubmitAll of package payvault in a database. So a run that was killed can be
-// continued, and no batch is sent twice. Open a [Journal] for each run, give it to SubmitAll with a Job that names the
-// cards, and close it; see the example.
+// continued, and no batch is sent twice. Open a [Journal] for each run, give it to SubmitAll with a Job name that
+// identifies the cards, and close it after the run; see the example.
 //
 // [Open] keeps the journal in a file by SQLite, which is part of this module. [New] keeps it in Postgres, through a
 // driver such as github.com/jackc/pgx/v5/stdlib.
@@ -8,24 +8,26 @@
 // # Durability
 //
 // Begin and End return when the database has committed their changes. In a file of Open, the changes of Begin survive a
-// power cut. The latest outcomes may not: then those batches are of unknown outcome. A file that was moved or copied
-// without its latest batches is refused. Do not restore a backup that is older than the last run: the journal cannot
-// detect this, so it does not refuse such a file.
+// power cut. The latest outcomes may be lost in a power cut: then the outcomes of their batches are unknown. A file
+// that was moved or copied without its latest batches is refused. Do not restore a backup that is older than the last
+// run: Open refuses such a backup only beside the -wal file of a killed run, and cannot detect it in other cases.
 //
 // # Leases
 //
 // A job has one run at a time, which holds the lease of the job. A second run is refused with [ErrRunning]. The lease
 // of a run that was killed ends by itself, see [WithLease]. If a run was frozen for longer than its lease, another run
-// takes over the job. When the frozen run continues, it begins no further batch. No batch is sent twice, because each
-// batch is begun by one run only. [WithoutLease] is for jobs that several processes work on, such as the jobs of
-// package temporalpayvault.
+// takes over the job. When the frozen run continues, it begins no further batch. No batch is sent twice, because the
+// journal lets only one run begin a batch. [WithoutLease] is for jobs that several processes work on, such as the jobs
+// of package temporalpayvault.
 //
 // # Tables
 //
-// The journal makes the tables payvault_jobs and payvault_batches if they do not exist. They hold no card data: the
-// name of the job, the number of each batch, its number of cards, and the answer of the service, cleared as errors are.
-// Rows stay until you delete them. Only [Journal.Resolve] should change them.
+// The journal makes the tables payvault_jobs and payvault_batches if they do not exist. They contain no card data. A
+// row of payvault_batches has the name of the job, the number of the batch, its number of cards, and the answer of the
+// service, from which secrets are removed as in the errors of package payvault. Rows stay until you delete them. Only
+// [Journal.Resolve] should change them.
 //
-// A batch that was begun and not ended may have reached the service, and so may a batch of status "unknown". No run
-// sends them again. [Journal.Unresolved] lists them. Resolve records the result of looking them up.
+// A batch that was begun and not ended may have reached the service. A batch of status "unknown" may have reached it
+// too. No run sends such a batch again. [Journal.Unresolved] lists these batches. Look each of them up at the service,
+// and record the result by [Journal.Resolve].
 package sqlpayvault

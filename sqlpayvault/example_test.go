@@ -15,7 +15,7 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// This program can be killed at any time and started again.
+// This program submits cards. It can be killed at any time and started again.
 func Example() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
@@ -38,7 +38,7 @@ func Example() {
 				earlier++
 			}
 			if errors.Is(batch.Err, payvault.ErrOutcomeUnknown) {
-				unknown++ // look it up by hand
+				unknown++ // look the batch up by hand
 			} else if batch.Err != nil {
 				err = batch.Err
 			}
@@ -82,10 +82,10 @@ func ExampleNew() { //nolint:testableexamples // it needs a Postgres
 	fmt.Println(err)
 }
 
-// A job is done when a run has no batch left to send. Batches that cannot connect are not sent and the walk continues,
-// so an outage of seconds leaves some batches unsent. The next run sends them. The loop ends when a run has batches of
-// unknown outcome. Do not start the program again before you have looked them up: if the service receives requests and
-// does not answer, each run adds more.
+// This example runs a job until no batch is left to send. A batch that cannot connect is not sent, and SubmitAll goes
+// on with the next batch. So an outage of seconds leaves some batches unsent, and the next run sends them. The loop
+// also ends when a run has batches of unknown outcome. Look these batches up before you start the program again: if the
+// service receives requests and does not answer, each run adds more batches of unknown outcome.
 func ExampleOpen_untilDone() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
@@ -97,7 +97,7 @@ func ExampleOpen_untilDone() {
 	defer os.RemoveAll(dir) //nolint:errcheck // this is an example
 
 	run := func(ctx context.Context) (left, failed int, err error) {
-		// Each run opens its own journal, which holds the job until it is closed.
+		// Each run opens its own journal. No other run can work on the job until this journal is closed.
 		journal, err := sqlpayvault.Open(ctx, filepath.Join(dir, "cards.journal"))
 		if err != nil {
 			return 0, 0, err
@@ -109,10 +109,10 @@ func ExampleOpen_untilDone() {
 			case batch.Err == nil:
 			case batch.Start < batch.End && len(batch.Invalid) == batch.End-batch.Start: // all cards of the batch are invalid
 			case payvault.SafeToRetry(batch.Err), errors.Is(batch.Err, payvault.ErrRateLimited):
-				left++ // the next run sends it
+				left++ // the next run sends the batch
 			case batch.FromJournal, batch.Status == payvault.BatchRefused:
-				failed++ // no run sends it
-			default: // unknown outcome, or the run has ended: a refused key, another run, the end of ctx
+				failed++ // no run sends the batch
+			default: // unknown outcome, or the run was ended by a refused key, another run or ctx
 				err = batch.Err
 			}
 		}
@@ -129,7 +129,8 @@ func ExampleOpen_untilDone() {
 	// Output: 0 0 <nil>
 }
 
-// A batch of unknown outcome is never sent again by itself. Look it up at the service and record the result.
+// This example resolves a batch of unknown outcome. No run sends such a batch again. Look it up at the service, and
+// record the result.
 func ExampleJournal_Resolve() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
@@ -159,7 +160,7 @@ func ExampleJournal_Resolve() {
 		}
 	}
 	submit()
-	unresolved, err := journal.Unresolved(ctx, job) // Refused lists the refused batches
+	unresolved, err := journal.Unresolved(ctx, job) // the method Refused lists the refused batches
 	for _, batch := range unresolved {
 		fmt.Println(batch.Index, "has the cards from position", batch.Start)
 		// The service does not have this batch, so the next run sends it.

@@ -14,8 +14,8 @@ import (
 
 var (
 	// ErrRunning is the error of Begin and Resolve while another run of the job is at work, or if another run has taken
-	// over the job. It is also the error of Open, New and Begin when they do not get a lock of the database in time. A
-	// frozen run may hold the lock.
+	// over the job. It is also the error of Open, New and Begin when they do not get a lock of the database in time, for
+	// example because a frozen run holds the lock.
 	ErrRunning = errors.New("sqlpayvault: another run of the job is at work")
 	// ErrClosed is the error of a journal that was closed.
 	ErrClosed = errors.New("sqlpayvault: the journal is closed")
@@ -24,7 +24,7 @@ var (
 const (
 	defaultLease = 5 * time.Second
 	shortLease   = 10 * time.Millisecond
-	timeout      = 10 * time.Second       // for a statement with all its tries
+	timeout      = 10 * time.Second       // longest time for a statement with all its tries
 	pause        = 100 * time.Millisecond // longest wait between two tries
 )
 
@@ -33,13 +33,13 @@ const begun = "begun"
 
 // Journal is a [payvault.Journal] in a database. From the first Begin or Resolve of a job until Close it holds the
 // lease of that job, unless it is opened [WithoutLease]. So open a Journal for each run. It is safe for concurrent use.
-// But do not give it to two walks of one job at a time: the second walk would take the batches in flight for batches of
-// unknown outcome.
+// But do not use it in two calls of SubmitAll for one job at the same time: each call would report the batches that the
+// other call has in flight as batches of unknown outcome.
 type Journal struct {
 	db     *sql.DB
-	ends   *sql.DB // used by End; it has a connection of its own for a file of Open, and is db otherwise
+	ends   *sql.DB // database of End: a second connection to the file of Open, or db for a journal of New
 	file   string  // path of the file of Open; "" for a journal of New
-	run    string  // name of this journal, as holder of leases and in the rows of batches
+	run    string  // random name of this journal, in the rows of leases and batches
 	lease  time.Duration
 	shared bool // opened WithoutLease: other journals may work on the same jobs
 
@@ -52,7 +52,7 @@ type Journal struct {
 
 	mu     sync.Mutex
 	closed bool
-	held   map[string]bool // jobs whose leases this run has
+	held   map[string]bool // jobs whose leases this journal has
 }
 
 var _ payvault.Journal = (*Journal)(nil)
@@ -60,9 +60,9 @@ var _ payvault.Journal = (*Journal)(nil)
 // Option configures a [Journal].
 type Option func(*Journal)
 
-// WithLease sets how long a run keeps its job without a heartbeat. The default, also for a d that is not positive, is 5
-// s, and the minimum is 10 ms. A run writes five heartbeats in that time. If a process is killed, the next run of its
-// job waits for the end of this lease before its first batch.
+// WithLease sets the time for which a run keeps its job without a heartbeat. The default is 5 s, also if d is not
+// positive. The minimum is 10 ms. A run writes five heartbeats in this time. If a process is killed, the next run of
+// its job waits for the end of the lease before it begins its first batch.
 func WithLease(d time.Duration) Option {
 	return func(j *Journal) {
 		j.lease = defaultLease
@@ -72,19 +72,20 @@ func WithLease(d time.Duration) Option {
 	}
 }
 
-// WithoutLease lets several journals work on one job at a time. It is for engines such as Temporal and River, which
-// give each batch to one worker at a time. A batch that another journal has begun and not ended is of unknown outcome.
+// WithoutLease lets several journals work on one job at the same time. It is for engines such as Temporal and River,
+// which give each batch to one worker at a time. A batch that another journal has begun and not ended counts as a batch
+// of unknown outcome.
 func WithoutLease() Option {
 	return func(j *Journal) { j.shared = true }
 }
 
 // New opens a journal in Postgres, through a driver such as github.com/jackc/pgx/v5/stdlib. It makes the tables if they
-// do not exist. Close does not close db. The statements of batches use two connections at a time, or as many as
-// SetMaxOpenConns permits. The statements of leases use one more now and then. For more than some hundred batches a
-// second, permit more connections by SetMaxOpenConns, and as many by SetMaxIdleConns.
+// do not exist. Close does not close db. The statements about batches use two connections at a time, or as many as
+// SetMaxOpenConns permits. The statements about leases sometimes use one more connection. For more than some hundred
+// batches a second, permit more connections by SetMaxOpenConns, and as many by SetMaxIdleConns.
 //
-// Behind pgbouncer in transaction mode, pgx needs default_query_exec_mode=exec in its connection string, as for all
-// other statements. For SQLite use [Open].
+// Behind pgbouncer in transaction mode, pgx needs default_query_exec_mode=exec in its connection string. Any other use
+// of pgx behind pgbouncer needs this setting too. For SQLite use [Open].
 func New(ctx context.Context, db *sql.DB, opts ...Option) (*Journal, error) {
 	j := &Journal{
 		db: db, ends: db, run: rand.Text(), lease: defaultLease,
@@ -105,7 +106,8 @@ func New(ctx context.Context, db *sql.DB, opts ...Option) (*Journal, error) {
 }
 
 // Begin records that a batch is about to be sent, as [payvault.Journal] requires. The first Begin of a job takes the
-// lease of the job. If the run that holds the lease may be dead, Begin waits until that is certain.
+// lease of the job. If another run has the lease, Begin waits. After two heartbeats of the other run it returns
+// [ErrRunning]. If no heartbeat comes for the time of the lease, Begin takes the lease.
 func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payvault.BatchState, err error) {
 	if err := j.enter(); err != nil {
 		return state, err
@@ -128,8 +130,9 @@ func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payva
 	return state, nil
 }
 
-// The parts of the statement of insert: insertBatch, then withLease or noLease, then orNotSent. It records that a batch
-// has begun, if the batch is not recorded or is recorded as not sent. Run and number identify the call of Begin.
+// The statement of insert consists of insertBatch, withLease or noLease, and orNotSent. It records that a batch has
+// begun, if the batch has no row yet, or if its row has the status "not sent". The columns run and number identify the
+// call of Begin.
 const (
 	insertBatch = `INSERT INTO payvault_batches (job, batch, status, run, number)
 		SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), '` + begun + `', CAST($3 AS TEXT), CAST($4 AS BIGINT)`
@@ -141,8 +144,9 @@ const (
 		WHERE payvault_batches.status = '` + string(payvault.BatchNotSent) + `'`
 )
 
-// insert records that a batch has begun. If its statement changes no row, insert returns the record of the batch, even
-// if this run has lost the lease. It returns ErrRunning if there is no record, or only that the batch was not sent.
+// insert records that a batch has begun. If its statement changes no row, insert returns the recorded state of the
+// batch, even if this run has lost the lease. If the batch has no row, or was not sent, insert returns ErrRunning,
+// because this run has lost the lease.
 func (j *Journal) insert(ctx context.Context, job string, batch int, number int64) (s payvault.BatchState, err error) {
 	statement := insertBatch + withLease + orNotSent
 	if j.shared {
@@ -159,10 +163,10 @@ func (j *Journal) insert(ctx context.Context, job string, batch int, number int6
 	return j.known(ctx, job, batch, number)
 }
 
-// errAgain is the error of a statement that has to be repeated, because another journal has changed the row.
+// errAgain is the error of insert if its statement has to be repeated, because another journal has changed the row.
 var errAgain = errors.New("another journal has changed the batch")
 
-// known returns the record of a batch for which the statement of insert has changed no row.
+// known returns the recorded state of a batch for which the statement of insert has changed no row.
 func (j *Journal) known(ctx context.Context, job string, batch int, number int64) (s payvault.BatchState, err error) {
 	var o payvault.BatchOutcome
 	var run string
@@ -171,22 +175,22 @@ func (j *Journal) known(ctx context.Context, job string, batch int, number int64
 		FROM payvault_batches WHERE job = $1 AND batch = $2`, job, batch).
 		Scan(&o.Status, &run, &by, &o.Cards, &o.RequestID, &o.StatusCode, &o.Code, &o.Message)
 	switch {
-	case err == nil && o.Status == payvault.BatchNotSent && j.shared: // the batch has ended since insert
+	case err == nil && o.Status == payvault.BatchNotSent && j.shared: // another journal has ended it since insert
 		return s, errAgain
-	case errors.Is(err, sql.ErrNoRows), err == nil && o.Status == payvault.BatchNotSent: // this run has no lease
+	case errors.Is(err, sql.ErrNoRows), err == nil && o.Status == payvault.BatchNotSent: // the lease is lost
 		return s, ErrRunning
 	case err != nil:
 		return s, err
 	case o.Status != begun:
 		return payvault.BatchState{Begun: true, Outcome: &o}, nil
-	case run == j.run && by == number: // an earlier try of this Begin, whose answer was lost
+	case run == j.run && by == number: // an earlier try of this Begin has made the row, and its answer was lost
 		return s, nil
 	}
 	return payvault.BatchState{Begun: true}, nil
 }
 
-// upsertBatch records an outcome. It does not record that a batch was not sent if another run has begun the batch in
-// the meantime.
+// upsertBatch records an outcome. It does not record the outcome "not sent" if another run has begun the batch in the
+// meantime.
 const upsertBatch = `INSERT INTO payvault_batches
 	(job, batch, run, number, status, cards, request_id, status_code, code, message)
 	VALUES ($1, $2, $3, 0, $4, $5, $6, $7, $8, $9) ON CONFLICT (job, batch) DO UPDATE

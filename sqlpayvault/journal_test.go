@@ -21,7 +21,8 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// TestBatches checks that a later run gets the outcomes that an earlier run has recorded.
+// TestBatches checks that a second run gets the outcomes that the first run has recorded. For a batch that the first
+// run has begun and not ended, it gets no outcome.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -81,8 +82,8 @@ func TestBatchThatWasNotSent(t *testing.T) {
 	})
 }
 
-// TestNotSentOverAnotherRun checks that a late "not sent" does not change a batch that another run has begun or ended
-// in the meantime.
+// TestNotSentOverAnotherRun checks that End with the outcome "not sent" does not change a batch that another run has
+// begun or ended in the meantime.
 func TestNotSentOverAnotherRun(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -103,8 +104,8 @@ func TestNotSentOverAnotherRun(t *testing.T) {
 	})
 }
 
-// TestBatchIsBegunOnce checks that a batch is begun once, if several goroutines and journals begin it at the same time.
-// The leases are so short that each journal may take the job over.
+// TestBatchIsBegunOnce checks that only one Begin begins a batch if several goroutines and journals call Begin at the
+// same time. The leases are so short that each journal may take over the job.
 func TestBatchIsBegunOnce(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -136,7 +137,8 @@ func TestBatchIsBegunOnce(t *testing.T) {
 	})
 }
 
-// TestWithoutLease checks that several journals work on one job, and that each batch is begun by one of them.
+// TestWithoutLease checks that several journals can work on one job at the same time. Each batch must be begun by only
+// one of the journals.
 func TestWithoutLease(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -174,8 +176,8 @@ func TestWithoutLease(t *testing.T) {
 	})
 }
 
-// TestWithoutLeaseAfterNotSent checks that Begin does not fail if another journal begins and ends the batch in the
-// meantime.
+// TestWithoutLeaseAfterNotSent checks that Begin does not fail while other journals begin the same batch and end it as
+// not sent.
 func TestWithoutLeaseAfterNotSent(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -227,7 +229,7 @@ func TestSubmitAll(t *testing.T) {
 	})
 }
 
-// TestBeginIsDurable checks that a batch is committed when Begin returns.
+// TestBeginIsDurable checks that Begin has committed its row when it returns: another connection can read the row.
 func TestBeginIsDurable(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -243,7 +245,8 @@ func TestBeginIsDurable(t *testing.T) {
 	})
 }
 
-// TestClosed checks that a closed journal begins no batch and takes no lease.
+// TestClosed checks that the methods of a closed journal return ErrClosed. The closed journal must not take a lease,
+// and another journal must be able to begin the batch.
 func TestClosed(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -264,7 +267,7 @@ func TestClosed(t *testing.T) {
 	})
 }
 
-// TestDatabaseThatFails checks that the walk ends before anything is sent if the database fails.
+// TestDatabaseThatFails checks that SubmitAll sends nothing if the database fails.
 func TestDatabaseThatFails(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -292,7 +295,7 @@ type dropping struct {
 	hold  *hold // if set, it blocks all statements
 }
 
-// hold blocks statements until they are released.
+// hold blocks statements. Each statement sends to entered, and then receives from release.
 type hold struct{ entered, release chan struct{} }
 
 func (d *dropping) Driver() driver.Driver { return d.driver }
@@ -302,7 +305,7 @@ func (d *dropping) Connect(context.Context) (driver.Conn, error) {
 	return &droppingConn{Conn: conn, dropping: d}, err
 }
 
-// set makes the next n statements break.
+// set makes the next n statements break their connections.
 func (d *dropping) set(n int, after bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -343,7 +346,7 @@ func (c *droppingConn) ExecContext(ctx context.Context, q string, args []driver.
 	return nil, io.ErrUnexpectedEOF
 }
 
-// newDropping opens a journal whose connections break.
+// newDropping opens a journal, and returns it with the dropping that makes its connections break.
 func newDropping(t *testing.T, place string) (*sqlpayvault.Journal, *dropping) {
 	t.Helper()
 	name, source := driverOf(place)
@@ -361,7 +364,8 @@ func newDropping(t *testing.T, place string) (*sqlpayvault.Journal, *dropping) {
 	return j, d
 }
 
-// TestConnectionThatDrops checks that a broken connection loses no outcome, and leaves no unsent batch begun.
+// TestConnectionThatDrops checks that Begin and End succeed if two statements in a row lose their connections. Another
+// journal must then find the outcome, and must be able to begin a batch that was not sent.
 func TestConnectionThatDrops(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -389,8 +393,8 @@ func TestConnectionThatDrops(t *testing.T) {
 	})
 }
 
-// TestContextThatEnds checks that a Begin that is under way when its context ends succeeds. A Begin that waits for a
-// connection begins nothing.
+// TestContextThatEnds checks what happens when the context of Begin ends. If its statement is running, Begin succeeds.
+// If Begin still waits for a connection, it fails and begins nothing.
 func TestContextThatEnds(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -405,7 +409,7 @@ func TestContextThatEnds(t *testing.T) {
 		}()
 	}
 	<-d.hold.entered
-	<-d.hold.entered // so two connections are in use at the same time
+	<-d.hold.entered // two calls of Begin have a connection, and eight wait for one
 	cancel()
 	for range 8 {
 		require.ErrorIs(t, <-errs, context.Canceled)
@@ -419,7 +423,7 @@ func TestContextThatEnds(t *testing.T) {
 	d.hold = nil // the statement of Close must not be blocked
 }
 
-// TestTablesAreMadeOnce checks that several first runs can start at the same time.
+// TestTablesAreMadeOnce checks that several runs can make the tables of a new database at the same time.
 func TestTablesAreMadeOnce(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -439,7 +443,8 @@ func TestTablesAreMadeOnce(t *testing.T) {
 	})
 }
 
-// TestOlderSchema checks that tables of an older version are refused with advice and not changed.
+// TestOlderSchema checks that tables of an older version are refused and not changed. The error must say how to
+// proceed.
 func TestOlderSchema(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -463,7 +468,8 @@ func TestOlderSchema(t *testing.T) {
 	})
 }
 
-// TestNoCardData checks that the files of a journal contain no card number, even if the service repeats one.
+// TestNoCardData checks that the files of a journal contain no card number, even if the service returns a card number
+// in its message or as the request ID. Only the owner may have access to the files.
 func TestNoCardData(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -30,7 +30,7 @@ const (
 	lease       = 250 * time.Millisecond
 )
 
-// kills returns the number of kills: SQLPAYVAULT_KILLS, or 20 by default.
+// kills returns how often TestKilled kills its program: SQLPAYVAULT_KILLS times, or 20 times by default.
 func kills() int {
 	n, err := strconv.Atoi(os.Getenv("SQLPAYVAULT_KILLS"))
 	if err != nil {
@@ -39,7 +39,7 @@ func kills() int {
 	return n
 }
 
-// forgetful is a transport that loses some answers.
+// forgetful is a transport that loses one of every lostOneIn answers on average.
 type forgetful struct{ http.RoundTripper }
 
 func (f forgetful) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -50,7 +50,7 @@ func (f forgetful) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// submitCards runs the job once in this process.
+// submitCards submits the cards of the job that are not sent yet, in this process. It returns all batches.
 func submitCards(ctx context.Context, url, key, place string) ([]payvault.AccountUpdaterBatch, error) {
 	pool := http.DefaultTransport.(*http.Transport).Clone()
 	defer pool.CloseIdleConnections()
@@ -67,7 +67,7 @@ func submitCards(ctx context.Context, url, key, place string) ([]payvault.Accoun
 	return batches, closeAll()
 }
 
-// submit is the program that the test kills.
+// submit is the program that TestKilled kills.
 func submit(url string) {
 	batches, err := submitCards(context.Background(), url, os.Getenv("SQLPAYVAULT_KEY"), os.Getenv("SQLPAYVAULT_PLACE"))
 	if err == nil && len(batches) > 0 && errors.Is(batches[0].Err, sqlpayvault.ErrRunning) {
@@ -85,7 +85,7 @@ func TestKilled(t *testing.T) {
 		t.Helper()
 		srv := newServer(t, payvaulttest.Fault{
 			Kind: payvaulttest.Delay, Delay: 4 * time.Millisecond,
-			AfterCommit: true, // the requests of a killed process are performed
+			AfterCommit: true, // the service performs the requests of a killed process
 		})
 		for range kills() {
 			killed(t, srv, place)
@@ -93,7 +93,7 @@ func TestKilled(t *testing.T) {
 		batches, err := submitCards(t.Context(), srv.URL, srv.Merchant().APIKey, place)
 		require.NoError(t, err)
 
-		performed := map[int]string{} // request IDs by the index of the batch
+		performed := map[int]string{} // maps the index of a batch to its request ID
 		for _, request := range srv.AccountUpdaterRequests.All() {
 			first, err := strconv.Atoi(strings.TrimPrefix(request.Cards[0].CardID, "C"))
 			require.NoError(t, err)
@@ -121,7 +121,7 @@ func TestKilled(t *testing.T) {
 	})
 }
 
-// killed starts the program, waits until it has submitted a few batches, and kills it a little later.
+// killed starts the program, waits until it has submitted a few batches, and kills it up to 5 ms later.
 func killed(t *testing.T, srv *payvaulttest.Server, place string) {
 	t.Helper()
 	program := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // the test binary itself

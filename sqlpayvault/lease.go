@@ -7,16 +7,15 @@ import (
 	"time"
 )
 
-// holding is the state of a lease. A holder whose beat does not change for the time of its lease counts as dead. The
-// run that waits measures that time itself, so no clocks of two machines are compared.
+// holding is the state of a lease. If beat does not change for the time of the lease, the holder counts as dead. A run
+// that waits measures this time by its own clock, so the clocks of two machines are never compared.
 type holding struct {
-	holder string // name of the run; "" for none
-	beat   int64  // number of its heartbeats
+	holder string // name of the run; "" if no run has the lease
+	beat   int64  // counter that each heartbeat increases
 	lease  int64  // time of the lease, in milliseconds
 }
 
-// beat writes heartbeats for all leases until Close. It ignores a statement that fails, because the next one comes
-// soon.
+// beat writes heartbeats for all leases until Close. It ignores an error, because the next heartbeat comes soon.
 func (j *Journal) beat() {
 	ticker := time.NewTicker(j.lease / 5)
 	defer ticker.Stop()
@@ -32,7 +31,7 @@ func (j *Journal) beat() {
 	}
 }
 
-// claim takes the lease of a job, unless this journal has it.
+// claim takes the lease of a job, unless this journal has the lease already or needs none.
 func (j *Journal) claim(ctx context.Context, job string) error {
 	if j.shared || j.holds(job) {
 		return nil
@@ -43,7 +42,7 @@ func (j *Journal) claim(ctx context.Context, job string) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if j.holds(job) { // another call has taken it in the meantime
+	if j.holds(job) { // another call has taken the lease in the meantime
 		return nil
 	}
 	if err := j.take(ctx, job); err != nil {
@@ -65,7 +64,7 @@ func (j *Journal) holds(job string) bool {
 	return j.held[job]
 }
 
-// disclaim drops a lease that another run has taken, so that the next Begin asks for it again.
+// disclaim forgets that this journal has the lease of a job, so that the next claim looks into the database again.
 func (j *Journal) disclaim(job string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -73,12 +72,12 @@ func (j *Journal) disclaim(job string) {
 }
 
 // take takes the lease of a job as soon as the lease is free, or its holder has written no heartbeat for the time of
-// the lease. After two heartbeats it returns ErrRunning: another run is at work. One heartbeat is not enough, because
-// the database may perform the last statement of a process after the process was killed.
+// the lease. After two heartbeats of the holder it returns ErrRunning. One heartbeat is not enough, because the
+// database may perform the last statement of a process after the process was killed.
 func (j *Journal) take(ctx context.Context, job string) error {
 	var last holding
 	var dead <-chan time.Time
-	for signs := -1; ; { // the first look is no heartbeat
+	for signs := -1; ; { // -1, because the first read of the lease counts as a change
 		now, err := j.holding(ctx, job)
 		if err != nil {
 			return err
@@ -91,7 +90,7 @@ func (j *Journal) take(ctx context.Context, job string) error {
 			if err := j.takeFrom(ctx, job, now); err != nil {
 				return err
 			}
-			continue // look whether this run has it
+			continue // read whether this run has got the lease
 		case now != last:
 			last, dead = now, time.After(lease)
 			signs++
@@ -114,8 +113,8 @@ func (j *Journal) take(ctx context.Context, job string) error {
 	}
 }
 
-// takeFrom takes a lease if it is still in the state from. It does nothing if the holder has written a heartbeat since,
-// or if another run has taken the lease.
+// takeFrom takes the lease of a job if the lease is still in the state from. It does nothing if the holder has written
+// a heartbeat since, or if another run has taken the lease.
 func (j *Journal) takeFrom(ctx context.Context, job string, from holding) error {
 	_, err := j.change(ctx, `INSERT INTO payvault_jobs (job, holder, beat, lease) VALUES ($1, $2, 1, $3)
 		ON CONFLICT (job) DO UPDATE
@@ -125,7 +124,7 @@ func (j *Journal) takeFrom(ctx context.Context, job string, from holding) error 
 	return err
 }
 
-// holding reads the lease of a job. It returns a holding without a holder if the job is not recorded.
+// holding reads the lease of a job. If the job has no row, it returns a holding without a holder.
 func (j *Journal) holding(ctx context.Context, job string) (h holding, err error) {
 	err = retry(ctx, func(ctx context.Context) error {
 		row := j.db.QueryRowContext(ctx, `SELECT holder, beat, lease FROM payvault_jobs WHERE job = $1`, job)

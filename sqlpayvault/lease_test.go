@@ -16,8 +16,8 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// TestTwoRuns checks that a second run is refused while the first run is at work, and can continue after the first is
-// closed.
+// TestTwoRuns checks that a second run is refused while the first run is at work. After the first run has closed its
+// journal, the second run can continue the job.
 func TestTwoRuns(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -69,8 +69,8 @@ func TestRunThatGivesNoSignOfLife(t *testing.T) {
 	})
 }
 
-// TestLastStatementOfAKilledRun checks that one late heartbeat of a killed run does not keep the job from being taken
-// over.
+// TestLastStatementOfAKilledRun checks that another run takes over the job of a killed run even if one late heartbeat
+// of the killed run arrives.
 func TestLastStatementOfAKilledRun(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -85,7 +85,7 @@ func TestLastStatementOfAKilledRun(t *testing.T) {
 	})
 }
 
-// rollback ends a transaction. A second call does nothing.
+// rollback ends the transaction of conn, and closes conn. A second call does nothing.
 func rollback(t *testing.T, conn *sql.Conn) {
 	t.Helper()
 	_, err := conn.ExecContext(t.Context(), `ROLLBACK`)
@@ -94,7 +94,7 @@ func rollback(t *testing.T, conn *sql.Conn) {
 	}
 }
 
-// TestOpenOfALockedFile checks that a locked file is reported as another run at work.
+// TestOpenOfALockedFile checks that Open returns ErrRunning if the file stays locked.
 func TestOpenOfALockedFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -110,8 +110,8 @@ func TestOpenOfALockedFile(t *testing.T) {
 	mustBegin(t, opened(t, path), 0)
 }
 
-// TestRunThatIsFrozenInATransaction checks the error if a frozen run holds a lock. The error says that another run is
-// at work, and is not a timeout.
+// TestRunThatIsFrozenInATransaction checks that Begin returns ErrRunning, and not a timeout, if a frozen run holds a
+// lock of the database.
 func TestRunThatIsFrozenInATransaction(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -134,8 +134,8 @@ func TestRunThatIsFrozenInATransaction(t *testing.T) {
 	})
 }
 
-// TestLeaseIsThatOfItsHolder checks that a run waits for the lease time of the other run, or until its own context
-// ends.
+// TestLeaseIsThatOfItsHolder checks that a run waits for the lease time of the holder, one hour, and not for its own
+// lease time. When its context ends, it must stop waiting.
 func TestLeaseIsThatOfItsHolder(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -155,7 +155,7 @@ func TestLeaseIsThatOfItsHolder(t *testing.T) {
 	})
 }
 
-// TestDefaultLease checks that a lease of zero means the default.
+// TestDefaultLease checks that WithLease(0) sets the default of 5 s.
 func TestDefaultLease(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {

@@ -25,7 +25,8 @@ import (
 
 const job = "cards of November"
 
-// TestMain runs the program that TestKilled kills, if an environment variable is set.
+// TestMain runs the tests. If the environment variable SQLPAYVAULT_SERVICE is set, it runs the program that TestKilled
+// kills instead.
 func TestMain(m *testing.M) {
 	if url := os.Getenv("SQLPAYVAULT_SERVICE"); url != "" {
 		submit(url)
@@ -58,8 +59,8 @@ func postgres(tb testing.TB) string {
 	return dsn
 }
 
-// newSchema creates a schema that is dropped after the test, and returns its connection string. Its isolation level is
-// serializable, so that concurrent statements may fail.
+// newSchema creates a schema that is dropped after the test, and returns a connection string for the schema. The
+// isolation level is serializable. At this level concurrent statements may fail, and the journal has to repeat them.
 func newSchema(tb testing.TB, dsn string) string {
 	tb.Helper()
 	schema := "test_" + strings.ToLower(rand.Text())
@@ -76,10 +77,10 @@ func newSchema(tb testing.TB, dsn string) string {
 	return dsn + " search_path=" + schema + " options='-c default_transaction_isolation=serializable'"
 }
 
-// isFile reports whether place is the path of a file. Otherwise place is a connection string of Postgres.
+// isFile reports whether place is the path of a file. If it is not, it is a connection string of Postgres.
 func isFile(place string) bool { return !strings.Contains(place, "dbname=") }
 
-// driverOf returns the driver and the data source of a journal's place.
+// driverOf returns the driver and the data source for the database at place.
 func driverOf(place string) (driver, source string) {
 	if isFile(place) {
 		return "sqlite", "file:" + (&url.URL{Path: place}).EscapedPath() + "?_pragma=busy_timeout(5000)"
@@ -87,7 +88,7 @@ func driverOf(place string) (driver, source string) {
 	return "pgx", place
 }
 
-// direct opens the database of a journal without the journal.
+// direct opens the database of a journal, without a journal.
 func direct(tb testing.TB, place string) *sql.DB {
 	tb.Helper()
 	db, err := sql.Open(driverOf(place))
@@ -106,7 +107,7 @@ func execute(tb testing.TB, place, statement string) {
 	require.NoError(tb, db.Close())
 }
 
-// open opens the journal in a file or a database.
+// open opens a journal in a file or in Postgres. closeAll closes the journal and its connections.
 func open(
 	ctx context.Context, place string, opts ...sqlpayvault.Option,
 ) (j *sqlpayvault.Journal, closeAll func() error, err error) {
@@ -173,7 +174,7 @@ func collect(seq iter.Seq[*payvault.AccountUpdaterBatch]) []payvault.AccountUpda
 	return batches
 }
 
-// newServer starts an emulator. It injects the fault if the fault has a kind.
+// newServer starts an emulator of the service. If fault.Kind is set, it injects the fault into the submissions.
 func newServer(tb testing.TB, fault payvaulttest.Fault) *payvaulttest.Server {
 	tb.Helper()
 	srv := payvaulttest.NewServer(payvaulttest.WithRequestHistory(0))

@@ -15,8 +15,8 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// throughBouncer returns the connection string of a new database behind pgbouncer in transaction mode. Its pool has
-// fewer connections than the tests have clients.
+// throughBouncer returns the connection string of a new database behind pgbouncer in transaction mode. The pool of
+// pgbouncer has fewer connections than the tests have clients.
 func throughBouncer(t *testing.T) string {
 	t.Helper()
 	bouncer := os.Getenv("PAYVAULT_TEST_PGBOUNCER")
@@ -33,7 +33,8 @@ func throughBouncer(t *testing.T) string {
 	return bouncer + " dbname=" + name
 }
 
-// TestBehindPgbouncer checks that several runs work behind pgbouncer, in turn and at the same time.
+// TestBehindPgbouncer checks that journals work behind pgbouncer: several journals that are open at the same time, and
+// two runs of SubmitAll one after the other.
 func TestBehindPgbouncer(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"exec", "simple_protocol"} {
@@ -64,7 +65,8 @@ func TestBehindPgbouncer(t *testing.T) {
 	}
 }
 
-// TestPreparedStatementsBehindPgbouncer checks that the error of pgx's default mode names the setting that is needed.
+// TestPreparedStatementsBehindPgbouncer checks the error if pgx uses its default mode behind pgbouncer. The error must
+// name the setting that pgx needs.
 func TestPreparedStatementsBehindPgbouncer(t *testing.T) {
 	t.Parallel()
 	place := throughBouncer(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSettings checks that commits are synced to disk, so that they survive a power failure.
+// TestSettings checks that SQLite syncs each commit of Begin to the disk, so that the commit survives a power failure.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	j, err := Open(t.Context(), filepath.Join(t.TempDir(), "journal"))
@@ -19,7 +19,8 @@ func TestSettings(t *testing.T) {
 	require.NoError(t, j.Close())
 }
 
-// TestTakeFrom checks that a heartbeat at the last moment keeps the lease.
+// TestTakeFrom checks that takeFrom does not take a lease if its holder has written a heartbeat since the lease was
+// read.
 func TestTakeFrom(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")

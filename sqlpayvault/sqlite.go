@@ -15,11 +15,12 @@ import (
 // Open opens a journal in a file, by SQLite. If the file does not exist, Open makes a file that only its owner can
 // read.
 //
-// While the journal is open, and after a crash, two more files belong to it: its name with -wal and -shm. Close merges
-// them into one file. Open refuses a file that was moved or copied without its -wal, because it may lack the latest
-// batches. It cannot tell such a file from the file of a run that was killed just while it opened or closed the file.
-// The error tells you how to proceed in this case. Open also refuses an older backup beside the -wal of a killed run.
-// It reads the whole file, and refuses it if a part is missing.
+// While the journal is open, and after a crash, two more files belong to it. Their names are the name of the file with
+// -wal and -shm at the end. Close merges them into one file. Open refuses a file that was moved or copied without its
+// -wal file, because the file may lack the latest batches. It also refuses the file of a run that was killed at the
+// moment when it opened or closed the file, because the two cases look the same. The error says how to proceed. Open
+// also refuses an older backup beside the -wal file of a killed run. Open reads the whole file, and refuses it if a
+// part is missing.
 func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller chooses the file
 	if err != nil {
@@ -28,8 +29,8 @@ func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 	if err := file.Close(); err != nil {
 		return nil, err
 	}
-	if path, err = filepath.Abs(path); err == nil { // SQLite gives names such as :memory: another meaning
-		path, err = filepath.EvalSymlinks(path) // the -wal is beside the file itself, not beside a link
+	if path, err = filepath.Abs(path); err == nil { // a name such as :memory: means something else to SQLite
+		path, err = filepath.EvalSymlinks(path) // the -wal file is beside the file, not beside a link
 	}
 	if err != nil {
 		return nil, err
@@ -41,7 +42,7 @@ func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The first statement is repeated: SQLite does not wait for other processes that open a new file too.
+	// The first statement is repeated, because it fails if another process opens a new file at the same time.
 	if err := retry(ctx, db.PingContext); err != nil {
 		return nil, errors.Join(orRunning(ctx, err), db.Close())
 	}
@@ -60,9 +61,10 @@ func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 	return j, nil
 }
 
-// openFile opens a file. With FULL, each commit is on the disk before it returns. With NORMAL, a commit survives the
-// end of the process, and is on the disk after the next commit with FULL. NORMAL is enough for outcomes: if an outcome
-// is lost, its batch is of unknown outcome. NORMAL saves half of the time on a slow disk.
+// openFile opens a file. The argument synchronous is FULL or NORMAL. With FULL, a commit returns when it is on the
+// disk. With NORMAL, a commit survives the end of the process, but is on the disk only after the next commit with FULL.
+// NORMAL is enough for outcomes: if an outcome is lost, its batch counts as a batch of unknown outcome. NORMAL takes
+// half of the time on a slow disk.
 func openFile(path, synchronous string) (*sql.DB, error) {
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+
 		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous("+synchronous+")")
@@ -73,9 +75,9 @@ func openFile(path, synchronous string) (*sql.DB, error) {
 	return db, nil
 }
 
-// checkWhole returns an error if a file and its -wal do not belong together: one of them is there without the other.
-// SQLite marks a file that has a -wal when it opens the file, and closeFile removes the mark. So a -wal beside a file
-// without the mark belongs to another file: this one is new, or an older backup.
+// checkWhole returns an error if a file has the mark of a -wal file and no -wal file, or a -wal file and no mark. The
+// mark is in the header of the file. SQLite sets the mark when it opens the file, and closeFile removes it. So a -wal
+// file beside a file without the mark belongs to another file. The file without the mark is new, or an older backup.
 func checkWhole(ctx context.Context, path string) error {
 	wal, hasWAL := path+"-wal", false
 	for range 10 { // another process may be opening or closing the file
@@ -107,7 +109,7 @@ func checkWhole(ctx context.Context, path string) error {
 }
 
 // checkPages reads the whole file, and returns an error if a part of it is missing, for example because the disk was
-// full when it was copied. A million batches take about 4 s.
+// full during a copy. A million batches take about 4 s.
 func checkPages(ctx context.Context, db *sql.DB) error {
 	var result string
 	if err := db.QueryRowContext(ctx, `PRAGMA integrity_check(1)`).Scan(&result); err != nil {
@@ -119,7 +121,7 @@ func checkPages(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// inspect reports whether a file has the mark of SQLite for a file with a -wal: version 2 of the file format.
+// inspect reports whether a file has the mark of a -wal file: version 2 of the file format in its header.
 func inspect(path string) (isOpen bool, err error) {
 	file, err := os.Open(path) //nolint:gosec // as in Open
 	if err != nil {
@@ -128,13 +130,14 @@ func inspect(path string) (isOpen bool, err error) {
 	defer file.Close() //nolint:errcheck // it was only read
 	var header [20]byte
 	_, err = io.ReadFull(file, header[:])
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // new, or not a database, as SQLite says later
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // the file is new, or SQLite will refuse it
 		return false, nil
 	}
 	return header[18] == 2 || header[19] == 2, err
 }
 
-// closeFile merges the -wal into the file. If another process has the file open, that process does so later.
+// closeFile merges the -wal file into the file, and closes the file. If another process has the file open, that process
+// merges the two files when it closes them.
 func closeFile(db *sql.DB) error {
 	_, _ = db.ExecContext(context.Background(), `PRAGMA journal_mode = DELETE`)
 	return db.Close()

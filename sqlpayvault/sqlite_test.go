@@ -12,7 +12,7 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// TestOpenErrors checks that a missing directory and a file that is no database are errors.
+// TestOpenErrors checks that Open fails if the directory does not exist, and if the file is not a database.
 func TestOpenErrors(t *testing.T) {
 	t.Parallel()
 	_, err := sqlpayvault.Open(t.Context(), filepath.Join(t.TempDir(), "missing", "journal"))
@@ -42,8 +42,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// copyFiles copies some files of a journal to another directory. They are in the state in which a killed process leaves
-// them.
+// copyFiles copies the files of a journal that have the given suffixes to another directory. If the journal is open,
+// the copies are in the state in which a killed process leaves its files.
 func copyFiles(t *testing.T, from string, suffixes ...string) (to string) {
 	t.Helper()
 	to = filepath.Join(t.TempDir(), "journal")
@@ -55,8 +55,8 @@ func copyFiles(t *testing.T, from string, suffixes ...string) (to string) {
 	return to
 }
 
-// TestFileThatIsNotWhole checks that a journal is refused without its -wal file, whatever part of the -wal is already
-// in the main file. With the -wal file it is opened.
+// TestFileThatIsNotWhole checks that Open refuses the file of a journal without its -wal file, and opens it with the
+// -wal file. This holds before and after SQLite has copied batches from the -wal file into the main file.
 func TestFileThatIsNotWhole(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -84,8 +84,8 @@ func TestFileThatIsNotWhole(t *testing.T) {
 	assert.Len(t, unresolved, 3, "a file that was closed is whole")
 }
 
-// TestFileThatWasMovedAway checks that a journal that was moved away from its -wal file is refused at the old and the
-// new place. SQLite would remove the -wal file at the old place.
+// TestFileThatWasMovedAway checks what Open does if the file of a journal was moved away from its -wal file. It must
+// refuse the new path, where the -wal file is missing, and the old path, where SQLite would remove the -wal file.
 func TestFileThatWasMovedAway(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -104,8 +104,8 @@ func TestFileThatWasMovedAway(t *testing.T) {
 	assert.Len(t, unresolved, 1)
 }
 
-// TestOlderBackup checks that an older backup is refused beside the -wal file of a run that was killed. SQLite would
-// remove that file, and the journal would forget its batches.
+// TestOlderBackup checks that Open refuses an older backup beside the -wal file of a run that was killed. SQLite would
+// remove the -wal file, and the journal would forget the batches in it.
 func TestOlderBackup(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -121,7 +121,7 @@ func TestOlderBackup(t *testing.T) {
 	assert.FileExists(t, killed+"-wal")
 }
 
-// TestFileThatWasCutOff checks that a file that was cut off is refused, for example after a copy to a full disk.
+// TestFileThatWasCutOff checks that Open refuses a file whose end is missing, as after a copy to a full disk.
 func TestFileThatWasCutOff(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -142,7 +142,7 @@ func TestFileThatWasCutOff(t *testing.T) {
 	}
 }
 
-// TestClose checks that closing the last of several journals leaves one file.
+// TestClose checks that only one file is left after two journals of the same file were closed.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")

@@ -11,22 +11,22 @@ import (
 type Batch struct {
 	Index   int                   // zero-based number of the batch
 	Start   int                   // position of the first card in the stream; the batch has up to 100 cards
-	Outcome payvault.BatchOutcome // the Status is BatchUnknown also if the batch was begun and not ended
+	Outcome payvault.BatchOutcome // if the batch was begun and not ended, its Status is BatchUnknown
 }
 
-// Unresolved returns the batches of unknown outcome, in their order. No run sends them again, so somebody has to look
-// up each of them. The result includes the batches that a run at work has in flight.
+// Unresolved returns the batches of unknown outcome, ordered by Index. No run sends these batches again, so somebody
+// has to look up each of them. While a run of the job is at work, the result includes its batches in flight.
 func (j *Journal) Unresolved(ctx context.Context, job string) ([]Batch, error) {
 	return j.list(ctx, job, begun, string(payvault.BatchUnknown))
 }
 
-// Refused returns the batches that the service has refused, in their order.
+// Refused returns the batches that the service has refused, ordered by Index.
 func (j *Journal) Refused(ctx context.Context, job string) ([]Batch, error) {
 	refused := string(payvault.BatchRefused)
 	return j.list(ctx, job, refused, refused)
 }
 
-// list returns the batches that have one of two statuses.
+// list returns the batches of a job that have one of the two given statuses, ordered by Index.
 func (j *Journal) list(ctx context.Context, job, status, or string) (batches []Batch, err error) {
 	if err := j.enter(); err != nil {
 		return nil, err
@@ -59,8 +59,8 @@ func (j *Journal) list(ctx context.Context, job, status, or string) (batches []B
 // change the recorded number of cards.
 //
 // No run of the job may be at work. Resolve takes the lease of the job, and fails with [ErrRunning] if another journal
-// has it. It does not notice a walk with this journal. If this journal was opened [WithoutLease], it notices no run at
-// all. So end all runs before.
+// has the lease. It does not notice a call of SubmitAll with this journal. If this journal was opened [WithoutLease],
+// it notices no run at all. So end all runs before you call Resolve.
 func (j *Journal) Resolve(ctx context.Context, job string, batch int, outcome payvault.BatchOutcome) error {
 	switch outcome.Status {
 	case payvault.BatchAccepted, payvault.BatchRefused, payvault.BatchNotSent:

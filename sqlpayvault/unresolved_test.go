@@ -10,7 +10,8 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// TestUnresolved checks that Unresolved and Refused list their batches with the positions of the cards.
+// TestUnresolved checks that Unresolved lists the batches of unknown outcome, and Refused the refused batches. Each
+// batch must have the position of its first card.
 func TestUnresolved(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -51,7 +52,8 @@ func TestUnresolved(t *testing.T) {
 	})
 }
 
-// TestResolve checks that the next run uses the outcomes of Resolve, and that Resolve refuses some outcomes.
+// TestResolve checks that Begin uses the outcomes that Resolve has recorded. Resolve must fail while another run is at
+// work, for a batch that is accepted or has no row, and for a status other than accepted, refused or not sent.
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -87,8 +89,8 @@ func TestResolve(t *testing.T) {
 	})
 }
 
-// TestResolveKeepsTheNumberOfCards checks that Resolve keeps the number of cards, which a later run compares with its
-// own.
+// TestResolveKeepsTheNumberOfCards checks that Resolve keeps the recorded number of cards. A later run compares this
+// number with the number of cards in its own batch.
 func TestResolveKeepsTheNumberOfCards(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {

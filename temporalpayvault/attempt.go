@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	maxAttempts = 60   // attempts without progress; with the waits between them they take an hour
-	maxReason   = 1000 // largest number of bytes of a text in a history
+	maxAttempts = 60   // attempts without progress until the job pauses; with their waits they take an hour
+	maxReason   = 1000 // number of bytes after which a text for a history is cut
 )
 
-// ending is the reason why an attempt of an activity has not done all of its range.
+// ending tells the workflow what to do after an attempt that did not finish its range: to pause, to wait, or neither.
 type ending struct {
 	Stop string        `json:"stop,omitempty"` // reason why the job has to pause
 	Wait time.Duration `json:"wait,omitempty"` // wait that the service asked for
 }
 
-// end takes the error of an attempt. It returns an error if Temporal has to start the activity again. Otherwise the
-// activity returns its report, so the workflow learns the results of the attempt. The log has the reason why the
-// attempt ended.
+// end decides how the activity ends after an attempt with err. If end returns an error, Temporal starts the activity
+// again. If end returns nil, the activity returns its report, so that the workflow gets the results of the attempt. In
+// this case end logs err, except when the activity was canceled.
 func (e *ending) end(ctx context.Context, err error, progress bool) error {
 	if err == nil || ctx.Err() != nil {
 		return nil //nolint:nilerr // a canceled activity returns its report
@@ -38,9 +38,10 @@ func (e *ending) end(ctx context.Context, err error, progress bool) error {
 	return again
 }
 
-// consider decides what follows from the error of an attempt. It returns err if Temporal has to try again, and nil if
-// the report says what follows: a pause, or a wait. After progress it returns nil too, because the workflow deals out
-// the rest as a new activity. So attempt counts attempts without progress, and attempts whose worker was lost.
+// consider decides what happens after an attempt with err. It returns err if Temporal has to start the activity again.
+// It returns nil if the job has to pause, and sets e.Stop. It also returns nil if the attempt made progress: then the
+// workflow starts a new activity for the rest of the range, after e.Wait. The attempts of a new activity are counted
+// from 1. So the argument attempt counts only attempts that made no progress or lost their worker.
 func (e *ending) consider(err error, progress bool, attempt int32) error {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	switch {
@@ -57,14 +58,15 @@ func (e *ending) consider(err error, progress bool, attempt int32) error {
 	return nil
 }
 
-// pauseFor returns an error of an attempt that makes the job pause.
+// pauseFor returns an error that makes the job pause if an attempt ends with it.
 func pauseFor(reason string) error {
 	return temporal.NewNonRetryableApplicationError(reason, "Pause", nil)
 }
 
-// call calls a function of a source or a sink. If the function takes longer than limit, call returns an error that
-// pauses the job, and the function may go on in its goroutine. The text of an error may quote a card, so call removes
-// it. It keeps the message and the type of an application error, because the caller has written these for the history.
+// call calls f, a method of a CardSource or a Sink. If f takes longer than limit, call returns an error that pauses the
+// job, and f may go on in its goroutine. The text of an error of f may quote a card, so call returns another error
+// instead. It keeps the message and the type of a [temporal.ApplicationError], because these are written for the
+// history.
 func call[T any](ctx context.Context, limit time.Duration, name string, f func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -76,7 +78,7 @@ func call[T any](ctx context.Context, limit time.Duration, name string, f func(c
 	go func() {
 		r := result{err: errors.New("panic")}
 		defer func() {
-			if recover() != nil { // the text of a panic may quote a card, but a stack has no such texts
+			if recover() != nil { // only the stack is logged: the panic value may quote a card
 				activity.GetLogger(ctx).Error("payvault: "+name+" has panicked", "stack", string(debug.Stack()))
 			}
 			done <- r
@@ -107,7 +109,7 @@ func call[T any](ctx context.Context, limit time.Duration, name string, f func(c
 	return r.value, r.err
 }
 
-// cut shortens a text to maxReason bytes.
+// cut shortens a text that is longer than maxReason bytes.
 func cut(text string) string {
 	if len(text) > maxReason {
 		text = strings.ToValidUTF8(text[:maxReason], "") + "…"
@@ -115,8 +117,7 @@ func cut(text string) string {
 	return text
 }
 
-// keepAlive sends heartbeats until the function that it returns is called. The SDK cancels the context of an attempt
-// whose heartbeat the server refuses.
+// keepAlive sends heartbeats until stop is called. If the server refuses a heartbeat, the SDK cancels ctx.
 func keepAlive(ctx context.Context, details func() any) (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup

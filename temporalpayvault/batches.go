@@ -18,13 +18,13 @@ const batchSize = payvault.MaxAccountUpdaterCards
 
 // order describes the batches that an activity has to submit.
 type order struct {
-	Job      string // name of the cards in the journal
+	Job      string // name of the job in the journal
 	Source   string
 	Snapshot Snapshot
 	From     int           // number of the first batch
 	To       int           // number of the batch after the last one
-	InFlight int           // number of requests in flight
-	Interval time.Duration // between two batches, for a job with a rate
+	InFlight int           // largest number of requests in flight
+	Interval time.Duration // time between two batches; 0 without Job.RequestsPerSecond
 	Permits  int           // number of batches that may be refused or of unknown outcome
 	Limit    time.Duration // time limit for a call of the source
 }
@@ -38,8 +38,8 @@ type report struct {
 	Unknown     []int          `json:"unknown,omitempty"`
 	Invalid     []InvalidCard  `json:"invalid,omitempty"` // at most 1,000 entries
 	LeftOut     int            `json:"left_out,omitempty"`
-	Lost        int            `json:"lost,omitempty"`     // permits of batches that went wrong; see permits
-	Regained    int            `json:"regained,omitempty"` // lost permits that came back; not in Lost
+	Lost        int            `json:"lost,omitempty"`     // number of lost permits; see the type permits
+	Regained    int            `json:"regained,omitempty"` // number of lost permits that became free again
 	ending
 }
 
@@ -59,11 +59,13 @@ const maxListed = 1000 // largest length of a list in a report or a summary
 
 const reasonChanged = "the source has other cards than those of the snapshot"
 
-// errEnd ends a walk. Another activity will do the rest.
+// errEnd is the cause with which SubmitAll is canceled when the attempt has to end. Another activity submits the
+// remaining batches.
 var errEnd = errors.New("the attempt ends")
 
-// submit submits a range of batches. The journal has the batches that may have been sent. So Temporal may start the
-// activity any number of times, even while an earlier attempt that counts as lost is still at work.
+// submit is the activity that submits a range of batches. The journal records each batch before the batch is sent. So
+// Temporal may start the activity any number of times, even while an earlier attempt that Temporal considers lost is
+// still running.
 func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 	if a.Cards == nil || a.Client == nil || a.Journal == nil {
 		return nil, errors.New("a worker has no Cards, no Client or no Journal in its Activities")
@@ -86,18 +88,18 @@ func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 	return &s.report, err
 }
 
-// submission is one attempt of an activity.
+// submission is one attempt of the activity submit.
 type submission struct {
 	order
 	report
 
 	permits *permits
-	stop    context.CancelCauseFunc // ends the walk; the first error counts
+	stop    context.CancelCauseFunc // cancels SubmitAll; the first call sets the cause
 	done    atomic.Int64            // number of batches in the report, for the heartbeat
 }
 
-// run reads the cards and sends them. The report counts batches up to the first one that still has to be sent. Later
-// batches may have been sent: the journal has their outcomes, and the next attempt reads them.
+// run reads the cards and sends them. The report has the batches before the first batch that still has to be sent.
+// Later batches may have been sent too. The journal has their outcomes, and the next attempt reads these outcomes.
 func (s *submission) run(ctx context.Context, a *Activities) error {
 	cards, err := s.read(ctx, a)
 	if errors.Is(context.Cause(ctx), errEnd) { // the worker stops
@@ -121,8 +123,8 @@ func (s *submission) run(ctx context.Context, a *Activities) error {
 	return nil
 }
 
-// add adds a batch to the report. It returns false, and adds nothing, if the batch still has to be sent. A batch of
-// only invalid cards counts as refused.
+// add adds a batch to the report. It returns false, and adds nothing, if the batch still has to be sent. A batch whose
+// cards are all invalid counts as refused.
 func (s *submission) add(b *payvault.AccountUpdaterBatch) bool {
 	batch := s.From + b.Index
 	switch {
@@ -152,7 +154,7 @@ func (s *submission) add(b *payvault.AccountUpdaterBatch) bool {
 	return true
 }
 
-// read returns the cards of the range. If the source no longer has the cards of the job, it returns an error that
+// read returns the cards of the range. If the source now has other cards than the job, read returns an error that
 // pauses the job.
 func (s *submission) read(ctx context.Context, a *Activities) ([]payvault.AccountUpdaterCard, error) {
 	const name = "the source of cards"
@@ -164,7 +166,7 @@ func (s *submission) read(ctx context.Context, a *Activities) ([]payvault.Accoun
 		return nil, err
 	}
 	now, err := call(ctx, s.Limit, name, func(ctx context.Context) (Snapshot, error) {
-		return a.Cards.Snapshot(ctx, s.Source) // read it after the cards, to be sure that they belong to this snapshot
+		return a.Cards.Snapshot(ctx, s.Source) // called after Cards, to notice a change while the cards were read
 	})
 	if err == nil && (now != s.Snapshot || len(cards) != end-start) {
 		err = pauseFor(reasonChanged)
@@ -172,8 +174,8 @@ func (s *submission) read(ctx context.Context, a *Activities) ([]payvault.Accoun
 	return cards, err
 }
 
-// stream yields the cards of each batch as soon as there is a permit for the batch. In a job with a rate limit it waits
-// for the interval first.
+// stream yields the cards. Before the first card of each batch, it waits for a permit, and then for the time
+// s.Interval.
 func (s *submission) stream(
 	ctx context.Context, cards []payvault.AccountUpdaterCard,
 ) iter.Seq[payvault.AccountUpdaterCard] {
@@ -191,7 +193,7 @@ func (s *submission) stream(
 	}
 }
 
-// sleep reports whether d has passed before the end of ctx.
+// sleep waits for d. It returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

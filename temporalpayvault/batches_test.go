@@ -21,7 +21,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// death kills a worker at one of its steps. That step itself may or may not arrive. No later step arrives.
+// death simulates that a worker is killed at one of its steps. A step is a request to the service or a call of the
+// journal. The step at which the worker is killed may or may not arrive. Later steps do not arrive.
 type death struct {
 	left   atomic.Int64 // number of steps until the death
 	halves *rand.Rand
@@ -38,7 +39,7 @@ func (d *death) step() (lives, arrives bool) {
 	return false, false
 }
 
-// worker returns the activities of a worker that dies.
+// worker returns the activities of a worker that d kills.
 func (d *death) worker(srv *payvaulttest.Server, cards CardSource, journal payvault.Journal) *Activities {
 	transport := roundTripper(func(r *http.Request) (*http.Response, error) {
 		lives, arrives := d.step()
@@ -57,7 +58,7 @@ func (d *death) worker(srv *payvaulttest.Server, cards CardSource, journal payva
 	return &Activities{Client: client, Cards: cards, Journal: &dyingJournal{journal, d}}
 }
 
-// dyingJournal is the journal of a worker that dies.
+// dyingJournal is the journal of a worker that is killed.
 type dyingJournal struct {
 	payvault.Journal
 	*death
@@ -85,7 +86,7 @@ func (j *dyingJournal) End(ctx context.Context, job string, batch int, o payvaul
 	return err
 }
 
-// someFaults makes some requests fail, most of them after they were performed.
+// someFaults makes two to five requests fail, some before and some after they were performed.
 func someFaults(t *testing.T, srv *payvaulttest.Server, seed uint64) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // a seed that can be replayed
@@ -103,7 +104,8 @@ func someFaults(t *testing.T, srv *payvaulttest.Server, seed uint64) {
 	}
 }
 
-// attempts calls attempt until it returns nil. The first six attempts are killed at a random step.
+// attempts calls attempt until an attempt returns nil and was not killed. The first six attempts are killed at a random
+// step.
 func attempts(seed uint64, attempt func(d *death) error) {
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a seed that can be replayed
 	for n := 0; ; n++ {
@@ -119,8 +121,8 @@ func attempts(seed uint64, attempt func(d *death) error) {
 	}
 }
 
-// TestSubmit_killedAtAnyStep checks that no batch is performed twice if workers are killed at any step. Each batch is
-// reported, and the journal agrees.
+// TestSubmit_killedAtAnyStep checks that no batch is performed twice if workers are killed at any step. The summary
+// must report each batch, and its numbers must match the journal.
 func TestSubmit_killedAtAnyStep(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(40) {
@@ -150,8 +152,8 @@ func TestSubmit_killedAtAnyStep(t *testing.T) {
 	}
 }
 
-// naive is an activity without a journal, as a beginner would write it: its heartbeat has its progress, and failures
-// are retried.
+// naive is an activity without a journal, as a beginner would write it. The variable next stands for the progress in
+// its heartbeat. Failures are retried.
 func naive(ctx context.Context, a *Activities, d *death, next *int) error {
 	for i := *next; i < 30; i++ {
 		cards, err := a.Cards.Cards(ctx, "deck", i*batchSize, (i+1)*batchSize)
@@ -168,8 +170,8 @@ func naive(ctx context.Context, a *Activities, d *death, next *int) error {
 	return nil
 }
 
-// TestNaive checks that audit finds problems in the runs of the naive activity. So audit would also find problems in
-// the runs of TestSubmit_killedAtAnyStep.
+// TestNaive checks that audit finds problems in the runs of the naive activity. So audit would also find such problems
+// in TestSubmit_killedAtAnyStep.
 func TestNaive(t *testing.T) {
 	t.Parallel()
 	twice := 0
@@ -184,8 +186,8 @@ func TestNaive(t *testing.T) {
 	assert.Positive(t, twice)
 }
 
-// TestSubmit_twoAttempts checks that each batch is sent once if two attempts of one activity run at the same time, as
-// after a freeze of the first worker.
+// TestSubmit_twoAttempts checks that each batch is sent once if two attempts of one activity run at the same time. That
+// happens when the first worker freezes, Temporal starts the second attempt, and the first worker wakes up.
 func TestSubmit_twoAttempts(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 5000}
@@ -202,7 +204,7 @@ func TestSubmit_twoAttempts(t *testing.T) {
 	assert.Len(t, performed(t, srv), 50)
 }
 
-// source is a card source whose functions a test can replace.
+// source is a CardSource. A test can set functions that its methods call.
 type source struct {
 	deck
 	snapshots func(context.Context) (Snapshot, error)
@@ -226,7 +228,7 @@ func (s source) Cards(ctx context.Context, ref string, start, end int) ([]payvau
 }
 
 // TestSubmit_sourceHangs checks that an activity stops waiting for a hanging source after a time limit, and that the
-// job pauses. The source may obey its context or not.
+// job pauses. This holds even if the source ignores the end of its context.
 func TestSubmit_sourceHangs(t *testing.T) {
 	t.Parallel()
 	for name, hang := range map[string]func(context.Context) error{
@@ -258,8 +260,8 @@ func TestSubmit_sourceHangs(t *testing.T) {
 	}
 }
 
-// TestSubmit_sourceFails checks that the text of a source's error or panic is not reported. Only the text of an
-// application error is reported.
+// TestSubmit_sourceFails checks that the activity does not report the text of an error or a panic of its source. It
+// reports only the message of an application error.
 func TestSubmit_sourceFails(t *testing.T) {
 	t.Parallel()
 	const secret = "4111111111111111"
@@ -311,7 +313,8 @@ func TestSubmit_sourceFails(t *testing.T) {
 	}
 }
 
-// TestSubmit_otherCards checks that nothing is sent if the cards do not belong to the job.
+// TestSubmit_otherCards checks that nothing is sent if the checksum or the number of the cards differs from the
+// snapshot of the job.
 func TestSubmit_otherCards(t *testing.T) {
 	t.Parallel()
 	announced := func(context.Context) (Snapshot, error) { return deck{n: 200}.snapshot(), nil }
@@ -331,8 +334,8 @@ func TestSubmit_otherCards(t *testing.T) {
 	}
 }
 
-// TestSubmit_otherJob checks that nothing more is sent if the journal has a batch with another number of cards. Such a
-// batch belongs to other cards.
+// TestSubmit_otherJob checks that the job pauses if its batch 1 has another number of cards in the journal. The batch
+// in the journal then belongs to other cards.
 func TestSubmit_otherJob(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
@@ -347,8 +350,8 @@ func TestSubmit_otherJob(t *testing.T) {
 	assert.LessOrEqual(t, srv.Commits(op), 3, "the last batch may have begun at the same time")
 }
 
-// TestSubmit_ends checks that an activity completes its requests in flight and reports its progress if it is canceled,
-// or if its worker stops.
+// TestSubmit_ends checks what an activity does when it is canceled, or when its worker stops. It must complete its
+// requests in flight, and report its progress.
 func TestSubmit_ends(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"canceled", "stopped"} {
@@ -383,7 +386,7 @@ func TestSubmit_ends(t *testing.T) {
 	}
 }
 
-// interrupted is a source that reads until the context ends.
+// interrupted is a CardSource whose method Cards waits until the context ends, and then fails.
 type interrupted struct {
 	deck
 
@@ -396,7 +399,7 @@ func (s interrupted) Cards(ctx context.Context, _ string, _, _ int) ([]payvault.
 	return nil, errors.New("no row after 4111111111111111")
 }
 
-// TestSubmit_endsWhileItReads checks that an activity whose worker stops while the source reads does not fail.
+// TestSubmit_endsWhileItReads checks that an activity does not fail if its worker stops while the source reads cards.
 func TestSubmit_endsWhileItReads(t *testing.T) {
 	t.Parallel()
 	stopped := make(chan struct{})
@@ -412,8 +415,8 @@ func TestSubmit_endsWhileItReads(t *testing.T) {
 	assert.Equal(t, report{}, r)
 }
 
-// TestSubmit_regained checks that the report counts the permits that came back apart. The workflow does not count the
-// accepted batches that brought them back once more.
+// TestSubmit_regained checks that the report counts a lost permit that became free again in Regained, and not in Lost.
+// Two batches are refused, and 28 batches are accepted.
 func TestSubmit_regained(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 3000}
@@ -426,8 +429,8 @@ func TestSubmit_regained(t *testing.T) {
 	assert.Equal(t, []int{28, 2, 0, 2}, []int{r.Accepted, len(r.Refused), r.Lost, r.Regained})
 }
 
-// TestSubmit_triedAgain checks when Temporal repeats unsent batches: at once after progress, otherwise after the wait
-// that the service asks for.
+// TestSubmit_triedAgain checks what an attempt returns when the service asks for a wait of ten hours. After progress it
+// returns its report. Without progress it returns an error, and Temporal starts the activity again after the wait.
 func TestSubmit_triedAgain(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 1000}
@@ -446,8 +449,8 @@ func TestSubmit_triedAgain(t *testing.T) {
 	assert.Equal(t, []any{10 * time.Hour, TypeSafeToRetry}, []any{app.NextRetryDelay(), app.Type()})
 }
 
-// TestSubmit_journalFails checks that an attempt fails if the journal fails, and that batches whose outcome was not
-// recorded are unknown.
+// TestSubmit_journalFails checks attempts whose journal fails. If Begin fails, the attempt fails and sends nothing. If
+// End fails, the next attempt reports the sent batches as unknown.
 func TestSubmit_journalFails(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 1000}
@@ -475,7 +478,8 @@ func TestSubmit_journalFails(t *testing.T) {
 	assert.GreaterOrEqual(t, len(r.Unknown), sent)
 }
 
-// TestEnding checks that Temporal repeats attempts without progress for an hour, and that the job then pauses.
+// TestEnding checks what happens after the error of an attempt. Without progress, Temporal starts the activity again,
+// and after 60 attempts the job pauses. After progress, the workflow waits if the error asks for a wait.
 func TestEnding(t *testing.T) {
 	t.Parallel()
 	options := temporal.ApplicationErrorOptions{NextRetryDelay: time.Hour}
@@ -503,7 +507,7 @@ func TestEnding(t *testing.T) {
 	}
 }
 
-// TestSubmission_stream checks that a job with a rate keeps the interval between its requests.
+// TestSubmission_stream checks that stream waits for the interval before each batch: 11 batches take 11 seconds.
 func TestSubmission_stream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -29,11 +29,13 @@ type codec struct {
 
 // NewCodec returns a codec that encrypts whole payloads by AES-256-GCM, with the key whose ID is current. The other
 // keys only decrypt older payloads. Each key has 32 bytes. If current is empty, the codec decrypts but does not
-// encrypt. It also reads payloads that are not encrypted, so that inputs can be typed in the user interface.
+// encrypt. The codec also reads payloads that are not encrypted, so that somebody can type the input of a workflow in
+// the web UI of Temporal.
 //
-// To change keys while workflows run, first give the new key to all workers and clients, then make it current. Keep the
-// old key as long as there are histories that need it. Introduce a codec in the same way: begin with one that does not
-// encrypt. A worker that lacks a key fails the tasks that it cannot read, and the server gives them to other workers.
+// To change keys while workflows run, first give the new key to all workers and clients, then make the new key current.
+// Keep the old key as long as a history has payloads that it encrypted. Introduce a codec in the same way: first give
+// all workers and clients a codec that does not encrypt. A worker that lacks a key fails the tasks that it cannot read,
+// and the server gives these tasks to other workers.
 func NewCodec(current string, keys map[string][]byte) (converter.PayloadCodec, error) {
 	c := &codec{current, map[string]cipher.AEAD{}}
 	for id, key := range keys {
@@ -54,8 +56,8 @@ func NewCodec(current string, keys map[string][]byte) (converter.PayloadCodec, e
 	return c, nil
 }
 
-// Encode encrypts payloads. It does not encrypt a nil, because the server removes a key of the memo only for a nil that
-// it can read.
+// Encode encrypts payloads. It does not encrypt a nil value. A nil value for an entry of a memo tells the server to
+// remove the entry, so the server has to be able to read it.
 func (c *codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	if c.current == "" {
 		return payloads, nil
@@ -78,7 +80,7 @@ func (c *codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 	})
 }
 
-// Decode decrypts payloads.
+// Decode decrypts payloads. It returns payloads that are not encrypted unchanged.
 func (c *codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	return convert(payloads, func(p *commonpb.Payload) (*commonpb.Payload, error) {
 		if string(p.GetMetadata()[converter.MetadataEncoding]) != encodingEncrypted {
@@ -98,7 +100,7 @@ func (c *codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 	})
 }
 
-// convert calls one for each payload, and returns the results.
+// convert calls the function one for each payload, and returns the results.
 func convert(
 	payloads []*commonpb.Payload, one func(*commonpb.Payload) (*commonpb.Payload, error),
 ) ([]*commonpb.Payload, error) {
@@ -112,13 +114,14 @@ func convert(
 	return out, nil
 }
 
-// NewConverters returns the converters for the options of a client. Workers and starters need the same ones. With a
-// codec that encrypts, nobody can read payloads and texts of failures in a history, and a [payvault.Secret] is passed
-// with its text. Without such a codec the converters refuse a value with a Secret; Temporal's own would write
-// [REDACTED]. The exception is the details of a failure: there they write [REDACTED] too.
+// NewConverters returns the converters for the options of a Temporal client. Workers and the clients that start
+// workflows need the same converters. With a codec that encrypts, the payloads and the texts of failures are encrypted
+// in a history, and a [payvault.Secret] is passed with its text. Without such a codec the converters refuse a value
+// with a Secret; the converters of Temporal would write [REDACTED]. Only in the details of a failure do these
+// converters write [REDACTED] too.
 //
-// A codec of your own has to set the encoding of an encrypted payload to binary/encrypted, as the codec of [NewCodec]
-// does.
+// If you write a codec yourself, set the encoding of an encrypted payload to binary/encrypted, as the codec of
+// [NewCodec] does.
 func NewConverters(codec converter.PayloadCodec) (converter.DataConverter, converter.FailureConverter) {
 	data := func(inFailures bool) converter.DataConverter {
 		plain := converter.NewCompositeDataConverter(
@@ -136,7 +139,7 @@ func NewConverters(codec converter.PayloadCodec) (converter.DataConverter, conve
 	})
 }
 
-// encrypts reports whether a codec marks payloads as encrypted.
+// encrypts reports whether a codec sets the encoding of the payloads that it encodes to binary/encrypted.
 func encrypts(codec converter.PayloadCodec) bool {
 	if codec == nil {
 		return false
@@ -147,8 +150,8 @@ func encrypts(codec converter.PayloadCodec) bool {
 	return err == nil && len(out) == 1 && string(out[0].GetMetadata()[converter.MetadataEncoding]) == encodingEncrypted
 }
 
-// rawConverter returns the raw value of an input that cannot be decrypted, so that readable can tell this case from
-// invalid JSON.
+// rawConverter returns the raw value of an input that cannot be decrypted, so that the function readable can tell such
+// an input from invalid JSON.
 type rawConverter struct{ converter.DataConverter }
 
 // FromPayloads converts payloads to values.
@@ -163,20 +166,22 @@ func (c *rawConverter) FromPayloads(payloads *commonpb.Payloads, values ...any) 
 	return err
 }
 
-// secretConverter writes JSON with the texts of secrets if the codec encrypts. Otherwise it refuses a value with a
-// secret.
+// secretConverter writes JSON with the texts of secrets if the codec encrypts. If the codec does not encrypt, it
+// refuses a value with a secret.
 type secretConverter struct {
 	*converter.JSONPayloadConverter
 
-	codec      converter.PayloadCodec // may be nil
-	inFailures bool                   // the converter must not refuse: the SDK would panic and not report the failure
+	codec converter.PayloadCodec // may be nil
+	// inFailures is true for the details of failures. There the converter writes [REDACTED] instead of refusing a value,
+	// because the SDK would panic and not report the failure.
+	inFailures bool
 }
 
 var errNoCodec = errors.New(
 	"temporalpayvault: a value with a payvault.Secret needs converters with a codec that encrypts",
 )
 
-// ToPayload converts a value.
+// ToPayload converts a value to JSON.
 func (c *secretConverter) ToPayload(value any) (*commonpb.Payload, error) {
 	p, err := c.JSONPayloadConverter.ToPayload(value)
 	if err != nil || !bytes.Contains(p.GetData(), []byte("[REDACTED]")) || !holdsSecret(reflect.ValueOf(value)) {
@@ -195,8 +200,8 @@ func (c *secretConverter) ToPayload(value any) (*commonpb.Payload, error) {
 	return p, nil
 }
 
-// holdsSecret reports whether the JSON of a value contains a Secret that is not empty. The value was written as JSON
-// before, so it has no cycle.
+// holdsSecret reports whether the JSON of a value contains a Secret that is not empty. The value has no cycle, because
+// ToPayload has already marshaled it as JSON.
 func holdsSecret(v reflect.Value) bool {
 	if !v.IsValid() || v.Type() == reflect.TypeFor[payvault.Secret]() {
 		return v.IsValid() && !v.IsZero()

@@ -39,7 +39,7 @@ func newCodec(t *testing.T, current string, ids ...string) converter.PayloadCode
 	return c
 }
 
-// TestNewCodec_refuses checks that short keys and an unknown current key are errors.
+// TestNewCodec_refuses checks that NewCodec returns an error for a short key and for an unknown current key.
 func TestNewCodec_refuses(t *testing.T) {
 	t.Parallel()
 	_, err := NewCodec("a", map[string][]byte{"a": key('a')[1:]})
@@ -48,8 +48,8 @@ func TestNewCodec_refuses(t *testing.T) {
 	require.ErrorContains(t, err, `no key "b"`)
 }
 
-// TestCodec_rotation checks that a codec with two keys encrypts with the current one and reads both. Changed payloads
-// are refused.
+// TestCodec_rotation checks that a codec with two keys encrypts with the current key, and decrypts with both keys. It
+// leaves a nil value unencrypted, and refuses payloads that were changed.
 func TestCodec_rotation(t *testing.T) {
 	t.Parallel()
 	p := &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(`"` + number + `"`)}
@@ -84,7 +84,7 @@ func TestCodec_rotation(t *testing.T) {
 	require.Error(t, err, "changed")
 }
 
-// envelope is a user's type with a secret in every kind of field.
+// envelope is a type of a user, with fields of several kinds that can contain a secret.
 type envelope struct {
 	Name  string
 	Cards []payvault.AccountUpdaterCard
@@ -92,8 +92,8 @@ type envelope struct {
 	Map   map[string]*payvault.Secret
 }
 
-// TestNewConverters checks that a value with a secret is passed only with a codec that encrypts. In failures without
-// such a codec the secret is redacted.
+// TestNewConverters checks that a value with a secret is encrypted if the codec encrypts, and refused if it does not.
+// In the details of a failure, a converter without encryption writes [REDACTED] instead of refusing the value.
 func TestNewConverters(t *testing.T) {
 	t.Parallel()
 	secret := payvault.NewSecret(number)
@@ -145,8 +145,8 @@ func TestNewConverters(t *testing.T) {
 	}
 }
 
-// TestNewConverters_readBack checks that encrypted values are read back, even by a codec that does not encrypt. Values
-// without a secret pass every converter.
+// TestNewConverters_readBack checks that encrypted values can be read back, even by a codec that only decrypts. A value
+// without a secret passes every converter.
 func TestNewConverters_readBack(t *testing.T) {
 	t.Parallel()
 	sealed, _ := NewConverters(newCodec(t, "a", "a"))
@@ -171,7 +171,7 @@ func TestNewConverters_readBack(t *testing.T) {
 	}
 }
 
-// TestNewConverters_failures checks that a failure is encrypted with its texts, and read back.
+// TestNewConverters_failures checks that the texts of a failure are encrypted, and can be read back.
 func TestNewConverters_failures(t *testing.T) {
 	t.Parallel()
 	_, failures := NewConverters(newCodec(t, "a", "a"))
@@ -214,7 +214,7 @@ func TestNewConverters_otherCodecs(t *testing.T) {
 	}
 }
 
-// tap records everything that passes a converter.
+// tap is a converter that records all payloads that it makes. A logger can also write its records to a tap.
 type tap struct {
 	converter.DataConverter
 
@@ -248,7 +248,7 @@ func (c tap) Write(logged []byte) (int, error) {
 	return c.seen.Write(logged)
 }
 
-// tapped returns an environment, and a tap that records all of its payloads, failures and log records.
+// tapped returns a test environment for workflows, and a tap that records all payloads, failures and log records in it.
 func tapped(a *Activities) (*testsuite.TestWorkflowEnvironment, tap) {
 	seen := tap{converter.GetDefaultDataConverter(), &sync.Mutex{}, &bytes.Buffer{}}
 	all := slog.NewTextHandler(seen, &slog.HandlerOptions{Level: slog.LevelDebug})
@@ -260,8 +260,8 @@ func tapped(a *Activities) (*testsuite.TestWorkflowEnvironment, tap) {
 	return env, seen
 }
 
-// TestSubmitCards_secrets checks that no payload, failure or log record has a card number, even without encryption, and
-// even if texts of the service and the source have one.
+// TestSubmitCards_secrets checks that no payload, failure or log record has a card number. This holds without
+// encryption, and even if error texts of the service and of the source have card numbers.
 func TestSubmitCards_secrets(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 5000}
@@ -295,8 +295,8 @@ func TestSubmitCards_secrets(t *testing.T) {
 	}
 }
 
-// TestReadable checks that a worker that cannot read the input of a job fails only the task. The job goes on with
-// another worker.
+// TestReadable checks that the workflow panics if the worker cannot decrypt the input of the job. On a server, the
+// panic fails only the workflow task. A worker with the key must run the job.
 func TestReadable(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 200}

@@ -9,14 +9,15 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// Names of the query and the updates of both workflows. None takes an argument. An update is refused, and changes
-// nothing, if there is nothing to pause or to resume. An update with another name is refused too.
+// Names of the query and the updates of both workflows. They take no argument. [UpdatePause] is refused if the workflow
+// is paused already, and [UpdateResume] is refused if it is not paused. A refused update changes nothing. An update
+// with any other name is refused too.
 const (
 	QueryProgress = "progress" // returns the progress of the workflow, which changes when an activity ends
-	// UpdatePause starts no more activities. The activities at work go on until their next heartbeat, up to 0.8 ×
-	// HeartbeatTimeout (24 s), and then finish their requests in flight.
+	// UpdatePause makes the workflow start no more activities. The running activities go on until their next heartbeat, up
+	// to 0.8 × HeartbeatTimeout (24 s by default). Then they finish their requests in flight.
 	UpdatePause  = "pause"
-	UpdateResume = "resume" // goes on, after the activities that were at work have ended
+	UpdateResume = "resume" // ends the pause, after the running activities have ended
 )
 
 // MemoPaused is a key in the memo of a workflow that is paused. Its value is the reason.
@@ -24,7 +25,7 @@ const MemoPaused = "payvault-paused"
 
 const (
 	defaultConcurrency = 4
-	maxConcurrency     = 1000 // a server lets a workflow have 2,000 activities
+	maxConcurrency     = 1000 // a server limits a workflow to 2,000 pending activities
 	defaultHeartbeat   = 30 * time.Second
 	leastHeartbeat     = time.Second
 	defaultCallTimeout = 5 * time.Minute
@@ -37,15 +38,15 @@ const (
 type span struct {
 	From   int `json:"from"`
 	To     int `json:"to"`     // end of the range, not included
-	Page   int `json:"page"`   // only in an export: first page in the first list
-	Offset int `json:"offset"` // number of records before that page
-	// Written is the number of records of that page that were written already. The page is requested again
-	// nevertheless, because it may be the last one: the interface does not document the answer for a page beyond the
-	// last one.
+	Page   int `json:"page"`   // only in an export: page of list From at which the export goes on
+	Offset int `json:"offset"` // number of records of the list before that page
+	// Written is the number of records of that page if the page has been written already. If not, it is 0. A written page
+	// is requested again, because it may be the last page, and the service does not document its answer for a page after
+	// the last page.
 	Written int `json:"written,omitzero"`
 }
 
-// nextPage returns s with the page after the written one.
+// nextPage returns s with the number of the next page if page s.Page has been written.
 func (s span) nextPage() span {
 	if s.Written > 0 {
 		s.Page, s.Offset, s.Written = s.Page+1, s.Offset+s.Written, 0
@@ -53,36 +54,36 @@ func (s span) nextPage() span {
 	return s
 }
 
-// dealt is the state that a run of a workflow passes to the next run.
+// dealt is the state that a run of a workflow passes to the next run when it continues as new.
 type dealt struct {
 	Next   int    `json:"next"`             // the first batch or list that no activity has got yet
 	Rest   []span `json:"rest,omitempty"`   // ranges that activities got and did not finish
 	Paused string `json:"paused,omitempty"` // reason of the pause; "" if the job is not paused
 }
 
-// dealer gives ranges to activities, limits how many are at work, and pauses.
+// dealer gives ranges of batches or lists to activities, limits the number of running activities, and pauses the job.
 type dealer struct {
 	*dealt
 
 	total       int         // number of batches or lists
 	per         int         // number of batches or lists in a range
-	concurrency int         // largest number of ranges at work
-	most        int         // largest number of ranges in a run; 0 means that the server decides
+	concurrency int         // largest number of running activities
+	most        int         // largest number of ranges in a run of the workflow; if 0, the server decides
 	mayDeal     func() bool // reports whether another activity may get a range
-	resumed     func()      // called when the job goes on
+	resumed     func()      // called when a pause ends
 
 	ctx     workflow.Context
-	acts    workflow.Context // context of the activities; a pause ends it
+	acts    workflow.Context // context of the activities; a pause cancels it
 	cancel  workflow.CancelFunc
 	started int
 	working int
 }
 
-// begin sets the options of the activities, and registers the query and the updates.
+// begin sets the options of the activities, and registers the handlers of the query and the updates.
 func (d *dealer) begin(ctx workflow.Context, heartbeat time.Duration, progress any) error {
 	d.concurrency = min(orDefault(d.concurrency, defaultConcurrency), maxConcurrency)
 	d.ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout: 30 * day, // heartbeats detect a lost worker
+		StartToCloseTimeout: 30 * day, // long, because heartbeats detect a lost worker
 		HeartbeatTimeout:    max(orDefault(heartbeat, defaultHeartbeat), leastHeartbeat),
 		WaitForCancellation: true, // a canceled activity returns its report
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: time.Minute},
@@ -113,7 +114,8 @@ func (d *dealer) begin(ctx workflow.Context, heartbeat time.Duration, progress a
 	)
 }
 
-// pause pauses the job and ends its activities. A job that is paused keeps its first reason.
+// pause pauses the job and cancels its activities. It does nothing if the job is paused already or if the reason is
+// empty.
 func (d *dealer) pause(ctx workflow.Context, reason string) {
 	if d.Paused != "" || reason == "" {
 		return
@@ -124,8 +126,8 @@ func (d *dealer) pause(ctx workflow.Context, reason string) {
 	workflow.GetLogger(ctx).Warn("payvault: the job has paused", "reason", reason)
 }
 
-// resume lets the job go on. It first waits for the activities at work, because they started before the problem was
-// solved.
+// resume ends the pause. It first waits until the running activities have ended, so that an error from before the pause
+// does not pause the job again.
 func (d *dealer) resume(ctx workflow.Context) error {
 	err := workflow.Await(ctx, func() bool { return d.working == 0 })
 	if err != nil || d.Paused == "" {
@@ -138,16 +140,16 @@ func (d *dealer) resume(ctx workflow.Context) error {
 	return nil
 }
 
-// mark sets the reason in the memo, or removes it if the reason is nil.
+// mark sets MemoPaused in the memo to the reason. If the reason is nil, mark removes MemoPaused.
 func (d *dealer) mark(ctx workflow.Context, reason any) {
 	if err := workflow.UpsertMemo(ctx, map[string]any{MemoPaused: reason}); err != nil {
 		workflow.GetLogger(ctx).Warn("payvault: the memo of the job cannot be set", "error", err)
 	}
 }
 
-// run deals out ranges until all are done, and returns true. It returns false if the workflow has to continue as new
-// first. deal gets a range and returns a function, which run calls in a coroutine of its own. The function has an
-// activity do the range, and returns the part of the range that is left.
+// run gives ranges to activities until all ranges are done, and returns true. If the workflow has to continue as new
+// before, run returns false. For each range, run calls deal, and calls the function that deal returns in a coroutine of
+// its own. That function runs an activity for the range, and returns the part of the range that is not done.
 func (d *dealer) run(deal func(span) func(workflow.Context) span) (bool, error) {
 	for {
 		err := workflow.Await(d.ctx, func() bool { return d.mayStart() || d.mayEnd() })
@@ -172,25 +174,27 @@ func (d *dealer) run(deal func(span) func(workflow.Context) span) (bool, error) 
 	}
 }
 
-// hasWork reports whether there is a range that no activity has got.
+// hasWork reports whether there is a range that still has to be given to an activity.
 func (d *dealer) hasWork() bool { return len(d.Rest) > 0 || d.Next < d.total }
 
-// mayStart reports whether an activity may get a range now.
+// mayStart reports whether another activity may start now.
 func (d *dealer) mayStart() bool {
 	return d.Paused == "" && d.working < d.concurrency && d.hasWork() && !d.isLong() && d.mayDeal()
 }
 
-// mayEnd reports whether this run of the workflow may end: all is done, or the run is long enough.
+// mayEnd reports whether this run of the workflow may end: no activity or handler is running, and either all ranges are
+// done or the workflow has to continue as new.
 func (d *dealer) mayEnd() bool {
 	return d.working == 0 && (!d.hasWork() || d.isLong()) && workflow.AllHandlersFinished(d.ctx)
 }
 
-// isLong reports whether the history of the run is long enough.
+// isLong reports whether this run has started so many activities, or has so long a history, that the workflow has to
+// continue as new.
 func (d *dealer) isLong() bool {
 	return d.most > 0 && d.started >= d.most || workflow.GetInfo(d.ctx).GetContinueAsNewSuggested()
 }
 
-// take takes the next range.
+// take returns the next range. A range that an activity did not finish comes before a new range.
 func (d *dealer) take() span {
 	if len(d.Rest) > 0 {
 		s := d.Rest[0]
@@ -202,7 +206,7 @@ func (d *dealer) take() span {
 	return s
 }
 
-// perform runs an activity, and reports whether it has returned a result. Temporal makes the retries.
+// perform runs an activity, and reports whether the activity has returned a result. Temporal makes the retries.
 func (d *dealer) perform(ctx workflow.Context, name string, input, result any) bool {
 	err := workflow.ExecuteActivity(ctx, name, input).Get(ctx, result)
 	_, failed := errors.AsType[*temporal.ActivityError](err)
@@ -210,7 +214,7 @@ func (d *dealer) perform(ctx workflow.Context, name string, input, result any) b
 	case err == nil:
 		return true
 	case temporal.IsCanceledError(err):
-	case failed: // somebody has failed the activity, such as with the CLI
+	case failed: // somebody has failed the activity by hand, such as with the CLI of Temporal
 		d.pause(ctx, cut("an activity has failed: "+err.Error()))
 	default: // this worker cannot read the result, but another worker may
 		panicUnreadable(err)
@@ -218,16 +222,16 @@ func (d *dealer) perform(ctx workflow.Context, name string, input, result any) b
 	return false
 }
 
-// panicUnreadable fails the workflow task, so that the server gives it to another worker.
+// panicUnreadable panics. The panic fails the workflow task, and the server gives the task to another worker.
 func panicUnreadable(err error) {
 	panic("temporalpayvault: this worker cannot read what a client or another worker has written: " + err.Error())
 }
 
-// after follows the report of an activity: it pauses the job, or waits.
+// after does what the report of an activity asks for: it pauses the job, or waits.
 func (d *dealer) after(ctx workflow.Context, e ending) {
 	d.pause(ctx, e.Stop)
 	if e.Wait > 0 {
-		_, _ = workflow.AwaitWithTimeout(ctx, e.Wait, d.isLong) // returns an error when the job pauses
+		_, _ = workflow.AwaitWithTimeout(ctx, e.Wait, d.isLong) // a pause ends the wait with an error
 	}
 }
 

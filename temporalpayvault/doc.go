@@ -3,19 +3,20 @@
 // customers or of the transactions of many subscriptions.
 //
 // [Register] gives a worker the workflows [SubmitCards] and [ExportLists] and their activities. A client starts them
-// like any other workflow. [ActivityError] is for activities of your own.
+// like any other workflow. [ActivityError] converts the errors of activities that you write yourself.
 //
 // # Card updates
 //
 // An activity runs AccountUpdater.SubmitAll over a range of batches, with a [payvault.Journal] that all workers share.
-// The journal has the batches that may have been sent. So no batch is sent twice, and Temporal may repeat every
-// activity that fails or is lost. Heartbeats only show that a worker is alive. A batch that was in flight when its
-// worker was killed is of unknown outcome: it may have been performed, and somebody has to look it up.
+// The journal records each batch before the batch is sent. So no batch is sent twice, and Temporal may repeat every
+// activity that fails or is lost. Heartbeats only show that a worker is alive. If a worker is killed while a batch is
+// in flight, the outcome of the batch is unknown: the service may have performed it, and somebody has to look it up.
 //
 // # Secrets
 //
-// Cards are passed by reference and range, see [CardSource]. Histories and heartbeats hold numbers of batches, status,
-// codes and the texts of the service, cleared as errors of package payvault are. They do not hold texts of a CardSource
-// or a Sink, because these may quote a card. The exceptions are the message and the type of a
-// [temporal.ApplicationError]. With a codec of [NewCodec], [NewConverters] encrypts all payloads.
+// Cards are passed by reference and range, see [CardSource]. Histories and heartbeats contain batch numbers, HTTP
+// statuses, codes and texts of the service. Secrets are removed from these texts, as in the errors of package payvault.
+// The text of an error of a CardSource or a Sink may quote a card, so histories and heartbeats do not contain it. They
+// contain only the message and the type of a [temporal.ApplicationError]. With a codec of [NewCodec], the converters of
+// [NewConverters] encrypt all payloads.
 package temporalpayvault

@@ -11,16 +11,18 @@ import (
 
 // Types of the application errors that [ActivityError] returns.
 const (
-	TypeSafeToRetry    = "SafeToRetry"    // calling again does no harm: Temporal tries again, after its RetryAfter if set
-	TypeOutcomeUnknown = "OutcomeUnknown" // it may have been performed: Temporal does not try again; look it up
-	TypeRefused        = "Refused"        // the service refused, or a local check failed: Temporal does not try again
+	TypeSafeToRetry    = "SafeToRetry"    // calling again does no harm: Temporal calls again, after RetryAfter if set
+	TypeOutcomeUnknown = "OutcomeUnknown" // may have been performed: Temporal does not call again; look up the outcome
+	TypeRefused        = "Refused"        // the service refused, or a local check failed: Temporal does not call again
 )
 
 // ActivityError maps an error of package payvault to an error that an activity of yours can return, so that Temporal
-// does not repeat a call that may have been performed. The result is a [temporal.ApplicationError] of one of the types
-// above, with the text of the error and no cause. If err wraps several errors, the first one of unknown outcome
-// decides, or else the first one. A call that was not sent because its context was canceled becomes [context.Canceled],
-// which a canceled activity has to return. Other errors are returned unchanged.
+// does not repeat a call that may have been performed. The result is a [temporal.ApplicationError] with the text of the
+// error and no cause. Its type is [TypeSafeToRetry], [TypeOutcomeUnknown] or [TypeRefused]. If err wraps several errors
+// of package payvault, the result is made from the first error of unknown outcome. If no outcome is unknown, it is made
+// from the first error. The error of a call that was not sent because its context was canceled becomes
+// [context.Canceled], which a canceled activity has to return. An err that wraps no error of package payvault is
+// returned unchanged.
 func ActivityError(err error) error {
 	e := worst(ownErrors(err))
 	if e == nil {
@@ -40,9 +42,10 @@ func ActivityError(err error) error {
 	return temporal.NewApplicationErrorWithOptions(e.Error(), kind, opt)
 }
 
-// ownErrors returns the errors of package payvault in the tree of err. It does not look into them: the cause of a
-// context may be the error of another call. Some packages return all the errors that they join by another method than
-// Unwrap: hashicorp/go-multierror and avast/retry-go by WrappedErrors, old versions of go.uber.org/multierr by Errors.
+// ownErrors returns the errors of package payvault in the tree of err. It does not look for more errors inside a found
+// error: the cause of a canceled context, for example, may be the error of another call. Some packages have another
+// method than Unwrap that returns joined errors: WrappedErrors in hashicorp/go-multierror and avast/retry-go, and
+// Errors in old versions of go.uber.org/multierr.
 func ownErrors(err error) (found []*payvault.Error) {
 	var wrapped []error
 	switch err := err.(type) { //nolint:errorlint // the function walks over the tree itself
@@ -65,7 +68,7 @@ func ownErrors(err error) (found []*payvault.Error) {
 	return found
 }
 
-// worst returns the first error whose outcome is unknown, or else the first.
+// worst returns the first error whose outcome is unknown, or else the first error. It returns nil if all is empty.
 func worst(all []*payvault.Error) *payvault.Error {
 	for _, e := range all {
 		if isUnknown(e) {
@@ -83,8 +86,8 @@ func isUnknown(e *payvault.Error) bool {
 	return e.Is(payvault.ErrOutcomeUnknown) && !payvault.SafeToRetry(e)
 }
 
-// mayRepeat reports whether calling again does no harm and may help. This includes a batch that a walk has neither sent
-// nor looked up in its journal: the next walk will do so.
+// mayRepeat reports whether calling again does no harm and may help. It also reports true for the error of a batch that
+// SubmitAll has neither sent nor looked up in its journal, because the next SubmitAll will look it up.
 func mayRepeat(e *payvault.Error) bool {
 	local := errors.Is(e, payvault.ErrInvalidRequest) || errors.Is(e, payvault.ErrMerchantNotSupported)
 	return payvault.SafeToRetry(e) || e.Delivery == payvault.DeliveryNotSent && !local

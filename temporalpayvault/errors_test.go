@@ -17,7 +17,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestActivityError checks the type, the retries and the delay for each kind of failure.
+// TestActivityError checks the result for several failures of a call: its type, whether Temporal retries, and after
+// which delay.
 func TestActivityError(t *testing.T) {
 	t.Parallel()
 	limit := func(after string) payvaulttest.Fault {
@@ -73,8 +74,8 @@ func TestActivityError_canceled(t *testing.T) {
 	assert.Equal(t, context.Canceled, ActivityError(err))
 }
 
-// joined joins errors as avast/retry-go does: Unwrap returns the last one only. hashicorp/go-multierror has the method
-// WrappedErrors too.
+// joined joins errors as avast/retry-go does: Unwrap returns only the last error, and WrappedErrors returns all errors.
+// hashicorp/go-multierror has the method WrappedErrors too.
 type joined []error
 
 func (j joined) Error() string { return fmt.Sprint([]error(j)) }
@@ -83,14 +84,15 @@ func (j joined) WrappedErrors() []error { return j }
 
 func (j joined) Unwrap() error { return j[len(j)-1] }
 
-// listed joins errors as go.uber.org/multierr 1.9 does, which has no Unwrap.
+// listed joins errors as go.uber.org/multierr 1.9 does: it has the method Errors and no Unwrap.
 type listed []error
 
 func (l listed) Error() string { return fmt.Sprint([]error(l)) }
 
 func (l listed) Errors() []error { return l }
 
-// TestActivityError_several checks that among several errors, one that must not be repeated decides, at any position.
+// TestActivityError_several checks the result for several joined errors. An error of unknown outcome decides the
+// result, at any position. If there is none, the first error of package payvault decides.
 func TestActivityError_several(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
@@ -124,8 +126,7 @@ func TestActivityError_several(t *testing.T) {
 	}
 }
 
-// TestActivityError_notSent checks that a batch is retried if it was not sent because the journal failed. The retry
-// asks the journal again.
+// TestActivityError_notSent checks that Temporal retries a batch that was not sent because the journal failed.
 func TestActivityError_notSent(t *testing.T) {
 	t.Parallel()
 	cards, err := deck{n: 300}.Cards(t.Context(), "", 0, 300)
@@ -144,7 +145,8 @@ func TestActivityError_notSent(t *testing.T) {
 	assert.Equal(t, 3, batches)
 }
 
-// TestActivityError_merchant checks that a call that cannot act for a merchant is not retried.
+// TestActivityError_merchant checks that Temporal does not retry a call for a merchant if the operation does not
+// support ForMerchant.
 func TestActivityError_merchant(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
@@ -164,8 +166,8 @@ func TestActivityError_others(t *testing.T) {
 	assert.Equal(t, context.Canceled, ActivityError(context.Canceled))
 }
 
-// TestActivityError_causeOfAnotherCall checks that ActivityError looks at the call's own error. It must not look at the
-// cause of the call's context, which may be the error of another call.
+// TestActivityError_causeOfAnotherCall checks calls whose context was canceled with the error of another call as its
+// cause. ActivityError must look only at the error of the call itself.
 func TestActivityError_causeOfAnotherCall(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)

@@ -20,7 +20,7 @@ func ExampleRegister() { //nolint:testableexamples // it needs a server
 	_ = serve
 }
 
-// This example starts a job. The snapshot identifies the cards. For a file, payvault.JobName computes its checksum.
+// This example starts a job. The snapshot identifies the cards. For a file, payvault.JobName computes the checksum.
 func ExampleSubmitCards() { //nolint:testableexamples // it needs a server
 	submit := func(
 		ctx context.Context, server client.Client, snapshot temporalpayvault.Snapshot,
@@ -36,8 +36,8 @@ func ExampleSubmitCards() { //nolint:testableexamples // it needs a server
 	_ = submit
 }
 
-// This example makes converters. Clients and workers use the same keys. A codec server with this codec lets the user
-// interface show payloads.
+// This example makes converters. Clients and workers use the same keys. With a codec server that uses this codec, the
+// web UI of Temporal shows the payloads.
 func ExampleNewConverters() { //nolint:testableexamples // it needs a server
 	dial := func(key []byte) (client.Client, error) {
 		codec, err := temporalpayvault.NewCodec("2026-11", map[string][]byte{"2026-11": key})

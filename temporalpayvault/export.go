@@ -13,17 +13,19 @@ import (
 type ExportJob struct {
 	Name string // tells exports apart in the Sink; may be empty
 
-	Subscriptions []payvault.SubscriptionID // up to 50,000, whose transactions are exported; none for the customers
+	// Subscriptions are the subscriptions whose transactions are exported, at most 50,000. If it is empty, the customers
+	// are exported.
+	Subscriptions []payvault.SubscriptionID
 	List          ExportOptions
 
 	ListsPerActivity int           // 100 if it is not positive
-	Concurrency      int           // activities at work, each with one request; 4 if it is not positive, 1,000 at most
+	Concurrency      int           // running activities, each with one request; 4 if it is not positive, 1,000 at most
 	CallTimeout      time.Duration // a longer call of the Sink pauses the export; 5 minutes if not positive
 	HeartbeatTimeout time.Duration // a worker that is silent for this time is lost; 30 s if not positive, 1 s at least
-	ActivitiesPerRun int           // after so many the workflow continues as new; by default when the server suggests it
+	ActivitiesPerRun int           // activities until the workflow continues as new; by default the server decides
 }
 
-// ExportSummary is the result of [ExportLists]. While it runs, it is the answer to [QueryProgress].
+// ExportSummary is the result of [ExportLists], and the answer to [QueryProgress] while the workflow runs.
 type ExportSummary struct {
 	Lists   int `json:"lists"` // number of lists: subscriptions, or 1 for the customers
 	Done    int `json:"done"`  // number of lists that were written to their end
@@ -50,23 +52,26 @@ const (
 )
 
 // ExportLists is a workflow that walks over all customers, or over the transactions of many subscriptions, and hands
-// each page to the [Sink]. It returns when all lists have been written to their end, and not before. It only reads,
-// so it may be started again at any time.
+// each page to the [Sink]. It returns when all lists have been written to their end, and not before. It only reads from
+// the service, so it may be started again at any time.
 //
-// The workflow pauses in these cases, and waits for [UpdateResume]. The reason is in [ExportSummary] and in the memo.
+// The workflow pauses in these cases, and waits for [UpdateResume]. The reason is in [ExportSummary] and in the memo,
+// see [MemoPaused].
 //
 //   - after [UpdatePause],
-//   - when the service refuses the key,
-//   - when it refuses a page or gives an invalid one, and the activity has failed 5 times without writing a page,
+//   - when the service refuses the API key,
+//   - when the service refuses a page or sends an invalid page, and the activity has failed 5 times without writing a
+//     page,
 //   - when the sink takes too long, or returns a non-retryable [temporal.ApplicationError],
 //   - when the same activity has failed for an hour.
 //
-// After that, it goes on at the last page that was written, and writes that page again.
+// After [UpdateResume] the workflow goes on at the last page that was written, and writes that page again.
 func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 	return exportLists(ctx, exportInput{ExportJob: job})
 }
 
-// exportLists is one run of the workflow. It returns the summary, or an error that makes the workflow continue as new.
+// exportLists is one run of the workflow. It returns the summary, or an error: the workflow continues as new, or is
+// canceled.
 func exportLists(ctx workflow.Context, in exportInput) (*ExportSummary, error) {
 	j := &exportRun{exportInput: in}
 	j.dealer = dealer{
@@ -90,7 +95,7 @@ func exportLists(ctx workflow.Context, in exportInput) (*ExportSummary, error) {
 	return sum, nil
 }
 
-// exportRun is a run of an export.
+// exportRun is the state of one run of the workflow.
 type exportRun struct {
 	exportInput
 	dealer
@@ -104,7 +109,7 @@ func (j *exportRun) summary() *ExportSummary {
 }
 
 // export returns a function for the range s. The function runs an activity that exports the range, and returns the part
-// that is left.
+// of the range that is not exported.
 func (j *exportRun) export(s span) func(workflow.Context) span {
 	o := exportOrder{
 		Export: j.Name, List: j.List, Span: s, Limit: orDefault(j.CallTimeout, defaultCallTimeout),

@@ -19,13 +19,13 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// shelf is a sink in memory. A page replaces the earlier page at its position.
+// shelf is a Sink in memory. A page replaces the earlier page at the same position.
 type shelf struct {
 	mu     sync.Mutex
 	pages  map[Position][]string
 	ends   map[Position]int
 	writes int
-	fail   func(n int) error // may be nil; its error is returned by the n-th write
+	fail   func(n int) error // may be nil; the n-th call of the sink returns its error
 }
 
 func newShelf() *shelf { return &shelf{pages: map[Position][]string{}, ends: map[Position]int{}} }
@@ -61,7 +61,8 @@ func (s *shelf) do(write func()) error {
 	return nil
 }
 
-// check checks that the pages of a list have no gap: each page begins where the one before ends.
+// check checks that a list was written completely: it has the given number of pages and records, without a gap or a
+// repeated record, and EndList was called once.
 func (s *shelf) check(t *testing.T, id payvault.SubscriptionID, pages, records int) {
 	t.Helper()
 	at, seen := Position{Export: "night", Subscription: id}, map[string]bool{}
@@ -78,7 +79,7 @@ func (s *shelf) check(t *testing.T, id payvault.SubscriptionID, pages, records i
 	assert.Equal(t, 1, s.ends[at], "its end, at %+v", at)
 }
 
-// customers stores n customers.
+// customers creates n customers at the service.
 func customers(t *testing.T, srv *payvaulttest.Server, n int) {
 	t.Helper()
 	for i := range n {
@@ -89,7 +90,7 @@ func customers(t *testing.T, srv *payvaulttest.Server, n int) {
 	}
 }
 
-// subscriptions stores n subscriptions. Subscription i has 7 × i transactions.
+// subscriptions adds n subscriptions to the service. Subscription i has 7 × i transactions.
 func subscriptions(srv *payvaulttest.Server, n int) (ids []payvault.SubscriptionID) {
 	for i := range n {
 		sub := payvaulttest.Subscription{MerchantID: srv.Merchant().MerchantID}
@@ -111,8 +112,8 @@ func nightly(ids ...payvault.SubscriptionID) ExportJob {
 	return ExportJob{Name: "night", Subscriptions: ids, List: ExportOptions{Count: 10}}
 }
 
-// TestExportLists_customers checks that each page is written once if the service and the sink fail, and that the sink's
-// error text is not reported.
+// TestExportLists_customers checks that each page is exported and counted once, even if some requests and some calls of
+// the sink fail. No payload or log record may have the error text of the sink.
 func TestExportLists_customers(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
@@ -133,8 +134,8 @@ func TestExportLists_customers(t *testing.T) {
 	assert.NotContains(t, seen.seen.String(), "41111111")
 }
 
-// TestExportLists_filters checks that the values of filters reach the activity. The JSON of payvault.Filter leaves them
-// out.
+// TestExportLists_filters checks that the values of filters reach the activity, although the JSON of payvault.Filter
+// leaves the values out.
 func TestExportLists_filters(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
@@ -145,7 +146,8 @@ func TestExportLists_filters(t *testing.T) {
 	assert.Equal(t, ExportSummary{Lists: 1, Done: 1, Pages: 1, Records: 1}, result[ExportSummary](t, env))
 }
 
-// TestExportLists_transactions checks that many lists are exported completely while the sink fails now and then.
+// TestExportLists_transactions checks that many lists are exported completely, even if every ninth call of the sink
+// fails.
 func TestExportLists_transactions(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
@@ -168,9 +170,9 @@ func TestExportLists_transactions(t *testing.T) {
 	assert.Equal(t, ExportSummary{Lists: 12, Done: 12, Pages: pages, Records: 7 * 66}, s)
 }
 
-// TestExportLists_badAnswer checks that a page is requested again after a bad answer. If the answer stays bad, the
-// export pauses. When it is resumed, it continues at the page before the bad one. This holds with one list and with
-// many.
+// TestExportLists_badAnswer checks that a page is requested again if it was refused or cannot be read. If this happens
+// in each of five attempts, or if the key is refused, the export pauses. When it is resumed, it must continue at the
+// last page that was written. This holds for one list and for many lists.
 func TestExportLists_badAnswer(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]payvaulttest.Fault{
@@ -182,7 +184,7 @@ func TestExportLists_badAnswer(t *testing.T) {
 		for _, stays := range []bool{false, true} {
 			for _, lists := range []int{0, 6} {
 				if name == "key forgotten" && !stays {
-					continue // the client does not retry this status
+					continue // the export pauses at the first 403
 				}
 				t.Run(fmt.Sprint(name, stays, lists), func(t *testing.T) {
 					t.Parallel()
@@ -219,7 +221,8 @@ func TestExportLists_badAnswer(t *testing.T) {
 	}
 }
 
-// exported runs one attempt. If before is set, it is the last heartbeat of the attempt before.
+// exported runs one attempt of the activity that exports. If before is not nil, it is the last heartbeat of the
+// previous attempt.
 func exported(env *testsuite.TestActivityEnvironment, o exportOrder, before *exportReport) (r exportReport, err error) {
 	if before != nil {
 		env.SetHeartbeatDetails(*before)
@@ -231,7 +234,7 @@ func exported(env *testsuite.TestActivityEnvironment, o exportOrder, before *exp
 	return r, value.Get(&r)
 }
 
-// TestExport_lostWorker checks that an attempt continues at the page in the heartbeat of a lost worker.
+// TestExport_lostWorker checks that an attempt continues at the page that the last heartbeat of a lost worker names.
 func TestExport_lostWorker(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
@@ -246,8 +249,8 @@ func TestExport_lostWorker(t *testing.T) {
 	assert.Contains(t, sink.pages, Position{Export: "night", Subscription: ids[4], Page: 2, Offset: 20})
 }
 
-// TestExport_sinkHangs checks that an activity stops waiting for a hanging sink, and that the export pauses at the
-// page.
+// TestExport_sinkHangs checks that an activity stops waiting for a hanging sink after the time limit, and that the
+// export pauses at that page.
 func TestExport_sinkHangs(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
@@ -287,9 +290,9 @@ func TestExport_workerStops(t *testing.T) {
 	assert.Equal(t, exportReport{Left: span{To: 1, Page: 3, Offset: 30, Written: 10}, Pages: 4, Records: 40}, r)
 }
 
-// TestExport_lostAfterTheLastPage checks that a list is ended if its worker is lost between the last page and EndList.
-// The next attempt requests the last page again. It does not request a page beyond it: a service may answer that with
-// 404, or with the last page once more.
+// TestExport_lostAfterTheLastPage checks that EndList is called even if a worker is lost between the last page and
+// EndList. The next attempt must request the last page again. It must not request a page after the last page, because a
+// service may answer such a request with 404, or with the last page once more.
 func TestExport_lostAfterTheLastPage(t *testing.T) {
 	t.Parallel()
 	for count, before := range map[int]exportReport{
@@ -310,7 +313,8 @@ func TestExport_lostAfterTheLastPage(t *testing.T) {
 	}
 }
 
-// TestExport_workerStopsAtTheLastPage checks that a list is ended if its worker stops while it writes the last page.
+// TestExport_workerStopsAtTheLastPage checks that an attempt still calls EndList if its worker stops while the last
+// page is written.
 func TestExport_workerStopsAtTheLastPage(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
@@ -331,7 +335,8 @@ func TestExport_workerStopsAtTheLastPage(t *testing.T) {
 	sink.check(t, 0, 10, 95)
 }
 
-// TestExportLists_continueAsNew checks that an export continues in a new run.
+// TestExportLists_continueAsNew checks that an export of six ranges continues as new after three activities, and is
+// completed by the next run.
 func TestExportLists_continueAsNew(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()

@@ -29,7 +29,7 @@ const op = payvault.OpAccountUpdaterSubmit
 
 var errCut = errors.New("cut")
 
-// deck is a source of n cards. The number and the ID of a card contain its position.
+// deck is a CardSource of n cards. The number and the ID of a card contain its position.
 type deck struct {
 	n        int
 	checksum string
@@ -57,7 +57,7 @@ func (d deck) job() Job { return Job{Source: "deck", Snapshot: d.snapshot()} }
 type book struct {
 	mu   sync.Mutex
 	rows map[string]*payvault.BatchOutcome // the value is nil for a batch that was begun and not ended
-	fail func(end bool) error              // may be nil; its error is returned by Begin, or by End if end is true
+	fail func(end bool) error              // may be nil; Begin returns its error for false, and End for true
 }
 
 func newBook() *book { return &book{rows: map[string]*payvault.BatchOutcome{}} }
@@ -91,7 +91,7 @@ func (b *book) End(_ context.Context, job string, batch int, o payvault.BatchOut
 	return nil
 }
 
-// count returns the number of batches by their recorded status. The status "" means that the batch was begun and not
+// count returns the number of batches for each recorded status. The status "" means that a batch was begun and not
 // ended.
 func (b *book) count() map[payvault.BatchStatus]int {
 	b.mu.Lock()
@@ -118,7 +118,7 @@ func newActivities(srv *payvaulttest.Server, cards CardSource) *Activities {
 	return &Activities{Client: srv.Client(), Cards: cards, Journal: newBook()}
 }
 
-// inject injects a fault. It returns a function that removes the fault.
+// inject makes the service fail with a fault. It returns a function that removes the fault.
 func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) (mend func()) {
 	t.Helper()
 	mend, err := srv.Inject(fault)
@@ -138,12 +138,12 @@ func loggedWorkflows(a *Activities, logger log.Logger) *testsuite.TestWorkflowEn
 	suite.SetLogger(logger)
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(time.Minute)
-	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // a busy machine needs longer
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // a busy machine may need long
 	Register(env, a)
 	return env
 }
 
-// newAttempts returns the test environment for one attempt of an activity.
+// newAttempts returns Temporal's test environment for activities, which runs a single attempt.
 func newAttempts(a *Activities) *testsuite.TestActivityEnvironment {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(quiet())
@@ -161,7 +161,7 @@ func orderOf(d deck) order {
 	}
 }
 
-// submit runs one attempt of the activity.
+// submit runs one attempt of the activity with which a worker submits batches.
 func submit(a *Activities, o order) (r report, err error) {
 	value, err := newAttempts(a).ExecuteActivity(activitySubmit, o)
 	if err != nil {
@@ -170,7 +170,7 @@ func submit(a *Activities, o order) (r report, err error) {
 	return r, value.Get(&r)
 }
 
-// result returns the result of a workflow.
+// result returns the result of a workflow, which must have completed without an error.
 func result[S any](t *testing.T, env *testsuite.TestWorkflowEnvironment) (s S) {
 	t.Helper()
 	require.True(t, env.IsWorkflowCompleted())
@@ -216,7 +216,7 @@ func performed(t *testing.T, srv *payvaulttest.Server) map[int]int {
 	return times
 }
 
-// statuses returns the status of each batch of a completed job. Batches that the summary does not list are accepted.
+// statuses returns the status of each batch of a completed job. A batch that the summary does not list is accepted.
 func (s *Summary) statuses() map[int]payvault.BatchStatus {
 	statuses := map[int]payvault.BatchStatus{}
 	for i := range s.Batches {
@@ -231,8 +231,7 @@ func (s *Summary) statuses() map[int]payvault.BatchStatus {
 	return statuses
 }
 
-// audit returns the problems that must never occur: a batch that was performed twice, accepted but not performed, or
-// refused but performed.
+// audit returns a text for each batch that was performed twice, accepted but not performed, or refused but performed.
 func audit(times map[int]int, statuses map[int]payvault.BatchStatus) (problems []string) {
 	for i, status := range statuses {
 		n := times[i]
@@ -248,7 +247,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// through returns a client of the service with this transport.
+// through returns a client of the service that sends its requests through f.
 func through(srv *payvaulttest.Server, f roundTripper) *payvault.Client {
 	return srv.Client(payvault.WithHTTPClient(&http.Client{Transport: f}))
 }

@@ -9,19 +9,19 @@ import (
 	"example.com/payvault"
 )
 
-// rangeJournal is the journal for a SubmitAll over a range of batches. SubmitAll counts batches from 0, and the journal
-// of the job counts them from the beginning of the job. A rangeJournal sees every outcome first, so it also pauses the
-// job when too many batches go wrong.
+// rangeJournal is the journal for a SubmitAll over a range of batches. SubmitAll counts the batches of the range from
+// 0, and the journal of the job counts the batches from the beginning of the job. So a rangeJournal adds the number of
+// the first batch. It also stops SubmitAll when too many batches are refused or of unknown outcome.
 type rangeJournal struct {
 	payvault.Journal
 	*permits
 
 	first int                 // number of the first batch of the range
-	stop  func(because error) // ends the walk
+	stop  func(because error) // cancels SubmitAll
 }
 
-// Begin begins a batch in the journal of the job. If the journal has the batch already, the permit of the batch comes
-// back.
+// Begin begins a batch in the journal of the job. If the journal has the batch already, the batch is not sent, and its
+// permit becomes free.
 func (j *rangeJournal) Begin(ctx context.Context, job string, batch int) (payvault.BatchState, error) {
 	state, err := j.Journal.Begin(ctx, job, j.first+batch)
 	if state.Begun {
@@ -30,7 +30,8 @@ func (j *rangeJournal) Begin(ctx context.Context, job string, batch int) (payvau
 	return state, err
 }
 
-// End records the outcome of a batch. If the answer has no decision about the batch, End pauses the job.
+// End records the outcome of a batch. If the service refuses the key, or if a proxy has answered instead of the
+// service, End stops SubmitAll and pauses the job.
 func (j *rangeJournal) End(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
 	switch {
 	case o.StatusCode == http.StatusUnauthorized, o.StatusCode == http.StatusForbidden:
@@ -47,14 +48,15 @@ func (j *rangeJournal) End(ctx context.Context, job string, batch int, o payvaul
 		j.earn()
 	case payvault.BatchRefused, payvault.BatchUnknown:
 		j.lose()
-	case payvault.BatchNotSent: // the batch waits for the rate limit, or the walk is over
+	case payvault.BatchNotSent: // the batch waits for the rate limit, or SubmitAll ends
 	}
 	return err
 }
 
-// permits limits how many batches can go wrong. SubmitAll gets a batch when there is a permit for it. The permit comes
-// back when the batch is accepted. It is lost when the batch is refused or of unknown outcome. After every ten accepted
-// batches, counted from the start of the attempt, a lost permit comes back.
+// permits limits how many batches can be refused or of unknown outcome. SubmitAll gets a batch only after the batch has
+// taken a free permit. The permit becomes free again when the batch is accepted. It is lost when the batch is refused
+// or of unknown outcome. After every ten accepted batches, counted from the start of the attempt, one lost permit
+// becomes free again.
 type permits struct {
 	free    chan struct{}
 	allLost func() // called when all permits are lost
@@ -62,12 +64,12 @@ type permits struct {
 	mu       sync.Mutex
 	lost     int
 	accepted int
-	regained int // number of permits that were lost and came back
+	regained int // number of lost permits that became free again
 }
 
-const acceptedForOne = 10 // number of accepted batches after which a lost permit comes back
+const acceptedForOne = 10 // number of accepted batches after which a lost permit becomes free
 
-// newPermits returns permits with n free ones.
+// newPermits returns n free permits.
 func newPermits(n int, allLost func()) *permits {
 	p := &permits{free: make(chan struct{}, n), allLost: allLost}
 	for range n {
@@ -88,7 +90,7 @@ func (p *permits) take(ctx context.Context) bool {
 
 func (p *permits) giveBack() { p.free <- struct{}{} }
 
-// lose marks the permit of a batch that went wrong as lost.
+// lose counts a lost permit. When all permits are lost, it calls allLost.
 func (p *permits) lose() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,7 +100,7 @@ func (p *permits) lose() {
 	}
 }
 
-// earn counts an accepted batch. After every ten of them, a lost permit comes back.
+// earn counts an accepted batch. After every ten accepted batches, a lost permit becomes free.
 func (p *permits) earn() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,7 +112,7 @@ func (p *permits) earn() {
 	}
 }
 
-// count returns the number of lost permits, without those that came back, and the number of those.
+// count returns the number of permits that are lost now, and the number of lost permits that became free again.
 func (p *permits) count() (lost, regained int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

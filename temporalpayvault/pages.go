@@ -30,14 +30,16 @@ type ExportOptions struct {
 	Count   int
 }
 
-// Filter is a [payvault.Filter] for the input of a workflow: its JSON has the values.
+// Filter is a [payvault.Filter] whose JSON has the values, as the input of a workflow needs. The JSON of
+// payvault.Filter leaves the values out.
 type Filter struct {
 	Field     string
 	Condition payvault.Condition
 	Values    []string
 }
 
-// exportReport has the progress of an attempt. It is also the heartbeat, so that the next attempt goes on from there.
+// exportReport is the progress of an attempt. It is sent with each heartbeat, so that the next attempt goes on at the
+// same page.
 type exportReport struct {
 	Left    span `json:"left"`
 	Pages   int  `json:"pages"`
@@ -45,9 +47,11 @@ type exportReport struct {
 	ending
 }
 
-const maxBadAnswers = 5 // after so many attempts without a page, a bad answer pauses the export; their waits take 15 s
+// maxBadAnswers is the number of attempts without a page after which a refused or invalid page pauses the export. The
+// waits between the attempts take 15 s.
+const maxBadAnswers = 5
 
-// export exports a range of lists.
+// export is the activity that exports a range of lists.
 func (a *Activities) export(ctx context.Context, o exportOrder) (*exportReport, error) {
 	if a.Client == nil || a.Sink == nil {
 		return nil, errors.New("a worker has no Client or no Sink in its Activities")
@@ -67,7 +71,7 @@ func (a *Activities) export(ctx context.Context, o exportOrder) (*exportReport, 
 	return &r, err
 }
 
-// exporter is one attempt of an activity.
+// exporter is one attempt of the activity export.
 type exporter struct {
 	*Activities
 	exportOrder
@@ -93,8 +97,8 @@ func (e *exporter) run(ctx context.Context) error {
 	return nil
 }
 
-// writeList writes the pages of a list, from the position of the attempt on. It reports whether it came to the end of
-// the list. If the worker stops, it ends early without an error.
+// writeList writes the pages of a list, beginning at the page that the report names. It reports whether it has written
+// the list to its end. If the worker stops, it ends early without an error.
 func writeList[T any](
 	ctx context.Context, e *exporter, id payvault.SubscriptionID,
 	pages iter.Seq2[*payvault.Page[T], error], write func(context.Context, Position, []T) error,
@@ -138,15 +142,16 @@ func writeList[T any](
 	return true, nil
 }
 
-// isLast reports whether page is the last one by the totals that the service claims. records counts the records of all
-// pages up to and including this one. The iterator of package payvault usually ends at the same page. It may ask for
-// one more page if it began at the last page without a Count, because it then counts too few records before it.
+// isLast reports whether page is the last page according to its totals. The argument records is the number of records
+// in all pages up to and including this page. The iterator of package payvault usually ends at the same page. But if
+// the iterator began at the last page without a Count, it assumes too few records before that page, and may request one
+// more page.
 func isLast[T any](page *payvault.Page[T], records int) bool {
 	claimsEnd := page.TotalPages > 0 && page.TotalRecords > 0
 	return claimsEnd && page.Number+1 >= page.TotalPages && records >= page.TotalRecords
 }
 
-// sink calls the sink for the first page of left.
+// sink calls f, a method of the Sink, with the position of the first page of left.
 func (e *exporter) sink(
 	ctx context.Context, id payvault.SubscriptionID, left span, f func(context.Context, Position) error,
 ) error {
@@ -157,8 +162,8 @@ func (e *exporter) sink(
 	return err
 }
 
-// badAnswer returns the error of an attempt that got no page. If the service refused the page, or its answer cannot be
-// read, the answer may come from a proxy. So Temporal repeats the attempt a few times before the export pauses.
+// badAnswer returns the error of an attempt that got no page. If the page was refused or cannot be read, the answer may
+// come from a proxy. So the export pauses only after maxBadAnswers such attempts.
 func (e *exporter) badAnswer(ctx context.Context, id payvault.SubscriptionID, err error) error {
 	refusal, ok := errors.AsType[*payvault.Error](err)
 	aboutThePage := ok && refusal.Delivery != payvault.DeliveryNotSent && !isAboutTheKey(refusal) &&
@@ -180,7 +185,7 @@ func isAboutTheKey(e *payvault.Error) bool {
 	return e.Is(payvault.ErrUnauthorized) || e.Is(payvault.ErrForbidden)
 }
 
-// options returns the options of a walk from the first page of the attempt on.
+// options returns the list options for all pages from the page that the report names.
 func (e *exporter) options() *payvault.ListOptions {
 	o := &payvault.ListOptions{
 		OrderOn: e.List.OrderOn, OrderBy: e.List.OrderBy, Count: e.List.Count, Page: e.report.Load().Left.Page,

@@ -11,8 +11,8 @@ import (
 )
 
 // Register registers the workflows and activities of this package with a worker. Call it once for each worker. It
-// panics if a has Cards and no Journal. A worker has one client. So each merchant with a key of its own needs its own
-// worker and task queue.
+// panics if a has Cards and no Journal. All activities of a worker use the one Client of a. So each merchant with an
+// API key of its own needs its own worker and task queue.
 func Register(r worker.Registry, a *Activities) {
 	if a.Cards != nil && a.Journal == nil {
 		panic("temporalpayvault: Cards need a Journal, because nothing else knows which of them were sent")
@@ -23,9 +23,10 @@ func Register(r worker.Registry, a *Activities) {
 	r.RegisterActivityWithOptions(a.export, activity.RegisterOptions{Name: activityExport})
 }
 
-// readable returns a workflow that decodes its input and calls run. If the worker cannot decrypt the input, it fails
-// the workflow task, and the server gives the task to another worker. The SDK itself would fail the workflow. An input
-// that is not valid JSON of type I, for example because of a typing error, fails the workflow.
+// readable returns a workflow that decodes its input and calls run. If the worker cannot decrypt the input, the
+// returned workflow panics. The panic fails only the workflow task, and the server gives the task to another worker.
+// The SDK itself would fail the whole workflow. If the input is not valid JSON of type I, for example because somebody
+// mistyped it, the workflow fails.
 func readable[I, R any](
 	run func(workflow.Context, I) (R, error),
 ) func(workflow.Context, converter.RawValue) (R, error) {

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// history reads a history from testdata. The histories were recorded with a real server:
+// history reads a history from testdata. This command recorded the histories with a real Temporal server:
 //
 //	go -C internal/soak run . -temporal temporal -faults 0 -record "$PWD/testdata/histories"
 func history(t *testing.T, name string) *historypb.History {
@@ -55,8 +55,8 @@ func replay(t *testing.T, h *historypb.History, data converter.DataConverter, su
 	})
 }
 
-// TestReplay checks that recorded workflows continue with the current code, as docs/versions.md promises. A change of a
-// workflow needs workflow.GetVersion.
+// TestReplay checks that the current code replays the recorded histories, as docs/versions.md promises. If a change of
+// a workflow makes the test fail, the change needs workflow.GetVersion.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	for _, name := range histories(t) {
@@ -72,7 +72,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestReplay_changed checks that a replay fails if the workflow has changed.
+// TestReplay_changed checks that the replay of a history fails if the code of the workflow has changed.
 func TestReplay_changed(t *testing.T) {
 	t.Parallel()
 	err := replay(t, history(t, "brake-1"), nil, readable(func(ctx workflow.Context, in jobInput) (*Summary, error) {
@@ -82,8 +82,8 @@ func TestReplay_changed(t *testing.T) {
 	require.ErrorContains(t, err, "TMPRL1100") // the error code of a workflow that is not deterministic
 }
 
-// TestReplay_unreadable checks that a worker that cannot decrypt a history fails its task, so that another worker can
-// continue.
+// TestReplay_unreadable checks that a worker that cannot decrypt the input or the results in a history fails the
+// workflow task. A worker with the key must be able to continue.
 func TestReplay_unreadable(t *testing.T) {
 	t.Parallel()
 	codec := newCodec(t, "a", "a")

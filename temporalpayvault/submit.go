@@ -20,38 +20,38 @@ const (
 
 // Job is the input of [SubmitCards].
 type Job struct {
-	Source   string   // names the cards for the CardSource
-	Snapshot Snapshot // the cards of Source; the workers check that they read the same
-	// The journal knows a job by the checksum of its cards. Name is needed only if merchants share a journal, or to send
-	// the same cards once more. Then the journal knows the job by Name@checksum.
+	Source   string   // reference to the cards, for the CardSource
+	Snapshot Snapshot // describes the cards of Source; the workers compare it with CardSource.Snapshot
+	// Name is needed only if several merchants share a journal, or to send the same cards once more. In the journal, a job
+	// without a Name has the checksum of its cards as its name, and a job with a Name has Name@checksum.
 	Name string
 
 	BatchesPerActivity int     // a batch has 100 cards; 100 batches if it is not positive, 1,000 at most
-	Concurrency        int     // activities at work; 4 if it is not positive, 1,000 at most
+	Concurrency        int     // running activities; 4 if it is not positive, 1,000 at most
 	InFlight           int     // requests that an activity keeps in flight; 4 if it is not positive
 	RequestsPerSecond  float64 // of all activities together, without retries after 429; if 0, only the service limits them
 
 	// MaxBad is the number of batches that may be refused or of unknown outcome before the job pauses. Ten accepted
-	// batches of one activity offset one such batch, so an activity with fewer than ten batches offsets
-	// none. MaxBad also limits the requests in flight, because all of them may go wrong at once. If it is not positive,
-	// it is 20, or Concurrency × InFlight if that is more. Batches that a killed worker had counted do not count.
+	// batches of one activity offset one refused or unknown batch, so an activity with fewer than ten batches offsets
+	// none. MaxBad also limits the requests in flight, because all of them may fail at once. If it is not positive, it is
+	// 20, or Concurrency × InFlight if that is more. Batches that only a killed worker had counted do not count.
 	MaxBad int
 
 	CallTimeout      time.Duration // a longer call of the CardSource pauses the job; 5 minutes if not positive
 	HeartbeatTimeout time.Duration // a worker that is silent for this time is lost; 30 s if not positive, 1 s at least
-	ActivitiesPerRun int           // after so many the workflow continues as new; by default when the server suggests it
+	ActivitiesPerRun int           // activities until the workflow continues as new; by default the server decides
 }
 
-// Summary is the result of [SubmitCards]. While it runs, it is the answer to [QueryProgress]. Batch i has the cards 100
-// × i to 100 × i + 99 of the snapshot. If the outcome of a batch became known after it was reported as unknown, the
-// journal has it.
+// Summary is the result of [SubmitCards], and the answer to [QueryProgress] while the workflow runs. Batch i has the
+// cards 100 × i to 100 × i + 99 of the snapshot. If the outcome of a batch becomes known after the batch was reported
+// as unknown, only the journal has the outcome.
 type Summary struct {
 	Cards       int `json:"cards"`
 	Batches     int `json:"batches"`
 	Accepted    int `json:"accepted"`
 	Refused     int `json:"refused"`                // refused by the service, or without a card that can be sent
 	Unknown     int `json:"unknown"`                // may have been performed; not sent again
-	FromJournal int `json:"from_journal,omitempty"` // the batches above that an earlier attempt or job has sent
+	FromJournal int `json:"from_journal,omitempty"` // batches, counted above, that an earlier attempt or job has sent
 	LeftOut     int `json:"left_out,omitempty"`     // cards that cannot be sent; the other cards of their batches are sent
 
 	RefusedBatches []RefusedBatch `json:"refused_batches,omitempty"` // at most 1,000 entries
@@ -62,7 +62,7 @@ type Summary struct {
 	Paused string `json:"paused,omitempty"` // reason of the pause; "" if the job is not paused
 }
 
-// Range is a range of batches. Some of them may be done; the journal has these.
+// Range is a range of batches. Some of its batches may be done; the journal has their outcomes.
 type Range struct {
 	From int `json:"from"`
 	To   int `json:"to"` // end of the range, not included
@@ -74,7 +74,7 @@ type jobInput struct {
 
 	State struct {
 		Summary Summary `json:"summary"`
-		Lost    int     `json:"lost,omitempty"` // permits of batches that went wrong since the job was resumed; see permits
+		Lost    int     `json:"lost,omitempty"` // permits lost since the last resume; see the type permits
 		dealt
 	}
 }
@@ -85,13 +85,14 @@ type jobInput struct {
 // The journal makes sure that no batch is sent twice, even if workers or workflows are killed, reset, retried or
 // started again. A job with the same cards under another workflow ID sends nothing again.
 //
-// The workflow pauses in these cases, and waits for [UpdateResume]. The reason is in [Summary] and in the memo.
+// The workflow pauses in these cases, and waits for [UpdateResume]. The reason is in [Summary] and in the memo, see
+// [MemoPaused].
 //
 //   - after [UpdatePause],
 //   - when too many batches are refused or of unknown outcome, see Job.MaxBad,
 //   - when the service answers 401, 403, or another status from 400 to 499 with a body that has no code of the service,
-//     such as the 404 of a proxy. The exceptions are 408 and 429. A status of 500 and more leaves a batch of unknown
-//     outcome, and counts for Job.MaxBad,
+//     such as the 404 of a proxy. The exceptions are 408 and 429. After a status of 500 or more, the outcome of the
+//     batch is unknown, which counts for Job.MaxBad,
 //   - when the cards do not match the snapshot,
 //   - when the source takes too long, or returns a non-retryable [temporal.ApplicationError],
 //   - when the same activity has failed for an hour.
@@ -99,8 +100,8 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	return submitCards(ctx, jobInput{Job: job})
 }
 
-// submitCards is one run of the workflow. It returns the summary, or an error: the workflow continues as
-// new, is canceled, or fails because its input is invalid.
+// submitCards is one run of the workflow. It returns the summary, or an error: the workflow continues as new, is
+// canceled, or fails because its input is invalid.
 func submitCards(ctx workflow.Context, in jobInput) (*Summary, error) {
 	if in.Snapshot.Cards < 0 || in.Snapshot.Checksum == "" {
 		return nil, temporal.NewNonRetryableApplicationError("a job needs the checksum of its cards", "Job", nil)
@@ -135,7 +136,7 @@ func submitCards(ctx workflow.Context, in jobInput) (*Summary, error) {
 	return sum, nil
 }
 
-// cardJob is a run of a job.
+// cardJob is the state of one run of the workflow.
 type cardJob struct {
 	jobInput
 	dealer
@@ -151,7 +152,7 @@ func (j *cardJob) summary() *Summary {
 }
 
 // submit returns a function for the range s. The function runs an activity that submits the range, and returns the part
-// that is left.
+// of the range that is not done.
 func (j *cardJob) submit(s span) func(workflow.Context) span {
 	o := j.order(s)
 	j.out += o.Permits
@@ -163,7 +164,7 @@ func (j *cardJob) submit(s span) func(workflow.Context) span {
 		}
 		j.out -= o.Permits
 		j.State.Lost += r.Lost
-		if r.Lost == 0 { // the accepted batches that brought no permit back in the activity make up for others
+		if r.Lost == 0 { // the accepted batches offset lost permits of other activities
 			madeUpFor := max(0, r.Accepted-r.FromJournal)/acceptedForOne - r.Regained
 			j.State.Lost = max(0, j.State.Lost-max(0, madeUpFor))
 		}
@@ -175,10 +176,10 @@ func (j *cardJob) submit(s span) func(workflow.Context) span {
 	}
 }
 
-// free returns the number of permits that no activity has.
+// free returns the number of permits that are not lost, and that no running activity has.
 func (j *cardJob) free() int { return j.MaxBad - j.State.Lost - j.out }
 
-// order returns the order for a range. Activities that may be at work at the same time get equal shares of the permits.
+// order returns the order for a range. Activities that may run at the same time get equal shares of the permits.
 func (j *cardJob) order(s span) order {
 	ranges := 1 + len(j.Rest) + (j.total-j.Next+j.per-1)/j.per
 	atWork := min(j.concurrency-j.working+1, ranges) // working counts this range already

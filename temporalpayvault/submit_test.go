@@ -26,7 +26,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestSubmitCards checks that every batch is sent once and reported, even if requests are lost, delayed and refused.
+// TestSubmitCards checks that every batch is performed at most once and reported, even if two answers are lost, the
+// service asks for a wait of ten hours, and one batch is refused.
 func TestSubmitCards(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 12_345}
@@ -50,7 +51,7 @@ func TestSubmitCards(t *testing.T) {
 }
 
 // TestSubmitCards_again checks that a second job with the same cards sends nothing, and that a job with another name
-// sends them again.
+// sends the cards again.
 func TestSubmitCards_again(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 3000}
@@ -76,7 +77,7 @@ func TestSubmitCards_noCards(t *testing.T) {
 	assert.Equal(t, Summary{}, result[Summary](t, env))
 }
 
-// TestSubmitCards_noChecksum checks that a job without a checksum is an error.
+// TestSubmitCards_noChecksum checks that a job without a checksum fails.
 func TestSubmitCards_noChecksum(t *testing.T) {
 	t.Parallel()
 	env := newWorkflows(newActivities(newServer(t), deck{n: 5}))
@@ -84,7 +85,7 @@ func TestSubmitCards_noChecksum(t *testing.T) {
 	assert.ErrorContains(t, env.GetWorkflowError(), "checksum")
 }
 
-// TestSubmitCards_badInput checks that a job with an invalid input fails at once.
+// TestSubmitCards_badInput checks that a job fails at once if a field of its input has the wrong type.
 func TestSubmitCards_badInput(t *testing.T) {
 	t.Parallel()
 	env := newWorkflows(newActivities(newServer(t), deck{n: 5}))
@@ -101,7 +102,7 @@ func TestRegister_noJournal(t *testing.T) {
 		func() { newWorkflows(&Activities{Cards: deck{}}) })
 }
 
-// accepting replaces the activity by a mock that accepts every batch.
+// accepting replaces the activity by a mock that reports every batch as accepted.
 func accepting(env *testsuite.TestWorkflowEnvironment) *testsuite.MockCallWrapper {
 	return env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(
 		func(_ context.Context, o order) (*report, error) {
@@ -109,8 +110,8 @@ func accepting(env *testsuite.TestWorkflowEnvironment) *testsuite.MockCallWrappe
 		})
 }
 
-// TestSubmitCards_continueAsNew checks that the next run of a job continues where the run before ended, and that it has
-// the results so far.
+// TestSubmitCards_continueAsNew checks that a job continues as new after three activities. The next run must continue
+// where the previous run ended, with the results so far.
 func TestSubmitCards_continueAsNew(t *testing.T) {
 	t.Parallel()
 	job := deck{n: 2500}.job()
@@ -133,7 +134,7 @@ func TestSubmitCards_continueAsNew(t *testing.T) {
 	}
 }
 
-// TestSubmitCards_continueAsNewWhenSuggested checks that a job continues in a new run when Temporal suggests it.
+// TestSubmitCards_continueAsNewWhenSuggested checks that a job continues as new when Temporal suggests it.
 func TestSubmitCards_continueAsNewWhenSuggested(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 2500}
@@ -143,7 +144,8 @@ func TestSubmitCards_continueAsNewWhenSuggested(t *testing.T) {
 	assert.True(t, workflow.IsContinueAsNewError(env.GetWorkflowError()))
 }
 
-// TestSubmitCards_pausedAcrossRuns checks that a job that is paused when its run ends is paused in the next run.
+// TestSubmitCards_pausedAcrossRuns checks that a job that continues as new during a pause is still paused in the next
+// run.
 func TestSubmitCards_pausedAcrossRuns(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 3000}
@@ -166,8 +168,8 @@ func TestSubmitCards_pausedAcrossRuns(t *testing.T) {
 	assert.Equal(t, 30, result[Summary](t, env).Accepted)
 }
 
-// paused handles the pause of a workflow after some time: it queries the progress, calls mend, and resumes the
-// workflow. The progress is in the result of paused after the workflow has ended.
+// paused registers a callback that ends a pause. When the duration after has passed, the callback stores the progress
+// of the workflow in the returned Summary, calls mend, and resumes the workflow.
 func paused(t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Duration, mend func()) *Summary {
 	t.Helper()
 	s := &Summary{}
@@ -179,8 +181,8 @@ func paused(t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Dur
 	return s
 }
 
-// TestSubmitCards_pauseAndResume checks that a pause ends the running activities, and that the rest of their batches is
-// sent after the pause.
+// TestSubmitCards_pauseAndResume checks that no batch is accepted during a pause, and that all other batches are
+// accepted after the pause.
 func TestSubmitCards_pauseAndResume(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 10_000}
@@ -212,8 +214,8 @@ func (c asIs) ToPayloads(values ...any) (*commonpb.Payloads, error) {
 	return c.DataConverter.ToPayloads(values...)
 }
 
-// TestSubmitCards_refusedUpdates checks that these updates are refused and change nothing: unknown ones, unreadable
-// ones, and those that do not fit the state.
+// TestSubmitCards_refusedUpdates checks that an update is refused and changes nothing if its name is unknown, if its
+// argument cannot be decrypted, or if it is a resume without a pause.
 func TestSubmitCards_refusedUpdates(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 3000}
@@ -251,7 +253,8 @@ func TestSubmitCards_refusedUpdates(t *testing.T) {
 	assert.Contains(t, refused[UpdatePause], `no key "b"`)
 }
 
-// TestSubmitCards_marksPauses checks that a pause is recorded in the memo of the job and logged.
+// TestSubmitCards_marksPauses checks that a pause is logged and written to the memo of the job, and that a resume
+// removes it from the memo.
 func TestSubmitCards_marksPauses(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 3000}
@@ -274,8 +277,9 @@ func TestSubmitCards_marksPauses(t *testing.T) {
 	assert.Contains(t, logged.String(), `level=WARN msg="payvault: the job has paused"`)
 }
 
-// TestSubmitCards_brake checks that the job pauses after 20 batches if the service refuses everything or loses all
-// answers. This holds for any division into activities. After the pause the job sends the other batches.
+// TestSubmitCards_brake checks that the job pauses after 20 batches if the service refuses every batch, or if every
+// answer is lost. This holds for several numbers of batches per activity, activities and requests in flight. After the
+// pause the job sends the other batches.
 func TestSubmitCards_brake(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]payvaulttest.Fault{
@@ -312,9 +316,9 @@ func TestSubmitCards_brake(t *testing.T) {
 	}
 }
 
-// TestSubmitCards_regained checks that an accepted batch makes up for a bad one once. In the second activity ten
-// accepted batches bring back its own permit, and not also one that the first activity has lost. So the third activity
-// pauses the job.
+// TestSubmitCards_regained checks that ten accepted batches offset only one refused batch. In the second activity, ten
+// accepted batches offset the refused batch of the same activity. They must not also offset a refused batch of the
+// first activity. So the two refused batches of the third activity pause the job.
 func TestSubmitCards_regained(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 3600}
@@ -322,7 +326,7 @@ func TestSubmitCards_regained(t *testing.T) {
 	var sent atomic.Int64
 	a.Client = through(srv, func(r *http.Request) (*http.Response, error) {
 		switch sent.Add(1) {
-		case 1, 2, 13, 25, 26: // two of the first activity, one of the second and two of the third
+		case 1, 2, 13, 25, 26: // two requests of the first activity, one of the second, two of the third
 			inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.OtherCode, Code: 7, Times: 1})
 		}
 		return http.DefaultTransport.RoundTrip(r)
@@ -337,7 +341,7 @@ func TestSubmitCards_regained(t *testing.T) {
 	assert.Equal(t, []int{31, 5}, []int{s.Accepted, s.Refused})
 }
 
-// TestSubmitCards_scatteredRefusals checks that single refusals do not pause the job.
+// TestSubmitCards_scatteredRefusals checks that the job does not pause if the service refuses one batch in every 15.
 func TestSubmitCards_scatteredRefusals(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 60_000}
@@ -355,8 +359,8 @@ func TestSubmitCards_scatteredRefusals(t *testing.T) {
 	assert.Equal(t, []int{560, 40}, []int{s.Accepted, s.Refused})
 }
 
-// TestSubmitCards_noDecision checks that the job pauses after an answer without a decision about the batch, and sends
-// the batch after the pause.
+// TestSubmitCards_noDecision checks that the job pauses if the service refuses the key, or if an answer has no code of
+// the service. After the pause, the job must send the batch again.
 func TestSubmitCards_noDecision(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -390,7 +394,7 @@ func TestSubmitCards_noDecision(t *testing.T) {
 	}
 }
 
-// spoiled is a source with some cards that cannot be sent.
+// spoiled is a CardSource in which the cards that bad selects have an invalid number.
 type spoiled struct {
 	deck
 	bad func(i int) bool

@@ -1,5 +1,6 @@
-// Command report runs the benchmarks of this module round by round, so that changes of the machine affect all
-// benchmarks alike. It prints the output of benchstat, and writes the medians of the ratios of all rounds to README.md.
+// Command report runs all benchmarks of this module in several rounds. If the machine becomes slower meanwhile, this
+// affects all benchmarks alike. It prints the output of benchstat, and writes the medians of the ratios of all rounds
+// to README.md.
 package main
 
 import (
@@ -65,7 +66,7 @@ func command(args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// replace puts a text between the two marks of a file.
+// replace puts a text between the comments "bench" and "end of bench" of a file.
 func replace(path, text string) error {
 	marks := regexp.MustCompile(`(?s)(<!-- bench -->\n).*(<!-- end of bench -->)`)
 	old, err := os.ReadFile(path) //nolint:gosec // a file of the repository
@@ -78,10 +79,10 @@ func replace(path, text string) error {
 	return os.WriteFile(path, marks.ReplaceAll(old, []byte("${1}\n"+text+"\n${2}")), 0o600) //nolint:gosec // as above
 }
 
-// key names a benchmark without /impl=, a unit and an implementation.
+// key identifies a series of figures: the name of a benchmark without /impl=, a unit and an implementation.
 type key struct{ bench, unit, impl string }
 
-// samples has a value for each round.
+// samples has the figures of each key, one for each round.
 type samples map[key][]float64
 
 func parse(lines string) samples {
@@ -112,7 +113,7 @@ const (
 	wall = "ns/op"
 )
 
-// goals returns the table of benchmarks/README.md.
+// goals returns the two tables of benchmarks/README.md.
 func goals(s samples) string {
 	return "| figure | against | goal | measured |\n|---|---|---|---|\n" +
 		s.line("small call in memory: CPU time", "Call/net=canned", cpu, "≤", 1.5, "byhand") +
@@ -142,7 +143,8 @@ func goals(s samples) string {
 		s.limited("1,200 a minute, 13,200 items, Retry-After", "per-minute", 0.9)
 }
 
-// limitedWithBurst returns the table row of a service that permits a rate and a burst of one second.
+// limitedWithBurst returns the table row of a service that permits rate requests a second, and as many requests at
+// once.
 func (s samples) limitedWithBurst(rate, items int, after string, share float64) string {
 	what := fmt.Sprintf("%d/s, %d items", rate, items)
 	if after != "" {
@@ -151,8 +153,9 @@ func (s samples) limitedWithBurst(rate, items int, after string, share float64) 
 	return s.limited(what, fmt.Sprintf("rate=%d/items=%d/after=%s", rate, items, after), share)
 }
 
-// limited returns the table row of a service with a rate limit: the figures of payvault, and in brackets those of the
-// AWS SDK's retryer. share is the goal for the share of the rate. The goals for refusals and failures are constants.
+// limited returns the table row of a service with a rate limit: the figures of payvault, and in brackets the figures of
+// the retryer of the AWS SDK. The argument share is the goal for the share of the rate. The goals for refusals and
+// failures are constants.
 func (s samples) limited(what, bench string, share float64) string {
 	const mostRefusals, mostFailed = 0.1, 0
 	own := func(unit string) float64 { return median(s[key{"Limited/" + bench, unit, "payvault"}]) }
@@ -165,8 +168,9 @@ func (s samples) limited(what, bench string, share float64) string {
 		what, share, missed(isReached), both("share"), both("refusals"), both("failed"))
 }
 
-// line compares payvault with the fastest of others. The goal is a share of their cost if symbol is "≤", and a share of
-// their speed if symbol is "≥". If there are no others, the goal is a number for payvault itself.
+// line returns the table row that compares payvault with the fastest of others. If symbol is "≤", limit is a share of
+// the cost of the fastest. If symbol is "≥", limit is a share of its speed. If others is empty, limit is a value for
+// payvault itself.
 func (s samples) line(what, bench, unit, symbol string, limit float64, others ...string) string {
 	own, theirs, against := s[key{bench, unit, "payvault"}], []float64(nil), ""
 	for _, impl := range others {
@@ -191,7 +195,7 @@ func (s samples) line(what, bench, unit, symbol string, limit float64, others ..
 	return fmt.Sprintf("| %s | %s | %s%s%s | %s |\n", what, against, symbol, goal, missed(isReached), measured)
 }
 
-// missed returns the note after a goal. The note is empty if the goal is reached.
+// missed returns the note that follows a goal in a table. The note is empty if the goal is reached.
 func missed(isReached bool) string {
 	if isReached {
 		return ""
@@ -199,7 +203,7 @@ func missed(isReached bool) string {
 	return ", **missed**"
 }
 
-// quantity returns a figure in a readable form, times with three digits.
+// quantity returns a figure in a readable form. A time has three digits.
 func quantity(value float64, unit string) string {
 	switch unit {
 	case cpu, wall:

@@ -22,7 +22,8 @@ PASS
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestTable checks how the report computes its lines and where it writes them.
+// TestTable checks the lines of the table that the report computes from the output of benchmarks. The report must write
+// them between the comments "bench" and "end of bench" of a file, and refuse a table with a missing figure.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	s := parse(lines)

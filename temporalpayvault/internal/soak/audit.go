@@ -26,7 +26,7 @@ import (
 	"example.com/payvault/temporalpayvault"
 )
 
-// jobOf returns the job of a part.
+// jobOf returns the job for a part of the soak.
 func (w *world) jobOf(part string) temporalpayvault.Job {
 	job := w.job
 	job.Source, job.Snapshot, job.HeartbeatTimeout = part, deck{w.settings}.snapshot(part), heartbeat
@@ -84,7 +84,8 @@ func (w *world) performed(part string) counts {
 	return c
 }
 
-// audit compares the batches that the service has performed with the journal.
+// audit compares the batches that the service has performed with the journal of a part. It returns an error if they
+// contradict each other.
 func (w *world) audit(ctx context.Context, part string) error {
 	statuses, err := w.statuses(ctx, part)
 	if err != nil {
@@ -116,15 +117,15 @@ func cmpOr(text, instead string) string {
 	return text
 }
 
-// statuses reads the journal of a part.
+// statuses reads the status of each batch from the journal of a part.
 func (w *world) statuses(ctx context.Context, part string) (_ map[int]payvault.BatchStatus, err error) {
 	db, err := sql.Open("sqlite", w.journal(part))
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
-		// All workers are killed. Then SQLite removes the -wal when it closes the file, but the file still says that it
-		// has one, so sqlpayvault would refuse the file. This statement corrects that, as Close of sqlpayvault does.
+		// All workers were killed, so db.Close removes the -wal file. But the database file would still say that it has a
+		// -wal file, and sqlpayvault would refuse the database file. This statement corrects that, as Journal.Close does.
 		_, unmark := db.ExecContext(ctx, `PRAGMA journal_mode = DELETE`)
 		err = errors.Join(err, unmark, db.Close())
 	}()
@@ -146,8 +147,8 @@ func (w *world) statuses(ctx context.Context, part string) (_ map[int]payvault.B
 	return statuses, rows.Err()
 }
 
-// histories returns the histories of the runs of a workflow, or of all workflows if id is "". The newest run comes
-// first.
+// histories returns the events of all runs of a workflow, or of all workflows if id is "". The events of the newest run
+// come first. It also returns the number of runs.
 func (w *world) histories(ctx context.Context, id string) (events []*historypb.HistoryEvent, runs int, err error) {
 	for token := []byte(nil); ; {
 		list, err := w.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{NextPageToken: token})
@@ -188,8 +189,9 @@ func (w *world) weigh(ctx context.Context, id string) error {
 	return err
 }
 
-// leaks looks for cards in all histories, in the files of the server and of the journals, and in the logs. To prove
-// that it can find a text, it also looks in each of them for a text that has to be there.
+// leaks returns an error if it finds a card in the histories, in the files of the server and of the journals, or in the
+// logs. It also returns an error if it does not find, in each of them, a text that has to be there, because then the
+// search for cards proves nothing.
 func (w *world) leaks(ctx context.Context) error {
 	events, _, err := w.histories(ctx, "")
 	if err != nil {
@@ -244,8 +246,8 @@ const (
 	pageSize = 10
 )
 
-// export exports all lists while processes are killed and frozen and connections are cut. It checks that each page was
-// written once.
+// export exports all lists while processes are killed and frozen and connections are cut. It checks that no page and no
+// record is missing, and that none is counted twice.
 func (w *world) export(ctx context.Context) error {
 	const part = "export"
 	job := temporalpayvault.ExportJob{
@@ -310,7 +312,7 @@ func (f folder) WriteTransactions(_ context.Context, at temporalpayvault.Positio
 	return write(string(f), at, page)
 }
 
-// EndList does nothing: no list of the soak becomes shorter.
+// EndList does nothing. It would have to remove pages only if a list became shorter.
 func (folder) EndList(context.Context, temporalpayvault.Position) error { return nil }
 
 func write[T any](dir string, at temporalpayvault.Position, page []T) error {

@@ -1,10 +1,11 @@
 // Soak submits cards while processes are killed and frozen, connections are cut and delayed, and requests fail. Then it
-// audits the performed batches. It submits by SubmitAll with a journal in SQLite, and by SubmitCards on a real Temporal
-// server. It also submits by an activity without a journal, which has to fail the audit. Last, it exports on Temporal.
+// checks that the service has performed no batch twice and that no batch is missing. It submits by SubmitAll with a
+// journal in SQLite, and by SubmitCards on a real Temporal server. It exports transactions by ExportLists on Temporal.
+// Last, it submits by an activity without a journal, and checks that it finds batches that were performed twice.
 //
 //	go run . -temporal ./temporal
-//	go run . -temporal ./temporal -harm=false -faults 0 -cards 1000000     # how fast it is
-//	go run . -temporal ./temporal -record ../../testdata/histories         # for the replay tests
+//	go run . -temporal ./temporal -harm=false -faults 0 -cards 1000000     # measures the speed
+//	go run . -temporal ./temporal -record ../../testdata/histories         # records histories for the replay tests
 //
 // "make temporal-soak" builds the server first.
 package main
@@ -19,7 +20,8 @@ import (
 	"example.com/payvault/temporalpayvault"
 )
 
-// settings has the flags of the program. Its children are the same program, with flags of their own.
+// settings has the flags of the program. The program starts itself as child processes, with flags for the last five
+// fields.
 type settings struct {
 	temporal, record      string
 	cards, workers, kills int
@@ -79,7 +81,7 @@ func (s *settings) run(ctx context.Context) error {
 	return nil
 }
 
-// sqlite submits with several processes that share a file. Only one of them is at work at a time.
+// sqlite submits cards with several processes that share a journal in SQLite. Only one process submits at a time.
 func (w *world) sqlite(ctx context.Context) error {
 	return errors.Join(w.amid(ctx, partSQLite, childSubmit, w.cards/batchSize, func(ctx context.Context) error {
 		select {
@@ -91,7 +93,7 @@ func (w *world) sqlite(ctx context.Context) error {
 	}), w.audit(ctx, partSQLite))
 }
 
-// submit submits on the Temporal server.
+// submit submits cards by SubmitCards on the Temporal server.
 func (w *world) submit(ctx context.Context) error {
 	var sum temporalpayvault.Summary
 	err := w.amid(ctx, partTemporal, childWork, w.cards/batchSize, func(ctx context.Context) error {
@@ -102,8 +104,8 @@ func (w *world) submit(ctx context.Context) error {
 	return errors.Join(err, w.audit(ctx, partTemporal), w.weigh(ctx, partTemporal))
 }
 
-// again starts the same job under another ID. The job sends only the batches that the
-// journal does not record as sent.
+// again starts the same job under another workflow ID. The job must send only the batches that the journal does not
+// record as sent.
 func (w *world) again(ctx context.Context) error {
 	var sum temporalpayvault.Summary
 	before := w.emulator.Commits(opSubmit)
@@ -118,7 +120,8 @@ func (w *world) again(ctx context.Context) error {
 	return errors.Join(err, w.audit(ctx, partTemporal))
 }
 
-// naive runs the activity that a beginner would write. The audit has to find its problems.
+// naive runs the activity without a journal. It returns an error if no batch was performed twice, because then the
+// audits of the other parts prove nothing.
 func (w *world) naive(ctx context.Context) error {
 	if !w.harm {
 		return nil

@@ -21,7 +21,8 @@ import (
 	"example.com/payvault/temporalpayvault"
 )
 
-// recordHistories runs small jobs, and writes the histories of their runs for the replay tests of the module.
+// recordHistories runs small jobs and exports, and writes the histories of their runs for the replay tests of
+// temporalpayvault.
 func (w *world) recordHistories(ctx context.Context) error {
 	w.cards = 1250
 	a, err := w.activities(ctx)
@@ -32,7 +33,7 @@ func (w *world) recordHistories(ctx context.Context) error {
 	if a.Client, err = payvault.NewClient(w.url, w.key, payvault.WithRetryPolicy(patience)); err != nil {
 		return err
 	}
-	worker.SetStickyWorkflowCacheSize(0) // each task replays the whole history, and the history has no name of a machine
+	worker.SetStickyWorkflowCacheSize(0) // without a cache, no history has a queue with the name of this machine
 	here := worker.New(w.client, queue, worker.Options{Identity: "soak"})
 	temporalpayvault.Register(here, a)
 	if err := here.Start(); err != nil {
@@ -49,7 +50,7 @@ func (w *world) recordHistories(ctx context.Context) error {
 	return nil
 }
 
-// small is a job of 13 batches that takes some seconds, in two runs.
+// small returns a job of 13 batches that takes some seconds and two runs.
 func (w *world) small(part string) temporalpayvault.Job {
 	job := w.jobOf(part)
 	job.BatchesPerActivity, job.Concurrency, job.InFlight, job.ActivitiesPerRun = 1, 2, 1, 8
@@ -62,7 +63,7 @@ func (w *world) begin(ctx context.Context, id string, workflow, input any) (clie
 	return w.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: queue}, workflow, input)
 }
 
-// untilPaused waits until a workflow is paused, calls mend, and resumes it.
+// untilPaused waits until a workflow is paused, calls mend, and resumes the workflow.
 func (w *world) untilPaused(ctx context.Context, id string, mend func()) error {
 	for wait(ctx, 10*time.Millisecond) {
 		value, err := w.client.QueryWorkflow(ctx, id, "", temporalpayvault.QueryProgress)
@@ -117,7 +118,7 @@ func (w *world) untilCommitted(ctx context.Context, n int) {
 	}
 }
 
-// recordWait records the history of a job with progress whose service then asks for a wait.
+// recordWait records the history of a job that has sent some batches when the service asks for a wait.
 func (w *world) recordWait(ctx context.Context) error {
 	const id = "wait"
 	fault := payvaulttest.Fault{Operation: opSubmit, Kind: payvaulttest.RateLimit, RetryAfter: "2", Skip: 5, Times: 1}
@@ -133,7 +134,7 @@ func (w *world) recordWait(ctx context.Context) error {
 	return errors.Join(run.Get(ctx, nil), w.keep(ctx, id))
 }
 
-// recordFailed records the history of a job with an activity that somebody fails by hand.
+// recordFailed records the history of a job whose running activities are failed from outside, as an operator may do.
 func (w *world) recordFailed(ctx context.Context) error {
 	const id = "failed"
 	job := w.small(id)
@@ -157,7 +158,8 @@ func (w *world) recordFailed(ctx context.Context) error {
 	return errors.Join(w.untilPaused(ctx, id, func() {}), run.Get(ctx, nil), w.keep(ctx, id))
 }
 
-// recordCanceled records the history of a job that is canceled while activities are at work. They return their reports.
+// recordCanceled records the history of a job that is canceled while activities are running. The activities return
+// their reports.
 func (w *world) recordCanceled(ctx context.Context) error {
 	const id = "canceled"
 	job := w.small(id)
@@ -178,7 +180,8 @@ func (w *world) recordCanceled(ctx context.Context) error {
 	return w.keep(ctx, id)
 }
 
-// recordExports records the history of an export that pauses because the key is refused, and of an export in two runs.
+// recordExports records the histories of two exports. The first export pauses because the key is refused. The second
+// export takes two runs.
 func (w *world) recordExports(ctx context.Context) error {
 	for i := range 25 {
 		customer := &payvault.CustomerCreateRequest{ID: fmt.Sprint("c", i), FirmName: "A"}
@@ -214,7 +217,7 @@ func (w *world) recordExports(ctx context.Context) error {
 	return errors.Join(each.Get(ctx, nil), w.keep(ctx, "transactions"))
 }
 
-// keep writes the histories of the runs of a workflow to files.
+// keep writes the history of each run of a workflow to a file.
 func (w *world) keep(ctx context.Context, id string) error {
 	events, _, err := w.histories(ctx, id)
 	if err != nil {

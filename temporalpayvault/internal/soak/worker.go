@@ -34,7 +34,8 @@ const (
 
 func number(i int) string { return fmt.Sprintf(canary+"%08d", i) }
 
-// deck makes up cards for a part of the soak. Now and then it returns an error whose text has a card number.
+// deck is a CardSource that generates the cards for a part of the soak. Some calls of Cards return an error whose text
+// has a card number.
 type deck struct{ *settings }
 
 func (d deck) snapshot(part string) temporalpayvault.Snapshot {
@@ -71,7 +72,7 @@ func (d deck) all(part string) iter.Seq[payvault.AccountUpdaterCard] {
 	}
 }
 
-// newClient returns a client that connects when it is first used.
+// newClient returns a client of Temporal that connects when it is first used.
 func (s *settings) newClient(logs io.Writer) (client.Client, error) {
 	data, failures := temporalpayvault.NewConverters(nil)
 	if s.sealed {
@@ -116,8 +117,8 @@ func (s *settings) work(ctx context.Context) error {
 	return w.Run(worker.InterruptCh())
 }
 
-// submitAll waits until no other process is at work. Then it submits the cards that are not submitted yet. It returns
-// an error if any are left.
+// submitAll waits until no other process uses the journal. Then it submits the cards that no process has submitted yet.
+// It returns an error if some cards could not be sent.
 func (s *settings) submitAll(ctx context.Context) error {
 	for {
 		err := s.submitOnce(ctx)
@@ -148,8 +149,8 @@ func (s *settings) submitOnce(ctx context.Context) error {
 	return left
 }
 
-// naive is the activity that a beginner would write: the heartbeat has the progress of the activity, and failures are
-// retried.
+// naive has an activity without a journal, as a beginner would write it. The heartbeat has the progress of the
+// activity, and failures are retried.
 type naive struct{ *temporalpayvault.Activities }
 
 func (n *naive) Naive(ctx context.Context, part string, start, end int) error {

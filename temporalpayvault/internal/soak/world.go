@@ -33,27 +33,28 @@ const (
 	partSQLite, partTemporal, partNaive = "sqlite", "temporal", "naive"
 )
 
-// world has the emulator, the Temporal server, and the network and the processes between them.
+// world is the environment of the soak: the emulator of the service, the Temporal server, a relay in front of each, and
+// the child processes.
 type world struct {
 	*settings
 
 	emulator  *payvaulttest.Server
-	front     *httptest.Server // in front of the emulator; it makes requests fail
+	front     *httptest.Server // passes requests to the emulator and makes some fail
 	toService *relay
 	toServer  *relay
 	server    *exec.Cmd
 	client    client.Client
-	logs      *os.File // logs of the children
+	logs      *os.File // logs of the child processes
 
 	mu        sync.Mutex
-	processes []*exec.Cmd // processes of the current part
+	processes []*exec.Cmd // child processes of the current part of the soak
 	finished  chan struct{}
 
 	requests, faulty, pauses atomic.Int64
 	failing                  atomic.Bool
 }
 
-// build starts everything. The caller closes w, even if there is an error.
+// build starts the servers and the relays. The caller has to close w, even if build returns an error.
 func (s *settings) build(ctx context.Context) (w *world, err error) {
 	w = &world{settings: s, emulator: payvaulttest.NewServer(payvaulttest.WithRequestHistory(0))}
 	w.front = httptest.NewServer(w)
@@ -132,7 +133,7 @@ func (w *world) serve(ctx context.Context) error {
 	}
 }
 
-// wait reports whether d has passed before the end of ctx.
+// wait waits for d. It returns false if ctx ends first.
 func wait(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -142,7 +143,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// ServeHTTP passes a request to the emulator. Some requests fail.
+// ServeHTTP passes a request to the emulator. While w.failing is set, it makes some of the requests fail.
 func (w *world) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	w.requests.Add(1)
 	if w.failing.Load() && rand.Float64() < w.faults { //nolint:gosec // need not be secure
@@ -157,14 +158,14 @@ func (w *world) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.Path, "transactions") {
 			faults = faults[:len(faults)-1] // leave out the refusals, which would pause an export
 		}
-		fault := faults[int(w.faulty.Add(1))%len(faults)] // in turn, so that few requests are enough for all of them
+		fault := faults[int(w.faulty.Add(1))%len(faults)] // each fault in turn, so that a short soak has them all
 		fault.Times = 1
 		_, _ = w.emulator.Inject(fault)
 	}
 	w.emulator.ServeHTTP(out, r)
 }
 
-// start starts a child.
+// start starts a child process.
 func (w *world) start(ctx context.Context, as string) (*exec.Cmd, error) {
 	//nolint:gosec // it is this program
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), os.Args[0],
@@ -175,12 +176,12 @@ func (w *world) start(ctx context.Context, as string) (*exec.Cmd, error) {
 	return cmd, cmd.Start()
 }
 
-// mostFailures is the number of failures in a row after which a child is not started again. While the Temporal server
-// is killed and starts again, a child fails a few times.
+// mostFailures is the number of failures in a row of one child after which supervise gives up. A child fails a few
+// times in a row while the Temporal server restarts.
 const mostFailures = 50
 
-// supervise keeps children running: it starts a child again that was killed or has failed. The context that it returns
-// ends with the error of a child that fails too often.
+// supervise starts the child processes, and restarts a child that was killed or has failed. If a child fails
+// mostFailures times in a row, supervise cancels the context working with the error of the child.
 func (w *world) supervise(ctx context.Context, as string) (working context.Context, stop func()) {
 	w.processes, w.finished = make([]*exec.Cmd, w.workers), make(chan struct{})
 	var running sync.WaitGroup
@@ -228,7 +229,7 @@ func (w *world) lastLogs() string {
 	return string(text[max(0, len(text)-500):])
 }
 
-// orCause returns the cause of a context that has ended, and otherwise err.
+// orCause returns the cause of ctx if ctx has ended, or else err.
 func orCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -244,15 +245,15 @@ func (w *world) signal(i int, s syscall.Signal) {
 	}
 }
 
-// quiet calls do while children run without disturbance.
+// quiet calls do while the child processes run. It disturbs neither the processes nor the connections.
 func (w *world) quiet(ctx context.Context, do func(context.Context) error) error {
 	working, stop := w.supervise(ctx, childWork)
 	defer stop()
 	return orCause(working, do(working))
 }
 
-// amid calls do while children run. Meanwhile requests fail, processes are killed and frozen, and networks are cut.
-// requests is the expected number of requests.
+// amid calls do while the child processes run. Meanwhile requests fail, processes are killed and frozen, and
+// connections are cut. The argument requests is the expected number of requests.
 func (w *world) amid(ctx context.Context, part, as string, requests int, do func(context.Context) error) error {
 	ctx, stop := w.supervise(ctx, as)
 	defer stop()
@@ -288,7 +289,8 @@ func (w *world) amid(ctx context.Context, part, as string, requests int, do func
 // harms counts the disturbances of processes and networks.
 type harms struct{ Killed, Frozen, Cut, Late, Server int }
 
-// harmAll makes a disturbance after each share of the requests.
+// harmAll disturbs the processes and connections, and counts the disturbances in done. It spreads them evenly over the
+// expected number of requests.
 func (w *world) harmAll(ctx context.Context, as string, requests int, done *harms) error {
 	if !w.harm {
 		return nil
@@ -330,7 +332,7 @@ func (w *world) harmAll(ctx context.Context, as string, requests int, done *harm
 	return nil
 }
 
-// memory returns the peak of the resident memory of a child.
+// memory returns the peak of the resident memory of the first child process.
 func (w *world) memory() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -346,12 +348,12 @@ func (w *world) memory() string {
 	return "unknown"
 }
 
-// relay passes connections on to a target. It can cut or delay them.
+// relay forwards connections to a target. It can cut or delay the connections.
 type relay struct {
 	net.Listener
 
 	target string
-	held   atomic.Int64 // time until which data is held, in nanoseconds
+	held   atomic.Int64 // time until which data is delayed, in Unix nanoseconds
 
 	mu    sync.Mutex
 	conns map[net.Conn]bool
@@ -387,7 +389,7 @@ func (r *relay) serve(ctx context.Context) {
 	}
 }
 
-// pass copies data from one connection to the other one, unless the relay holds it.
+// pass copies data from one connection to the other. After a call of hold, it delays the data.
 func (r *relay) pass(from, to net.Conn) {
 	defer r.drop(from, to)
 	buffer := make([]byte, 64<<10)
