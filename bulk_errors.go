@@ -29,20 +29,20 @@ func statusOf(err error, body []byte) BatchStatus {
 	if hasNoCode(e) && isWhole { // a proxy refused the request
 		return BatchNotSent
 	}
-	return BatchRefused // also if the body is not whole: the service may have given a code
+	return BatchRefused // also if the body is not whole: the missing part may have had a code
 }
 
 // isCutOff reports whether body begins like a JSON object but is not a valid one, such as the first half of an object.
-// The Content-Length does not always show this: a service may cut off an object and send the length of the half.
+// The Content-Length does not always show this: a service may cut off an object and send the length of the first half.
 func isCutOff(body []byte) bool {
 	isWhole := jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	return bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) && !isWhole
 }
 
-// refusesAll reports whether the service would refuse all other batches too.
+// refusesAll reports whether the service would refuse all other batches with the same error.
 func refusesAll(e *Error) bool { return isKeyRefused(e) || hasNoCode(e) }
 
-// isKeyRefused reports whether the service does not take the key.
+// isKeyRefused reports whether the service refused the API key, by status 401 or 403.
 func isKeyRefused(e *Error) bool {
 	return e.StatusCode == http.StatusUnauthorized || e.StatusCode == http.StatusForbidden
 }
@@ -58,7 +58,7 @@ func hasNoCode(e *Error) bool {
 	return e.StatusCode/100 == 4 && e.Delivery == DeliveryAnswered && e.Code == ""
 }
 
-// unsentError is the error of a batch that is not sent because the walk has stopped.
+// unsentError returns the error of a batch that is not sent because the walk has stopped.
 func unsentError(cause error) *Error {
 	e := &Error{Op: OpAccountUpdaterSubmit, Delivery: DeliveryNotSent, cause: inShort(cause)}
 	if first, ok := cause.(*Error); ok && errors.Is(first, ErrRateLimited) { //nolint:errorlint // see inShort
@@ -67,9 +67,9 @@ func unsentError(cause error) *Error {
 	return e
 }
 
-// inShort returns the reason why a walk has stopped, for the errors of batches that were not sent. It returns an error
-// that is not an *Error unchanged. For an *Error it returns a short description. The description matches
-// ErrRateLimited, ErrUnauthorized or ErrForbidden if the *Error does, and nothing else.
+// inShort returns the reason why a walk has stopped, for the errors of batches that were not sent. A cause that is not
+// an *Error is returned unchanged. For an *Error, inShort returns an error with a short description. The new error
+// matches ErrRateLimited, ErrUnauthorized or ErrForbidden if the *Error does, and no other error.
 func inShort(cause error) error {
 	first, ok := cause.(*Error) //nolint:errorlint // an error of the journal stays as it is
 	if !ok {
@@ -87,21 +87,21 @@ func inShort(cause error) error {
 	return errors.New(text + " with status " + strconv.Itoa(first.StatusCode) + " and no code of the service")
 }
 
-// stoppedError adds the reason to the error of a batch that is not sent again because the walk has stopped. It does not
-// change e, because observers have it.
+// stoppedError returns the error of a batch that is not sent again because the walk has stopped. It is a copy of e with
+// the reason for the stop. e itself must not change, because observers have it.
 func stoppedError(e *Error, cause error) *Error {
 	stopped := *e
 	stopped.cause = fmt.Errorf("%w: %w", errStopped, inShort(cause))
 	return &stopped
 }
 
-// noCardError is the error of a batch whose cards are all invalid.
+// noCardError returns the error of a batch whose cards are all invalid.
 func noCardError() error {
 	p := problems{"data": {"has no card that can be sent"}}
 	return p.err(OpAccountUpdaterSubmit)
 }
 
-// otherCardsError is the error of a batch that had another number of cards in an earlier run.
+// otherCardsError returns the error of a batch that had another number of cards in an earlier run.
 func otherCardsError(batch int) error {
 	p := problems{"Job": {otherCardsText(batch)}}
 	return p.err(OpAccountUpdaterSubmit)
@@ -111,7 +111,7 @@ func otherCardsText(batch int) string {
 	return "had another number of cards in an earlier run, in batch " + strconv.Itoa(batch)
 }
 
-// earlierError is the error of a batch that an earlier run has sent.
+// earlierError returns the error of a batch that an earlier run sent and that was not accepted.
 func earlierError(o BatchOutcome) error {
 	e := &Error{Op: OpAccountUpdaterSubmit, StatusCode: o.StatusCode, Code: o.Code, cause: errors.New(o.Message)}
 	if o.Status == BatchRefused {

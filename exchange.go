@@ -48,7 +48,7 @@ func (c *caller) perform(ctx context.Context, call call, opts []CallOption) erro
 		ctx, observers = context.Background(), nil //nolint:contextcheck // newRequest refuses the call
 	}
 	info := CallInfo{Op: call.op.Op, Method: call.op.Method, Path: call.op.Path, Server: c.server}
-	if !info.Op.isTyped() { // the template of Client.Call is only a list of parameters
+	if !info.Op.isTyped() { // the path template of Client.Call has only parameters
 		info.Path = ""
 	}
 	// errPanic remains the error if code of the caller panics, such as a key source or a RoundTripper. The panic is not
@@ -147,7 +147,8 @@ func (out *outgoing) setBody(text []byte) {
 }
 
 // finish decodes a success into the reply, or returns the error of the call. r and err are the result of the transport.
-// unread has the paths of values that could not be read, and of documented values that are missing and not needed.
+// unread has the paths of values that could not be read, and of documented values that are missing and that the caller
+// does not need.
 func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) (unread []string, _ error) {
 	var failed *Error
 	switch {
@@ -162,14 +163,14 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) 
 		}
 		failed = answerError(out.call.op, r, malformed)
 	}
-	if r.BodyIncomplete && failed.cause == nil { // the message of the failure may be missing; say why
+	if r.BodyIncomplete && failed.cause == nil { // the body may have had a message, which is missing
 		failed.cause = errIncomplete
 		if end := ctx.Err(); end != nil {
 			failed.cause = safeCause(ctx, end)
 		}
 	}
 	private := out.privateTexts(r.Keys)
-	if out.call.reply.accept(failed, private) { // the refusal of Validate is its answer
+	if out.call.reply.accept(failed, private) { // a refusal of Validate that is a normal answer
 		return nil, nil
 	}
 	failed.clear(append(private, out.call.pathSecrets()...))
