@@ -41,8 +41,8 @@ type Client struct {
 // [ErrInvalidRequest]:
 //
 //   - a key that is empty or has control characters
-//   - a base URL that is not absolute http or https, or that has user information, a query, a fragment, an empty segment
-//     or a segment . or ..
+//   - a base URL that is not absolute http or https
+//   - a base URL with user information, a query, a fragment, an empty segment of the path, or a segment . or ..
 //   - plain http to a host that is not loopback (see [WithInsecureHTTP])
 //   - options with invalid values
 func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
