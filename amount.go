@@ -50,7 +50,7 @@ func AmountOf(d decimal.Decimal) Amount { return Amount{d} }
 // Decimal returns a as a [decimal.Decimal], for arithmetic and comparison.
 func (a Amount) Decimal() decimal.Decimal { return a.d }
 
-// String returns the number with all digits of its scale, without an exponent.
+// String returns the number with all of its digits after the point, and without an exponent.
 func (a Amount) String() string { return a.d.String() }
 
 // MarshalText returns the text of [Amount.String], for YAML and XML.

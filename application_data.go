@@ -120,7 +120,7 @@ const (
 type ApplicationData struct {
 	LegalName                 string              `json:"legal_name"`
 	BusinessName              string              `json:"business_name"`
-	BusinessWebsites          string              `json:"business_websites"` // the form of several is not documented
+	BusinessWebsites          string              `json:"business_websites"` // the service documents no separator
 	BusinessEmail             string              `json:"business_email"`
 	BusinessPhone             string              `json:"business_phone"` // the service does not document the form
 	BusinessAddress           ApplicationAddress  `json:"business_address"`
@@ -128,7 +128,7 @@ type ApplicationData struct {
 	LimitedPartnership        *bool               `json:"limited_partnership"` // nil is not sent
 	TradingStatus             TradingStatus       `json:"trading_status"`      // pt or np
 	TaxIDType                 TaxIDType           `json:"tax_id_type"`
-	TaxID                     Secret              `json:"tax_id"`               // TaxIDType is its kind
+	TaxID                     Secret              `json:"tax_id"`               // of the kind TaxIDType
 	StateFiled                string              `json:"state_filed"`          // U.S. state
 	BusinessEstablished       Date                `json:"business_established"` // YYYY-MM-DD
 	BusinessMCC               string              `json:"business_mcc"`         // merchant category code

@@ -9,7 +9,7 @@ import (
 // cards: its Start equals its End. Its Err then says why SubmitAll did not begin, why it stopped before the end of the
 // stream, or how the journal failed.
 type AccountUpdaterBatch struct {
-	Index       int           // zero-based, counted from the start of the stream
+	Index       int           // number of the batch in the stream, zero-based
 	Start       int           // position of the first card in the stream, zero-based
 	End         int           // position in the stream after the last card of the batch
 	Invalid     []InvalidCard // cards that Check refuses, in the order of the stream; they are not sent
@@ -42,10 +42,10 @@ type bulkBatch struct {
 	AccountUpdaterBatch
 
 	raw       Response // the answer, if the caller uses WithResponse
-	hasReason bool     // Err says why the walk has stopped
+	hasReason bool     // Err says why SubmitAll has stopped
 }
 
-// next returns a batch without cards that begins where b ends.
+// next returns the batch that follows b, without cards.
 func (b *bulkBatch) next() *bulkBatch {
 	return &bulkBatch{AccountUpdaterBatch: AccountUpdaterBatch{Index: b.Index + 1, Start: b.End, End: b.End}}
 }

@@ -58,7 +58,7 @@ func hasNoCode(e *Error) bool {
 	return e.StatusCode/100 == 4 && e.Delivery == DeliveryAnswered && e.Code == ""
 }
 
-// unsentError returns the error of a batch that is not sent because the walk has stopped.
+// unsentError returns the error of a batch that is not sent because SubmitAll has stopped for the given cause.
 func unsentError(cause error) *Error {
 	e := &Error{Op: OpAccountUpdaterSubmit, Delivery: DeliveryNotSent, cause: inShort(cause)}
 	if first, ok := cause.(*Error); ok && errors.Is(first, ErrRateLimited) { //nolint:errorlint // see inShort
@@ -67,8 +67,8 @@ func unsentError(cause error) *Error {
 	return e
 }
 
-// inShort returns the reason why a walk has stopped, for the errors of batches that were not sent. A cause that is not
-// an *Error is returned unchanged. For an *Error, inShort returns an error with a short description. The new error
+// inShort returns the reason why SubmitAll has stopped, for the errors of batches that were not sent. A cause that is
+// not an *Error is returned unchanged. For an *Error, inShort returns an error with a short description. The new error
 // matches ErrRateLimited, ErrUnauthorized or ErrForbidden if the *Error does, and no other error.
 func inShort(cause error) error {
 	first, ok := cause.(*Error) //nolint:errorlint // an error of the journal stays as it is
@@ -87,8 +87,8 @@ func inShort(cause error) error {
 	return errors.New(text + " with status " + strconv.Itoa(first.StatusCode) + " and no code of the service")
 }
 
-// stoppedError returns the error of a batch that is not sent again because the walk has stopped. It is a copy of e with
-// the reason for the stop. e itself must not change, because observers have it.
+// stoppedError returns the error of a batch that is not sent again because SubmitAll has stopped. The result is a copy
+// of e with the reason for the stop. e itself must not change, because observers have it.
 func stoppedError(e *Error, cause error) *Error {
 	stopped := *e
 	stopped.cause = fmt.Errorf("%w: %w", errStopped, inShort(cause))

@@ -30,15 +30,15 @@ func (w *bulkWalk) read(cards iter.Seq[AccountUpdaterCard]) {
 			return
 		}
 	}
-	w.early = w.whyStopped() // a stream that fails cancels the context and returns: its last cards may be missing
+	w.early = w.whyStopped() // a stream that fails cancels ctx and returns, so its last cards may be missing
 	if batch.End > batch.Start {
 		w.start(batch, valid)
 	}
 }
 
-// start puts a task for a batch into the window. The task sends the valid cards of the batch and returns the batch.
-// Before that, start waits until fewer than Concurrency batches are in flight and the window has room. If the batch has
-// no valid card, the task only returns the batch with its error.
+// start waits until fewer than Concurrency batches are in flight and the window has room. Then it puts a task for the
+// batch into the window. The task sends the valid cards of the batch and returns the batch. If the batch has no valid
+// card, the task only returns the batch with its error.
 func (w *bulkWalk) start(b *bulkBatch, cards []AccountUpdaterCard) {
 	if len(cards) == 0 {
 		b.Status, b.Err = BatchNotSent, noCardError()

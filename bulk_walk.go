@@ -11,9 +11,9 @@ import (
 	"example.com/payvault/internal/window"
 )
 
-// bulkWalk is one pass over a stream of cards. One goroutine runs read, which reads the stream and puts a task for each
-// batch into the window. Each task sends its batch in a goroutine of its own. The loop of the caller runs batches,
-// which takes the batches from the window in their order.
+// bulkWalk is one loop over the result of SubmitAll, called a walk. One goroutine runs read, which reads the stream and
+// puts a task for each batch into the window. Each task sends its batch in a goroutine of its own. The loop of the
+// caller runs batches, which takes the batches from the window in their order.
 type bulkWalk struct {
 	service *AccountUpdaterService
 	journal Journal // nil without a journal

@@ -10,7 +10,7 @@ import (
 	"example.com/payvault/internal/urlpath"
 )
 
-// call describes one call of an operation: its request, and the value for its answer.
+// call describes one call of an operation: its request, and the variable for its answer.
 type call struct {
 	op      OperationInfo // row of the operation in the table of operations
 	path    []pathValue   // values for the parameters of the path, in their order
@@ -23,8 +23,8 @@ type makeContent func(c *caller, p *problems) content
 
 // content is the query and the body of a request.
 type content struct {
-	query url.Values                       // nil for none
-	body  any                              // written as JSON; nil for none
+	query url.Values                       // nil if there is none
+	body  any                              // written as JSON; nil if there is none
 	form  func(text []byte) *formdata.Body // puts the JSON of the body into a form; nil to send the JSON itself
 }
 

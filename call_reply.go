@@ -8,7 +8,7 @@ import (
 	"example.com/payvault/internal/answer"
 )
 
-// reply is the variable into which the successful answer to an operation is decoded.
+// reply is implemented by the variables into which the successful answers to operations are decoded.
 type reply interface {
 	// afterRead finishes the decoding. For Client.Call it decodes body into the caller's own type. unread has the paths of
 	// the values that were skipped before. afterRead returns the paths of all skipped values.
@@ -56,7 +56,7 @@ type platformReply[T any, P record[T]] struct {
 
 	Data *T `json:"data"`
 
-	isOptional bool // the caller can go on without the data
+	isOptional bool // the caller does not need the data
 }
 
 func (r *platformReply[T, P]) complete() (missing string, needed bool) {

@@ -17,8 +17,8 @@ import (
 // Version is the version of this package, as in the User-Agent header.
 const Version = "0.1.0"
 
-// Client calls the service. It is safe for concurrent use. Make one per API key with [NewClient] and share it, so that
-// its connections are shared too. No call changes its arguments. Methods of the zero Client panic.
+// Client calls the service. It is safe for concurrent use. Make one Client per API key with [NewClient] and share it,
+// so that all calls share its connections. No call changes its arguments. Methods of the zero Client panic.
 type Client struct {
 	Tokens         *TokensService         // POST /pg/tokenize
 	Customers      *CustomersService      // /platform/vault/customer

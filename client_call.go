@@ -28,8 +28,8 @@ type Request struct {
 	// Path has the segments after the base URL, not escaped and without "/". In errors they are redacted, because they may
 	// be IDs. Words of documented paths and of Name are not redacted.
 	Path  []string   `json:"-" xml:"-" yaml:"-"`
-	Query url.Values `json:"-" xml:"-" yaml:"-"` // nil for none
-	Body  any        `json:"-" xml:"-" yaml:"-"` // marshalled as JSON; nil for none
+	Query url.Values `json:"-" xml:"-" yaml:"-"` // nil if there is none
+	Body  any        `json:"-" xml:"-" yaml:"-"` // marshalled as JSON; nil if there is none
 	// Replay states that repeating the request is harmless. Without Replay the request is repeated only if it was not
 	// sent, or after status 429.
 	Replay bool

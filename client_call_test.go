@@ -20,7 +20,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// TestCall checks that a request arrives unchanged, and that its answer is read into the caller's type.
+// TestCall checks that Client.Call sends a request unchanged, and reads the answer into the caller's type.
 func TestCall(t *testing.T) {
 	t.Parallel()
 	server := service.Answer(t, 200, `{"code":0,"message":"Success","data":{"invoice_id":"I1","amount":12.50}}`)
@@ -186,13 +186,13 @@ func TestCall_answers(t *testing.T) {
 		require.NoError(t, answering(t, 200, body).Call(t.Context(), request("GET"), &got), member)
 		assert.Equal(t, want, got, member)
 	}
-	// The decoder of GOEXPERIMENT=jsonv2 has more names in its paths than the other one.
+	// With GOEXPERIMENT=jsonv2 the decoder writes longer paths than without it. Each pattern matches both forms.
 	for member, place := range map[string]string{
 		`"list":[{},{"inner":1}]`: "/list(/1)?/inner", `"map":{"` + garbageCanary + `":5}`: "/map",
 		`"time":"` + garbageCanary + `"`: "(the body|/time)",
 	} {
 		err := answering(t, 200, `{"code":0,`+member+`}`).Call(t.Context(), request("POST"), new(callerForm))
-		service.AssertMatches(t, err, payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown) // it was performed
+		service.AssertMatches(t, err, payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown) // performed with status 200
 		assert.Regexp(t, ": "+place+` cannot be read \(`, err.Error(), member)
 		service.AssertHidden(t, err, garbageCanary)
 	}

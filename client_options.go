@@ -79,7 +79,7 @@ func WithHTTPClient(hc *http.Client) Option {
 	}
 }
 
-// WithRetryPolicy replaces the retry policy.
+// WithRetryPolicy replaces the default retry policy. Zero fields of p take their default values.
 func WithRetryPolicy(p RetryPolicy) Option {
 	return func(c *config) {
 		switch {
@@ -159,9 +159,9 @@ func WithDeveloperID(id string) Option {
 //   - unread: paths of the values in the answer that could not be read
 //   - error_class and error, if the attempt or the call failed; see [CallResult.ErrorClass]
 //
-// The records hold no ID, query, body or header of the request. The error may have texts of the service, in which
-// secrets, keys, IDs in the path and values of the query are redacted. docs/secrets.md lists the values that may remain
-// in such texts.
+// The records hold no ID, query, body or header of the request. The attribute error may have texts of the service, in
+// which secrets, keys, IDs in the path and values of the query are redacted. docs/secrets.md lists the values that may
+// remain in such texts.
 //
 // An attempt and a call that succeeds are logged at Debug. A call that fails, or whose answer could not be read as a
 // whole, is logged at Warn, and a call with an unknown outcome at Error. A walk, such as SubmitAll, makes a new call

@@ -203,7 +203,7 @@ func TestWithMaxAttempts(t *testing.T) {
 		{4, 1, payvault.WithMaxAttempts(1)},
 		{1, 2, payvault.WithMaxAttempts(2)},
 		{3, 7, payvault.WithMaxAttempts(7)},
-		{0, 4, nil}, // the default
+		{0, 4, nil}, // the default value
 	} {
 		var raw payvault.Response
 		client := answering(t, http.StatusTooManyRequests, "", service.Impatient(test.policy))
@@ -262,7 +262,7 @@ func TestWithTimeout_isOfOneAttempt(t *testing.T) {
 		{5 * second, none, 5 * second},
 		{none, 3 * second, 3 * second},
 		{2 * second, 3 * second, 2 * second},
-		{none, none, time.Minute}, // the default
+		{none, none, time.Minute}, // the default value
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			hc := service.Pipe(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })

@@ -22,7 +22,7 @@ type CustomerCreateRequest struct {
 	ReferenceID            string `json:"reference_id,omitzero"`
 	Comments               string `json:"comments,omitzero"`
 	DeveloperID            string `json:"developer_id,omitzero"` // names the integration; see also WithDeveloperID
-	// MerchantID is for acting for another merchant; see also Client.ForMerchant.
+	// MerchantID is the merchant to act for; see also Client.ForMerchant.
 	MerchantID        MerchantID           `json:"merchant_id,omitzero"`
 	ShippingAddresses []ShippingAddress    `json:"shipping_addresses,omitempty"`
 	BillingCards      []BillingCardRequest `json:"billing_cards,omitempty"`
@@ -127,7 +127,7 @@ type BillingCardRequest struct {
 	CountryCode string         `json:"billing_country_code,omitzero"` // the service does not document the form
 	Verify      *bool          `json:"verify,omitzero"`               // nil is not sent
 	Primary     *bool          `json:"primary,omitzero"`              // nil is not sent
-	MerchantID  MerchantID     `json:"merchant_id,omitzero"`          // for acting for another merchant
+	MerchantID  MerchantID     `json:"merchant_id,omitzero"`          // the merchant to act for
 }
 
 // BillingCard is a stored card of a customer. Security codes and ACH account data are not returned.
@@ -155,7 +155,8 @@ type BillingCard struct {
 // Create stores a customer profile and returns it with its ID. A request without an ID or a name, or with an expiration
 // date that is not MMYY, fails before anything is sent.
 //
-// The client repeats Create only if nothing was sent or the service answered with status 429; see [SafeToRetry].
+// Without [WithReplay], the client repeats Create only if nothing was sent or the service answered with status 429; see
+// [SafeToRetry].
 //
 // POST /platform/vault/customer.
 func (s *CustomersService) Create(

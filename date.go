@@ -66,7 +66,7 @@ func (d Date) String() string {
 	return fmt.Sprintf("%04d-%02d-%02d", d.Year, d.Month, d.Day)
 }
 
-// MarshalText writes the wire form, also for JSON, YAML and XML; a date that is not in the calendar is an error.
+// MarshalText writes the wire form, for JSON, YAML and XML. A date that is not in the calendar is an error.
 func (d Date) MarshalText() ([]byte, error) {
 	if d != (Date{}) && !d.Valid() {
 		return nil, errNotDate
@@ -74,7 +74,7 @@ func (d Date) MarshalText() ([]byte, error) {
 	return []byte(d.String()), nil
 }
 
-// UnmarshalText reads a date as [ParseDate] does. An empty text is the zero Date.
+// UnmarshalText reads a date as [ParseDate] does. An empty text is read as the zero Date.
 func (d *Date) UnmarshalText(text []byte) (err error) {
 	*d = Date{}
 	if len(text) > 0 {
@@ -162,7 +162,7 @@ func parseInstant(text string) (time.Time, error) {
 }
 
 // CompactTime is a date and time of 14 digits, YYYYMMDDhhmmss. A billing card's verified_date has this form. The
-// service does not document its time zone, so the caller passes one to In.
+// service does not document the time zone, so the caller passes a time zone to In.
 type CompactTime string
 
 // In returns the instant at which clocks in loc showed c. A text that is not 14 digits of a date and a time is an

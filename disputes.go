@@ -23,11 +23,12 @@ type DisputeResponseType string
 // The kinds of answer.
 const (
 	DisputeNoLongerDisputed DisputeResponseType = "ND" // the cardholder no longer disputes
-	// A credit was processed; send BatchDate and ReferenceNumber with it.
+	// DisputeCreditProcessed says that a credit was processed. Send BatchDate and ReferenceNumber with it.
 	DisputeCreditProcessed    DisputeResponseType = "CP"
 	DisputeCompellingEvidence DisputeResponseType = "CE" // compelling evidence; EvidenceType is its kind
 	DisputeOther              DisputeResponseType = "OT"
-	// The dispute has the allocation and collaboration paths of a card network; AllocationType and Reason describe it.
+	// DisputeAllocation is for the workflow of the card network that has allocation and collaboration paths. Send
+	// AllocationType and Reason with it.
 	DisputeAllocation DisputeResponseType = "ID"
 )
 
@@ -174,7 +175,8 @@ func (f *File) check(p *problems) {
 // not in the calendar, if the file is not a PDF, or if an answer to a retrieval dispute has no message or no file. The
 // file is streamed, so memory does not depend on its size.
 //
-// The client repeats Respond only if nothing was sent or the service answered with status 429; see [SafeToRetry].
+// Without [WithReplay], the client repeats Respond only if nothing was sent or the service answered with status 429;
+// see [SafeToRetry].
 //
 // POST /platform/dispute/{rec_id}/respond.
 func (s *DisputesService) Respond(

@@ -17,8 +17,8 @@ import (
 	"example.com/payvault/internal/redact"
 )
 
-// Sentinels for [errors.Is]. One error may match several: a status 502 of a gateway, for example, matches
-// ErrUnavailable and ErrOutcomeUnknown.
+// These sentinel errors are for [errors.Is]. One error may match several of them: a status 502 of a gateway, for
+// example, matches ErrUnavailable and ErrOutcomeUnknown.
 var (
 	// ErrInvalidRequest means that a request failed a local check. Nothing was sent.
 	ErrInvalidRequest = errors.New("invalid request")
@@ -105,12 +105,13 @@ func (d Delivery) String() string {
 // contain:
 //
 //   - values of the request. If a body cannot be written, the text has the path of the value and the reason. A name in
-//     the path may be yours, and the reason may be an error of your own MarshalJSON.
+//     the path may be a name that you chose, and the reason may be an error of your own MarshalJSON.
 //   - secrets and header values of the request, API keys, IDs of the path and values of the query, if the service
 //     repeats them. The values of merchant_id, count, page, order_on and order_by stay. The service may repeat other
 //     values, see docs/secrets.md.
 //   - more than 20 fields, more than 300 characters of a text of the service, or more than 2,000 of a cause. Message,
-//     Detail and Fields have the rest, but no text and no data of more than 64 KiB. The raw answer has those.
+//     Detail and Fields have the rest, but no text and no data of more than 64 KiB. Only the raw answer has such a long
+//     text.
 //
 // # Fields
 //
@@ -141,8 +142,8 @@ type Error struct {
 
 	replay Replay // class of the call; if it is "", the class of Op applies
 	// final makes SafeToRetry false. These failures set it: a failed local check; a status 3xx; an answer that is too
-	// large, has too many values or a value that cannot be read; and a batch that a walk with a journal has not sent
-	// because it stopped.
+	// large, has too many values or a value that cannot be read; and a batch that SubmitAll with a journal did not send
+	// because it had stopped.
 	final bool
 	cause error // see Unwrap
 }

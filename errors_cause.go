@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	// errStopped is the cause in the error of a request that was not sent, or not sent again, because the walk has
+	// errStopped is the cause in the error of a request that was not sent, or not sent again, because SubmitAll has
 	// stopped.
 	errStopped = errors.New("the walk was stopped")
 	// errIncomplete is the cause in the error of an answer with a status from 400 on, if the body is cut off or too large.

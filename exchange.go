@@ -28,7 +28,7 @@ func doNoData(ctx context.Context, c *caller, call call, opts []CallOption) erro
 	return c.perform(ctx, call, opts)
 }
 
-// doConfirm performs an operation whose data is only a message. The answer may lack it.
+// doConfirm performs an operation whose data is only a message. An answer without data is a success too.
 func doConfirm(ctx context.Context, c *caller, call call, opts []CallOption) (*Confirmation, error) {
 	r := platformReply[Confirmation, *Confirmation]{isOptional: true}
 	call.reply = &r
@@ -38,8 +38,8 @@ func doConfirm(ctx context.Context, c *caller, call call, opts []CallOption) (*C
 	return r.Data, nil
 }
 
-// perform checks a call, sends it, reads its success into the reply, and calls the observers. Every operation goes
-// through perform.
+// perform checks a call, sends it, reads a successful answer into the reply, and calls the observers. Every operation
+// goes through perform.
 func (c *caller) perform(ctx context.Context, call call, opts []CallOption) error {
 	o, observers := newCallOptions(opts), c.observers
 	if ctx == nil {
@@ -146,9 +146,9 @@ func (out *outgoing) setBody(text []byte) {
 	}
 }
 
-// finish decodes a success into the reply, or returns the error of the call. r and err are the result of the transport.
-// unread has the paths of values that could not be read, and of documented values that are missing and that the caller
-// does not need.
+// finish decodes a successful answer into the reply, or returns the error of the call. r and err are the result of the
+// transport. unread has the paths of values that could not be read, and of documented values that are missing and that
+// the caller does not need.
 func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) (unread []string, _ error) {
 	var failed *Error
 	switch {
@@ -163,7 +163,7 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) 
 		}
 		failed = answerError(out.call.op, r, malformed)
 	}
-	if r.BodyIncomplete && failed.cause == nil { // the body may have had a message, which is missing
+	if r.BodyIncomplete && failed.cause == nil { // the missing part of the body may have had a message
 		failed.cause = errIncomplete
 		if end := ctx.Err(); end != nil {
 			failed.cause = safeCause(ctx, end)

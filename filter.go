@@ -96,7 +96,7 @@ type ListOptions struct {
 	Filters    []Filter   // all of them apply
 	Count      int        // records per page; the service does not document the maximum
 	Page       int        // zero-based number of the page; an iterator begins there
-	MerchantID MerchantID // for acting for another merchant; see also Client.ForMerchant
+	MerchantID MerchantID // the merchant to act for; see also Client.ForMerchant
 
 	// Prefetch is the number of pages that an iterator keeps in flight. With 0 it asks for a page when the loop has used
 	// up the page before. When the totals of the service show that the list has changed, the iterator goes on one page

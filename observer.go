@@ -40,8 +40,8 @@ type CallInfo struct {
 // CallResult is the result of a call or of one attempt.
 type CallResult struct {
 	StatusCode int // HTTP status; 0 if no response arrived
-	// Platform code, or rcode of Tokenize: a text of the service, on one line. It is "" for an attempt, because the body
-	// of an attempt is not decoded.
+	// Code is the platform code, or the rcode of Tokenize, on one line. It is "" for an attempt, because the body of the
+	// answer is decoded only after the last attempt.
 	Code     string
 	Attempts int           // number of attempts; for an attempt, the number of this attempt, from 1
 	Delivery Delivery      // whether the request reached the service
@@ -53,17 +53,17 @@ type CallResult struct {
 	Err         error // the error that the call returns; for an attempt the reason why no complete answer came
 }
 
-// ErrorClass returns the kind of Err in one word for logs and metrics, or "" without an error. If several apply, it
-// returns the first of these:
+// ErrorClass returns the class of Err in one word for logs and metrics, or "" if Err is nil. If several classes apply,
+// it returns the first of this list:
 //
 //   - invalid_request, merchant_not_supported: a local check failed, and nothing was sent
 //   - outcome_unknown: the operation may have been performed, whatever the reason; for an attempt, the class is the
 //     reason instead
 //   - rate_limited: status 429, or the request was not sent because of the rate limit
 //   - no_key: the key source failed, or its key is invalid
-//   - canceled, timeout: the context or the attempt ended
+//   - canceled, timeout: the context ended, or the attempt took too long
 //   - rejected: the service refused by a code, with a status below 500
-//   - response_too_large, malformed_response
+//   - response_too_large, malformed_response: the answer has a status below 400 and cannot be used
 //   - status: HTTP status 400 to 499 without a code that refuses, or from 500 on
 //   - stopped: the request was not sent or not repeated, because SubmitAll had stopped
 //   - panic: a key source or a transport panicked, in a call that only reads; any other call has outcome_unknown

@@ -32,10 +32,10 @@ type pageReply[T any] struct {
 	tidy   func(record *T) (missing string, needed bool) // see list
 }
 
-// complete also calls tidy with each record.
+// complete checks that the answer has data, and calls tidy with each record.
 //
-// The answer must have data. If data is null, or another value that means "none", the page has no records. Such a value
-// counts as missing only if the totals of the service claim records for this page.
+// If data is null, or another value that means "none", the page has no records. Such a value counts as missing data
+// only if the totals of the service claim records for this page.
 func (r *pageReply[T]) complete() (missing string, needed bool) {
 	claimsRecords := r.TotalRecords > 0 && (r.number == 0 || r.number < r.TotalPages)
 	isNull := r.Data == nil

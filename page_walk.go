@@ -73,8 +73,8 @@ type pageWalk[T any] struct {
 
 	ahead     *window.Window[fetched[T]]
 	next, end int // the pages from next to end-1 may be asked for now
-	// failed is set when a page has failed. After that, no further page is asked for. The error stays in the window until
-	// get returns it.
+	// failed is set when fetching a page has failed. After that, no further page is asked for. The error stays in the
+	// window until get returns it.
 	failed atomic.Bool
 
 	previous *Page[T] // the last page that count got, without slices; nil before the first page
@@ -107,7 +107,7 @@ func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 		if w.response != nil {
 			*w.response = f.raw
 		}
-		var page *Page[T] // the walk keeps this pointer: the caller may change the page
+		var page *Page[T] // a copy for the walk, because the caller may change the page
 		if f.err == nil {
 			page = f.page.withoutSlices()
 			f.err = w.checkProgress(page)
@@ -199,10 +199,10 @@ func (w *pageWalk[T]) count(p *Page[T]) {
 	w.previous = p
 }
 
-// recordsBefore returns the number of records on the pages before the first page of the walk, all of which are full.
-// The first page of the walk shows how many records a full page has. If the first page may be the last page of the
-// list, it may be shorter than a full page. Then Count is taken as the length of a full page, but only if Count fits
-// TotalRecords: a service may give fewer records per page than Count.
+// recordsBefore returns the number of records on the pages before the first page of the walk. It assumes that these
+// pages are full. The first page of the walk shows how many records a full page has. If the first page may be the last
+// page of the list, it may be shorter than a full page. Then Count is taken as the length of a full page, but only if
+// Count fits TotalRecords: a service may give fewer records per page than Count.
 //
 // If the result is too low, the walk still ends at an empty page. If it were too high, the walk would end before the
 // last record.

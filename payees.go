@@ -15,7 +15,7 @@ type PayeeCreateRequest struct {
 	Email      []string     `json:"payee_email,omitempty"` // any number of addresses
 	Address    PayeeAddress `json:"payee_address,omitzero"`
 	Account    PayeeAccount `json:"payee_account,omitzero"`
-	MerchantID MerchantID   `json:"merchant_id,omitzero"` // for acting for another merchant; see also Client.ForMerchant
+	MerchantID MerchantID   `json:"merchant_id,omitzero"` // the merchant to act for; see also Client.ForMerchant
 }
 
 // prepare sets the merchant. It requires a name, and refuses a verified_date, which only the service assigns.
@@ -66,7 +66,8 @@ type PayeeAccount struct {
 
 // Create stores a payee profile and returns it with its ID. A request without a name fails before anything is sent.
 //
-// The client repeats Create only if nothing was sent or the service answered with status 429; see [SafeToRetry].
+// Without [WithReplay], the client repeats Create only if nothing was sent or the service answered with status 429; see
+// [SafeToRetry].
 //
 // POST /platform/vault/payee.
 func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opts ...CallOption) (*Payee, error) {
@@ -75,8 +76,9 @@ func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opt
 
 // Delete removes a payee profile permanently. An ID that is not positive fails before anything is sent.
 //
-// The client repeats Delete only if nothing was sent or the service answered with status 429; see [SafeToRetry]. After
-// [ErrOutcomeUnknown] the payee may have been deleted. A second call may be refused because the first call succeeded.
+// Without [WithReplay], the client repeats Delete only if nothing was sent or the service answered with status 429; see
+// [SafeToRetry]. After [ErrOutcomeUnknown] the payee may have been deleted. A second call may be refused because the
+// first call succeeded.
 //
 // DELETE /platform/vault/payee/{payee_id}.
 func (s *PayeesService) Delete(ctx context.Context, id PayeeID, opts ...CallOption) error {

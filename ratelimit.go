@@ -38,7 +38,7 @@ func (c *caller) callInTurn(
 func (c *caller) waitInWalk(ctx context.Context, op Operation, opts []CallOption) ([]CallOption, error) {
 	longest := c.policy.MaxBulkRetryAfter
 	var place *overload.Place
-	if pace := c.paces[op]; pace != nil { // it is nil with IgnoreOverload: then the call retries a 429 by itself
+	if pace := c.paces[op]; pace != nil { // pace is nil with IgnoreOverload: then the call itself retries after a 429
 		turn, err := pace.WaitInWalk(ctx, longest)
 		if err != nil {
 			return nil, transportError(ctx, op.info(), transport.Result{Delivery: transport.NotSent}, err)

@@ -19,9 +19,9 @@ type RetryPolicy struct {
 	// MaxRetryAfter is the longest Retry-After of the service that a call waits for, 30 s by default. It must be below 24
 	// h. If the service asks for a longer wait, the call fails at once.
 	MaxRetryAfter time.Duration
-	// MaxBulkRetryAfter is the longest wait that SubmitAll and the iterators of lists accept. It is longer than
-	// MaxRetryAfter, because the caller would have to start a failed loop again. The default is 15 minutes, or
-	// MaxRetryAfter if that is longer. It must be below 24 h.
+	// MaxBulkRetryAfter is the longest wait that SubmitAll and the iterators of lists accept. The default is 15 minutes,
+	// or MaxRetryAfter if that is longer: a long wait is better than a failed loop, which the caller has to start again.
+	// It must be below 24 h.
 	MaxBulkRetryAfter time.Duration
 
 	// IgnoreOverload turns off the two limits that the calls of a client share: the retry budget, and the rate limit of

@@ -57,7 +57,7 @@ func savedOf(wire savedField[stdjson.RawMessage]) SavedField {
 }
 
 // readSaved reads a saved value into the variable that into points to, which is mostly a field of ApplicationData. Null
-// leaves the variable as it is. For pointers see [answer.ReadSaved].
+// leaves the variable as it is. [answer.ReadSaved] has the rules for pointers.
 func readSaved(raw jsontext.Value, into any) error {
 	variable := reflect.ValueOf(into)
 	if variable.Kind() != reflect.Pointer || variable.IsNil() {

@@ -25,8 +25,8 @@ import (
 // Secret is read, and in the body of a request. So [REDACTED] is never stored as a card number. The text is not wiped
 // from memory.
 //
-// Secrets of the same text are equal for [reflect.DeepEqual]. With ==, only copies of one secret are equal, and two
-// secrets without a text.
+// Secrets of the same text are equal for [reflect.DeepEqual]. With ==, a secret with a text is equal only to its
+// copies, and all secrets without a text are equal.
 type Secret struct {
 	masked *masked // nil if there is no text
 }

@@ -46,9 +46,10 @@ const (
 // # Journal
 //
 // With a [Journal] a walk goes on where an earlier one ended, even if its process was killed. It yields the batches
-// that the journal knows, with FromJournal set, and sends the rest. The outcome of a batch that a killed process had
-// begun and not ended stays unknown. At most Concurrency batches are like this, because a batch that waits for the rate
-// limit has not begun. Without a Journal, the outcomes that were not yielded yet are lost with the process.
+// that the journal knows, with FromJournal set, and sends all other batches. The outcome of a batch that a killed
+// process had begun and not ended stays unknown. At most Concurrency batches are like this, because a batch that waits
+// for the rate limit has not begun. Without a Journal, the outcomes that were not yielded yet are lost with the
+// process.
 //
 // # Stream
 //
@@ -70,8 +71,8 @@ const (
 //   - a batch gets status 401 or 403, or another status from 400 to 499 without a code of the service (except 408): all
 //     other batches would get the same status,
 //   - a batch gets status 429, and the service asks for a longer wait than RetryPolicy.MaxBulkRetryAfter (15 minutes),
-//   - a batch gets status 429, and ctx ends before the wait does, or RetryPolicy.MaxAttempts or [WithMaxAttempts] is 1.
-//     With RetryPolicy.IgnoreOverload the walk does not stop in this case,
+//   - a batch gets status 429, and either ctx ends before the wait is over, or RetryPolicy.MaxAttempts or
+//     [WithMaxAttempts] is 1. With RetryPolicy.IgnoreOverload the walk does not stop in this case,
 //   - 10 batches that were sent in a row, or 2 × Concurrency if that is more, are of unknown outcome: the service seems
 //     to be down, and somebody has to look up each batch of unknown outcome.
 //

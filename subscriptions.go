@@ -49,7 +49,7 @@ type Transaction struct {
 // SubscriptionCancelRequest names the customer whose subscription ends. The customer ID is required.
 type SubscriptionCancelRequest struct {
 	CustomerID string     `json:"customer_id"`          // the ID of a Customer
-	MerchantID MerchantID `json:"merchant_id,omitzero"` // for acting for another merchant; see also Client.ForMerchant
+	MerchantID MerchantID `json:"merchant_id,omitzero"` // the merchant to act for; see also Client.ForMerchant
 }
 
 func (r *SubscriptionCancelRequest) prepare(c *caller, p *problems) {
@@ -112,9 +112,9 @@ func (t *Transaction) tidy() (place string, needed bool) {
 // Cancel ends an active, suspended or paused subscription permanently: a canceled subscription cannot be resumed. An ID
 // that is not positive and a request without a customer ID fail before anything is sent.
 //
-// The client repeats Cancel only if nothing was sent or the service answered with status 429; see [SafeToRetry]. After
-// [ErrOutcomeUnknown] the subscription may be canceled. No documented operation shows whether it is canceled: see
-// docs/unknown.md. A second call may be refused because the first call succeeded.
+// Without [WithReplay], the client repeats Cancel only if nothing was sent or the service answered with status 429; see
+// [SafeToRetry]. After [ErrOutcomeUnknown] the subscription may be canceled. No documented operation shows whether it
+// is canceled: see docs/unknown.md. A second call may be refused because the first call succeeded.
 //
 // POST /platform/subscription/{subscription_id}/cancel.
 func (s *SubscriptionsService) Cancel(

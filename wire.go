@@ -189,8 +189,8 @@ func wrappedBy(err error) (place jsontext.Pointer, wrapped error) {
 	return "", nil
 }
 
-// index matches the index of an element of a list, in names that are joined by points. It also matches a name that
-// begins with digits, which no documented field has.
+// index matches the index of an element of a list, in names that are joined by dots. It also matches a name that begins
+// with digits, which no documented field has.
 var index = regexp.MustCompile(`\.(\d+)`)
 
 // wirePath turns the names of a JSON pointer into a path such as billing_cards[1].exp_date.
