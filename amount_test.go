@@ -70,8 +70,8 @@ func TestAmount_isExact(t *testing.T) {
 	assert.Equal(t, "0", payvault.Amount{}.String())
 }
 
-// TestValues_otherEncodings checks that amounts and dates keep their exact value in XML and gob, and that odd texts and
-// odd dates are errors in XML.
+// TestValues_otherEncodings checks that amounts and dates keep their exact value in XML and gob, and that reading an
+// invalid text and writing an invalid date fail in XML.
 func TestValues_otherEncodings(t *testing.T) {
 	t.Parallel()
 	type record struct {

@@ -20,8 +20,8 @@ import (
 )
 
 var (
-	// anything matches JSON pointers that TestReading skips: of values that may have any type or are not read, of whole
-	// records, and of all saved fields except the ones with index 0 and 6.
+	// anything matches the JSON pointers that TestReading skips. They belong to values that may have any type or are not
+	// read, to whole records, and to all saved fields except those with index 0 and 6.
 	anything = regexp.MustCompile(`^/(code|rcode|message)$|/(plan|relatedBusinesses)(/|$)|fields/\d+/value(/|$)|` +
 		`^(/data)?(/app|/fields)?(/\d+)?$|^/data/fields/([1-57-9]|\d\d)`)
 	// needed matches the name of an operation, a blank and the JSON pointer of an ID. Without this ID the result of the
@@ -104,9 +104,9 @@ func otherForms(value any) (forms []otherForm) {
 	return forms
 }
 
-// TestReading replaces each value of each documented answer by each of its other forms. It checks that a readable form
-// is read. An unreadable form makes an operation that only reads fail. An operation that writes still returns its
-// result. The error or the log has the JSON pointer of the value.
+// TestReading replaces each value of each documented answer by each form that otherForms returns. It checks that a
+// readable form is read. An operation that only reads fails because of an unreadable form. An operation that writes
+// fails only if the caller needs the value. The error or the log has the JSON pointer of the value.
 func TestReading(t *testing.T) {
 	t.Parallel()
 	for _, o := range calls.Table() {

@@ -28,8 +28,8 @@ func assertNoClient(t *testing.T, want service.Fields, baseURL, key string, opts
 	service.AssertHidden(t, err, "hunter2", service.APIKey)
 }
 
-// TestNewClient_baseURL checks that NewClient takes only an absolute URL of a host with an optional port and path, and
-// plain http only for loopback or with WithInsecureHTTP.
+// TestNewClient_baseURL checks that NewClient takes only an absolute http or https URL with at most a host, a port and
+// a path. It takes plain http only for loopback or with WithInsecureHTTP.
 func TestNewClient_baseURL(t *testing.T) {
 	t.Parallel()
 	for want, refused := range map[string][]string{

@@ -40,8 +40,8 @@ func silent(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	return client
 }
 
-// siblings returns calls that fail with an error that says that nothing was performed. If another call returned this
-// error as its own, it would be wrong.
+// siblings returns calls that fail with an error that says that nothing was performed. Such an error would be wrong for
+// any other call.
 func siblings(ctx context.Context, client *payvault.Client) map[string]func() error {
 	return map[string]func() error{
 		"a failed local check": func() error {

@@ -224,7 +224,7 @@ func TestSafeToRetry(t *testing.T) {
 		assert.False(t, payvault.SafeToRetry(err), "%T", err)
 	}
 	replayable := []payvault.Replay{payvault.ReplaySame, payvault.ReplayRead}
-	for _, op := range append(payvault.Operations(), payvault.OperationInfo{Op: payvault.OpCall}) { // as a fake makes them
+	for _, op := range append(payvault.Operations(), payvault.OperationInfo{Op: payvault.OpCall}) { // errors of a fake
 		err := &payvault.Error{Op: op.Op, StatusCode: 502}
 		assert.Equal(t, slices.Contains(replayable, op.Replay), payvault.SafeToRetry(err), op.Op)
 		assert.Equal(t, op.Replay != payvault.ReplayRead, errors.Is(err, payvault.ErrOutcomeUnknown), op.Op)
@@ -374,9 +374,9 @@ func TestError_long(t *testing.T) {
 	}
 }
 
-// TestError_code checks that an rcode that is zero, but long enough to be redacted, does not become a refusal. A short
-// rcode is not redacted, even if it equals a secret of the request. For Tokenize, an error has the rcode and its text,
-// and not the code.
+// TestError_code checks that an rcode with the value zero that is as long as a card number does not become a refusal. A
+// short rcode is not redacted, even if it equals a secret of the request. For Tokenize, an error has the rcode and its
+// text, and not the code.
 func TestError_code(t *testing.T) {
 	t.Parallel()
 	none := payvault.TokenizeRequest{}

@@ -509,7 +509,7 @@ func ExampleAccountUpdaterService_SubmitAll_journal() {
 }
 
 // The service refuses a batch of 100 cards because of one card, and the example sends the other 99 cards again. The
-// service does not document how a refusal names a card. The emulator names it data[i].
+// service does not document how a refusal names a card. The emulator writes data[i].
 func ExampleAccountUpdaterBatch_Position() {
 	srv, client := emulator()
 	defer srv.Close()
@@ -584,7 +584,7 @@ func ExampleWithLogger() {
 	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
 		Level: slog.LevelDebug, // the level of attempts, and of calls that succeed
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey || a.Key == "duration" { // these differ from run to run
+			if a.Key == slog.TimeKey || a.Key == "duration" { // time and duration differ from run to run
 				return slog.Attr{}
 			}
 			return a
@@ -608,7 +608,7 @@ func ExampleOpenFile() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer func() { _ = evidence.Close() }() // the client never closes it
+	defer func() { _ = evidence.Close() }() // the client never closes the file
 
 	// The client streams the file on each attempt. FileFromBytes does the same with content in memory.
 	fmt.Println(evidence)
@@ -623,8 +623,8 @@ func ExampleWithReplay() {
 	defer srv.Close()
 	invoice := srv.Invoices.Seed(payvaulttest.Invoice{})
 
-	// The first answer is a 503. The client does not repeat the sending of an invoice by itself, because the invoice
-	// could go out twice. WithReplay states that the caller accepts this.
+	// The first answer is a 503. The client does not repeat the sending of an invoice by itself, because the invoice could
+	// be sent twice. WithReplay states that the caller accepts a second sending.
 	inject(srv, payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 503, Times: 1})
 	var answer payvault.Response
 	options := []payvault.CallOption{payvault.WithReplay(), payvault.WithResponse(&answer)}
@@ -667,7 +667,7 @@ func ExampleClient_Call() {
 	// Output: 0 <nil>
 }
 
-// MarshalWire writes a request with its secrets, for example to keep it in a queue. Protect this form like card data.
+// MarshalWire writes a request with its secrets, for example to keep it in a queue. Protect the result like card data.
 // json.Marshal masks the secrets.
 func ExampleMarshalWire() {
 	request := &payvault.TokenizeRequest{MerchantID: 212345, CardNumber: payvault.NewSecret("4111111111111111")}

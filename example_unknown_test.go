@@ -32,7 +32,7 @@ func matches(err error) string {
 	return strings.Join(names, ", ")
 }
 
-// WithReplay makes the client repeat the request. The card is then stored twice, under two IDs.
+// WithReplay makes the client repeat the request after the lost answer. The card is then stored twice, under two IDs.
 func ExampleTokensService_Tokenize_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()
@@ -65,7 +65,8 @@ func ExampleCustomersService_Create_unknown() {
 	// stored
 }
 
-// SaveData saves the same data in the same place, so the client repeats it by itself.
+// Saving the same data twice has the same effect as saving it once. So the client itself repeats SaveData after the
+// lost answer.
 func ExampleApplicationsService_SaveData_unknown() {
 	srv, _ := loseAnswer()
 	defer srv.Close()
@@ -76,7 +77,7 @@ func ExampleApplicationsService_SaveData_unknown() {
 	// Output: <nil> fields: 1 performed: 2
 }
 
-// The emulator stores a second payee for the second call.
+// The program calls again after the lost answer, and the emulator stores a second payee.
 func ExamplePayeesService_Create_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()
@@ -100,7 +101,8 @@ func ExamplePayeesService_Delete_unknown() {
 	// Output: outcome unknown, rejected, not found
 }
 
-// The emulator creates a second application for the second call. The ID of the first application is lost.
+// The program calls again after the lost answer, and the emulator creates a second application. The ID of the first
+// application is lost.
 func ExampleApplicationsService_Create_unknown() {
 	srv, _ := loseAnswer()
 	defer srv.Close()
@@ -152,7 +154,7 @@ func ExampleInvoicesService_Send_unknown() {
 	// Output: outcome unknown, rejected, conflict
 }
 
-// The emulator submits the cards again for the second call.
+// The program calls again after the lost answer, and the emulator submits the cards a second time.
 func ExampleAccountUpdaterService_Submit_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()

@@ -28,7 +28,7 @@ func answering(tb testing.TB, status int, body string, opts ...payvault.Option) 
 }
 
 // inTurn returns an option for a service that answers with the statuses in their order, and with the last status from
-// then on. The body is always that of a success. Status 0 is a lost connection.
+// then on. Each answer has the body of a success. Status 0 is a lost connection.
 func inTurn(statuses ...int) payvault.Option {
 	return service.Over(service.RoundTripper(func(*http.Request) (*http.Response, error) {
 		status := statuses[0]

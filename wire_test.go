@@ -22,7 +22,7 @@ const (
 )
 
 // TestMarshalWire_open checks that MarshalWire writes the text of a secret in a value of type any. json.Marshal
-// json.Marshal writes it as [REDACTED], which cannot be read back.
+// writes [REDACTED], which cannot be read back.
 func TestMarshalWire_open(t *testing.T) {
 	t.Parallel()
 	secret := payvault.NewSecret("4111")
@@ -201,7 +201,7 @@ func TestUnwritable_ownTypes(t *testing.T) {
 		Open  any                            `json:"open,omitempty"`
 	}
 	type outer struct{ inner }
-	type embedding struct{ payvault.Secret } // writes [REDACTED]
+	type embedding struct{ payvault.Secret } // json.Marshal writes it as [REDACTED]
 	open := func(value any) outer { return outer{inner{Open: value}} }
 	lost, number := payvault.NewSecret(mark), card().CardNumber
 	client := service.Client(t, service.Nowhere)
