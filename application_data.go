@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
+	"github.com/go-json-experiment/json" // becomes encoding/json/v2 in Go 1.27
 	"github.com/go-json-experiment/json/jsontext"
 
 	"example.com/payvault/internal/answer"
@@ -126,7 +126,7 @@ type ApplicationData struct {
 	BusinessAddress           ApplicationAddress  `json:"business_address"`
 	BusinessType              BusinessType        `json:"business_type"`
 	LimitedPartnership        *bool               `json:"limited_partnership"` // nil is not sent
-	TradingStatus             TradingStatus       `json:"trading_status"`      // pt or np
+	TradingStatus             TradingStatus       `json:"trading_status"`      // TradingPublic or TradingNonPublic
 	TaxIDType                 TaxIDType           `json:"tax_id_type"`
 	TaxID                     Secret              `json:"tax_id"`               // of the kind TaxIDType
 	StateFiled                string              `json:"state_filed"`          // U.S. state

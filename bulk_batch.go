@@ -71,7 +71,7 @@ func (b *bulkBatch) outcome() BatchOutcome {
 }
 
 // isOther reports whether an earlier run sent another number of cards in the batch. It returns false if the journal
-// does not know that number, which is then 0.
+// does not have the earlier number of cards.
 func (b *bulkBatch) isOther(known BatchState) bool {
 	return known.Outcome != nil && known.Outcome.Cards != 0 && known.Outcome.Cards != b.sent()
 }

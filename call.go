@@ -31,7 +31,7 @@ type content struct {
 // request is implemented by a pointer to the body of an operation.
 type request[T any] interface {
 	*T
-	// prepare fills in the values that the client knows, and adds a problem for each value that is wrong.
+	// prepare fills in values from the settings of the client, and adds a problem for each value that is wrong.
 	prepare(c *caller, p *problems)
 }
 

@@ -199,9 +199,9 @@ func messages(raw jsontext.Value) (texts []string, areTexts bool) {
 	return texts, areTexts
 }
 
-// clear removes the given secrets, and card numbers, from the code, the message, the detail and the fields. These are
-// texts of the service, which may repeat values of the request. A code that is too short for a card number stays as it
-// is: it may equal a security code by chance.
+// clear removes the given secrets, and card numbers, from the code, the message, the detail and the fields. The service
+// writes these texts, and may repeat values of the request in them. A code that is too short for a card number stays as
+// it is: it may equal a security code by chance.
 func (e *Error) clear(secrets []string) {
 	clean := redact.New(secrets).Clean
 	switch {
@@ -217,7 +217,7 @@ func (e *Error) clear(secrets []string) {
 	}
 	cleared := make(map[string][]string, len(e.Fields))
 	for _, name := range slices.Sorted(maps.Keys(e.Fields)) {
-		to := clean(name) // two names may become the same: keep the texts of both
+		to := clean(name) // two names may become equal: keep the texts of both names
 		if cleared[to] == nil {
 			cleared[to] = []string{} // a field without texts keeps its name
 		}

@@ -14,10 +14,9 @@ type reply interface {
 	// the values that were skipped before. afterRead returns the paths of all skipped values.
 	afterRead(body []byte, unread []string) ([]string, error)
 	result() answer.Codes
-	// complete checks that the answer has the documented values. It returns the path of the first one that is missing, or
-	// "". It also reports whether the caller needs the missing value to go on, such as the ID of a new record. A missing
-	// value that the caller does not need is no error. If the data of an answer is missing, complete makes an empty
-	// record.
+	// complete checks that the answer has the documented values. It returns the path of the first missing value, or "". It
+	// also reports whether the caller needs the missing value to go on, such as the ID of a new record. A missing value
+	// that the caller does not need is no error. If the data of an answer is missing, complete makes an empty record.
 	complete() (missing string, needed bool)
 	// accept reports whether a refusal is a normal answer, as for Validate. If so, it keeps the messages of the refusal,
 	// with the private texts redacted.

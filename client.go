@@ -34,7 +34,7 @@ type Client struct {
 }
 
 // NewClient returns a client of the service at baseURL, for example "https://sandbox.example.com". A path in baseURL is
-// kept as a prefix. apiKey is the key of a merchant, or the vendor API key of a partner. It is sent to the host of
+// kept as a prefix. apiKey is the key of a merchant, or the vendor API key of a partner. The key is sent to the host of
 // baseURL only.
 //
 // NewClient does no I/O and reads no environment variables. It refuses these arguments with an error that matches

@@ -21,8 +21,8 @@ import (
 // MarshalJSONTo of JSON v2. The logs, JSON, XML and YAML of a Request do not contain path, query and body.
 type Request struct {
 	// Name is the name of the operation in errors, logs, spans and metrics, such as "disputes.accept". If Name is empty,
-	// the name is "client.call". It has at most 64 letters, digits, dots, hyphens and underscores. Use a constant: metrics
-	// count each name separately, and a secret in a name is not redacted.
+	// the name is "client.call". Name has at most 64 letters, digits, dots, hyphens and underscores. Use a constant:
+	// metrics count each name separately, and a secret in a name is not redacted.
 	Name   string
 	Method string // an HTTP method
 	// Path has the segments after the base URL, not escaped and without "/". In errors they are redacted, because they may
@@ -119,7 +119,8 @@ type callReply struct {
 	out any
 }
 
-// afterRead decodes the body into the caller's variable if the codes mean success. It does so as encoding/json does.
+// afterRead decodes the body into the caller's variable if the codes mean success. The decoding follows the rules of
+// encoding/json.
 func (r *callReply) afterRead(body []byte, unread []string) ([]string, error) {
 	if isSuccess := r.Check(answer.ByEither) == nil; !isSuccess || r.out == nil {
 		return unread, nil

@@ -35,16 +35,16 @@ func defaultConfig() config {
 	}
 }
 
-// WithHTTPClient makes the client use the Transport and the Timeout of hc. The Timeout of hc limits each attempt. It
-// has no effect if it is longer than the timeout of [WithTimeout]. The client never follows redirects and never keeps
-// cookies.
+// WithHTTPClient makes the client use the Transport and the Timeout of hc. The Timeout of hc limits each attempt. A
+// Timeout that is longer than the timeout of [WithTimeout] has no effect. The client never follows redirects and never
+// keeps cookies.
 //
 // If hc has no Transport, or without this option, the client has a connection pool of its own. The pool keeps 128 idle
-// connections to the service for 45 seconds, so that up to 128 concurrent callers do not reconnect. It requires TLS 1.2
-// or newer and limits the headers of an answer to 1 MiB. For https, and only for https, it uses the proxy that
+// connections to the service for 45 seconds, so that up to 128 concurrent callers do not reconnect. The pool requires
+// TLS 1.2 or newer and limits the headers of an answer to 1 MiB. For https, and only for https, it uses the proxy that
 // HTTPS_PROXY and NO_PROXY name. It uses HTTP/1.1 only, because over HTTP/1.1 net/http never repeats a POST or DELETE
-// that it has written. It may repeat a GET, but only where the SDK would do so too. A Transport of your own has its own
-// rules for all of this.
+// that it has written. Over HTTP/1.1 net/http may repeat a GET, but only where the SDK would do so too. A Transport of
+// your own has its own rules for all of this.
 //
 // If the RoundTripper is not an [http.Transport], or is one that can use HTTP/2, a request has no GetBody and its body
 // can be read only once. So net/http cannot send the request again. Only the SDK itself repeats a request that was not
@@ -56,8 +56,8 @@ func defaultConfig() config {
 //
 // Some RoundTrippers break promises of the SDK:
 //
-//   - A request may be performed twice if the RoundTripper sends it more than once, or goes on with it after RoundTrip
-//     has returned, or replaces http or https by [http.Transport.RegisterProtocol].
+//   - A request may be performed twice if the RoundTripper sends it more than once, or continues to send it after
+//     RoundTrip has returned, or replaces http or https by [http.Transport.RegisterProtocol].
 //   - On HTTP/2, net/http may send a request twice if the RoundTripper makes a new request for it by [http.NewRequest],
 //     or sets its Body to [http.NoBody]. A RoundTripper that signs requests should only set headers, of the request or
 //     of its Clone.
@@ -124,8 +124,7 @@ func WithKeySource(source func(context.Context) (string, error)) Option {
 	}
 }
 
-// WithMerchantID names the merchant that the API key belongs to. It fills [TokenizeRequest.MerchantID] where a request
-// leaves it empty.
+// WithMerchantID names the merchant that the API key belongs to. A [TokenizeRequest] without a MerchantID gets this ID.
 func WithMerchantID(id MerchantID) Option {
 	return func(c *config) {
 		if id <= 0 {
@@ -135,7 +134,7 @@ func WithMerchantID(id MerchantID) Option {
 	}
 }
 
-// WithVendorID names the integrator. It fills [TokenizeRequest.VendorID] where a request leaves it empty.
+// WithVendorID names the integrator. A [TokenizeRequest] without a VendorID gets this ID.
 func WithVendorID(id int64) Option {
 	return func(c *config) {
 		if id <= 0 {
@@ -145,8 +144,8 @@ func WithVendorID(id int64) Option {
 	}
 }
 
-// WithDeveloperID names the integration by any text. It fills the DeveloperID of a [TokenizeRequest] or
-// [CustomerCreateRequest] that leaves it empty.
+// WithDeveloperID names the integration by any text. A [TokenizeRequest] or [CustomerCreateRequest] without a
+// DeveloperID gets this text.
 func WithDeveloperID(id string) Option {
 	return func(c *config) { c.developerID = id }
 }

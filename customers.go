@@ -28,8 +28,8 @@ type CustomerCreateRequest struct {
 	BillingCards      []BillingCardRequest `json:"billing_cards,omitempty"`
 }
 
-// prepare fills in the values that the client knows, and checks the IDs, the name, the merchants and the expiration
-// dates.
+// prepare fills in the merchant and the developer ID from the settings of the client. It checks the IDs, the name, the
+// merchants and the expiration dates.
 func (r *CustomerCreateRequest) prepare(c *caller, p *problems) {
 	c.actFor(&r.MerchantID, p)
 	if r.DeveloperID == "" {

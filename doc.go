@@ -24,8 +24,8 @@
 // last. The context limits all attempts of the call together. No call changes its arguments. A call that fails returns
 // no result. Iterators yield in the goroutine of the loop.
 //
-// [Client.ForMerchant] returns a client that acts for another merchant. It refuses operations that cannot act for
-// another merchant. [Client.Call] performs operations that have no method of their own. [WithResponse] gives the
+// [Client.ForMerchant] returns a client that acts for another merchant. This client refuses operations that cannot act
+// for another merchant. [Client.Call] performs operations that have no method of their own. [WithResponse] gives the
 // status, the header and the raw body of an answer.
 //
 // # Errors
@@ -54,7 +54,7 @@
 //
 // An operation is replayable if performing it twice has the same effect as performing it once. The replayable
 // operations are SaveData, Tokenize with a CardID, and all operations that only read. [WithReplay] makes one call
-// replayable. The HTTP method does not matter. This happens after a failure:
+// replayable. The HTTP method does not matter. After a failure, a call is repeated or returns an error:
 //
 //	failure                                    replayable               all others
 //	no connection: nothing was sent            repeated                 repeated

@@ -33,9 +33,9 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrConflict means HTTP status 409.
 	ErrConflict = errors.New("conflict")
-	// ErrRateLimited means HTTP status 429: the service refused the request without performing it. It also means that a
-	// request was not sent because it would have had to wait for the rate limit, longer than the [RetryPolicy] allows or
-	// beyond the deadline of the context.
+	// ErrRateLimited means HTTP status 429: the service refused the request without performing it. ErrRateLimited also
+	// means that a request was not sent because it would have had to wait for the rate limit, longer than the
+	// [RetryPolicy] allows or beyond the deadline of the context.
 	ErrRateLimited = errors.New("rate limited")
 	// ErrRejected means an answer with a code other than 0, or an rcode other than 000, and a status below 500. A code
 	// that only looks like zero, such as 00, is no refusal but a malformed answer.
@@ -80,7 +80,8 @@ const (
 	DeliveryNotSent
 	// DeliveryAnswered means that the service decided: it gave an HTTP status from 400 to 499, or a code with a status
 	// below 500, and no earlier attempt can have performed the operation. The exception is status 408 on a connection that
-	// may have been used before. It means DeliveryUnknown, because the service may have sent it before the request.
+	// may have been used before. Such an answer means DeliveryUnknown, because the service may have sent it before it got
+	// the request.
 	DeliveryAnswered
 )
 
@@ -101,8 +102,8 @@ func (d Delivery) String() string {
 //
 // # Text
 //
-// The text is one line with the operation, the status, the code, the message and the problems of fields. It does not
-// contain:
+// The text is one line with the operation, the status, the code, the message and the problems of fields. The text does
+// not contain:
 //
 //   - values of the request. If a body cannot be written, the text has the path of the value and the reason. A name in
 //     the path may be a name that you chose, and the reason may be an error of your own MarshalJSON.
@@ -110,8 +111,7 @@ func (d Delivery) String() string {
 //     repeats them. The values of merchant_id, count, page, order_on and order_by stay. The service may repeat other
 //     values, see docs/secrets.md.
 //   - more than 20 fields, more than 300 characters of a text of the service, or more than 2,000 of a cause. Message,
-//     Detail and Fields have the rest, but no text and no data of more than 64 KiB. Only the raw answer has such a long
-//     text.
+//     Detail and Fields have the whole texts, except texts and data of more than 64 KiB, which only the raw answer has.
 //
 // # Fields
 //
@@ -125,15 +125,15 @@ func (d Delivery) String() string {
 // # In a fake
 //
 // A fake of the client in your tests may make an Error itself. [ErrOutcomeUnknown] and [SafeToRetry] then use the class
-// of its Op in [Operations], or [ReplayNever] if the class depends on the request. Its Delivery is DeliveryUnknown
-// unless you set it.
+// of its Op in [Operations], or [ReplayNever] if the class depends on the request. The Delivery of such an Error is
+// DeliveryUnknown unless the fake sets it.
 type Error struct {
 	Op         Operation           // the operation, such as "customers.create"
 	StatusCode int                 // HTTP status; 0 if no response arrived
 	Code       string              // platform code or tokenize rcode, as text; "" if there is none
 	Message    string              // message or rmsg of the service
 	Detail     string              // data.message of the service, or data that is a text or a list of texts
-	Fields     map[string][]string // messages by field, see above
+	Fields     map[string][]string // messages by field; see "Fields" above
 	Delivery   Delivery            // whether the request reached the service
 	Attempts   int                 // number of attempts; 0 if none was made, or if the error comes from a journal
 	// RetryAfter is the wait that the service asked for, 24 h at most, or 0. If a request was not sent because of the
@@ -311,7 +311,7 @@ func (e *Error) isLocal() bool {
 
 // decided reports whether the answer to the last attempt is a decision of the service: a code that refuses, or a status
 // from 400 to 499. An exception is status 408 with an unknown delivery: servers end idle connections with 408, so the
-// server may have sent it before it got the request.
+// server may have sent the 408 before it got the request.
 func (e *Error) decided() bool {
 	provesNothing := e.StatusCode == http.StatusRequestTimeout && e.Delivery == DeliveryUnknown
 	return e.rejected() || e.StatusCode/100 == 4 && !provesNothing

@@ -19,7 +19,7 @@ func loseAnswer() (*payvaulttest.Server, *payvault.Client) {
 	return srv, client
 }
 
-// matches returns the texts of those sentinels in its list that the error matches.
+// matches returns the texts of the listed sentinels that err matches.
 func matches(err error) string {
 	var names []string
 	for _, sentinel := range []error{

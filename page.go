@@ -8,7 +8,7 @@ import (
 
 // Page is one page of a list.
 type Page[T any] struct {
-	Items        []T `json:"data"`         // in the order of the service
+	Items        []T `json:"data"`         // records in the order of the service
 	Number       int `json:"-"`            // zero-based number of the requested page
 	TotalPages   int `json:"totalPages"`   // 0 if the service sends none
 	TotalRecords int `json:"totalRecords"` // number of records on all pages

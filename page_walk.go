@@ -34,8 +34,8 @@ func (l list[T]) all(ctx context.Context, o *ListOptions, opts []CallOption) ite
 	}
 }
 
-// pages returns an iterator over the pages from o.Page on. Each loop over the iterator is a walk of its own. It uses a
-// copy of o, so later changes to o do not matter.
+// pages returns an iterator over the pages from o.Page on. Each loop over the iterator is a walk of its own. The
+// iterator uses a copy of o, so later changes to o do not matter.
 func (l list[T]) pages(ctx context.Context, o *ListOptions, opts []CallOption) iter.Seq2[*Page[T], error] {
 	var start ListOptions
 	if o != nil {
@@ -68,7 +68,7 @@ type pageWalk[T any] struct {
 	list     list[T]
 	options  ListOptions // Page is the first page of the run
 	opts     []CallOption
-	response *Response // gets the answer of each page, or nil
+	response *Response // gets the raw answer of each page; nil without WithResponse
 	yield    func(*Page[T], error) bool
 
 	ahead     *window.Window[fetched[T]]
@@ -137,7 +137,7 @@ func (w *pageWalk[T]) fill(ctx context.Context) {
 	}
 }
 
-// get returns the result for a page. With Prefetch it takes the result from the window, and otherwise it fetches the
+// get returns the result for a page. With Prefetch it takes the result from the window. Without Prefetch it fetches the
 // page now.
 func (w *pageWalk[T]) get(ctx context.Context, number int) fetched[T] {
 	if w.options.Prefetch <= 0 {
@@ -255,8 +255,8 @@ func (p *Page[T]) withoutSlices() *Page[T] {
 	return &copied
 }
 
-// walkError returns the error of a list whose pages contradict each other. It is safe to retry, because the next walk
-// may end well: if a service sends no TotalRecords, a page also seems to repeat when one page of records was just
+// walkError returns the error of a list whose pages contradict each other. The error is safe to retry, because the next
+// walk may succeed: if a service sends no TotalRecords, a page also seems to repeat when one page of records was just
 // added.
 func walkError(op Operation, text string) error {
 	return &Error{
@@ -264,8 +264,8 @@ func walkError(op Operation, text string) error {
 	}
 }
 
-// onPage adds the number of the page to an error of the service or of the network. It returns any other error as it is,
-// such as the error of a local check, which concerns all pages.
+// onPage adds the number of the page to an error of the service or of the network. Any other error is returned
+// unchanged, such as the error of a local check, which concerns all pages.
 func onPage(page int, err error) error {
 	if e, ok := errors.AsType[*Error](err); !ok || e.isLocal() {
 		return err

@@ -3,7 +3,7 @@ package payvault
 import (
 	"errors"
 
-	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
+	"github.com/go-json-experiment/json" // becomes encoding/json/v2 in Go 1.27
 	"github.com/go-json-experiment/json/jsontext"
 
 	"example.com/payvault/internal/answer"

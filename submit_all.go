@@ -20,8 +20,8 @@ type SubmitAllOptions struct {
 	// Job is the name of the cards in the Journal. It is required with a Journal, and refused without one. It has to be
 	// the same in each run of the same cards, in the same order, for the same service and merchant. Under another name all
 	// cards are sent again. Other cards under the same name are not sent, because they are taken for the cards of the
-	// earlier run. So make the name from the cards: see [JobName]. When a batch has ended, the journal knows how many
-	// cards it had. If a later run has another number of cards in this batch, SubmitAll stops with an error that matches
+	// earlier run. So make the name from the cards: see [JobName]. When a batch has ended, the journal has the number of
+	// its cards. If a later run has another number of cards in this batch, SubmitAll stops with an error that matches
 	// ErrInvalidRequest and has the field Job.
 	Job string
 }
@@ -32,8 +32,8 @@ const (
 )
 
 // SubmitAll cuts the stream of cards into batches of 100, sends each batch as a request, and keeps some requests in
-// flight. Each loop over the result is called a walk. It yields every batch once, in the order of the stream, with the
-// RequestID or with the error. It yields a batch as soon as the requests of that batch and of all batches before it
+// flight. Each loop over the result is called a walk. A walk yields every batch once, in the order of the stream, with
+// the RequestID or with the error. It yields a batch as soon as the requests of that batch and of all batches before it
 // have ended. If an argument is invalid, the walk reads no card and yields one batch without cards that has the error.
 //
 // A card that cannot be sent is listed in Invalid, and the rest of its batch is sent. If no card of a batch
@@ -45,11 +45,11 @@ const (
 //
 // # Journal
 //
-// With a [Journal] a walk goes on where an earlier one ended, even if its process was killed. It yields the batches
-// that the journal knows, with FromJournal set, and sends all other batches. The outcome of a batch that a killed
-// process had begun and not ended stays unknown. At most Concurrency batches are like this, because a batch that waits
-// for the rate limit has not begun. Without a Journal, the outcomes that were not yielded yet are lost with the
-// process.
+// With a [Journal] a walk continues where an earlier walk ended, even if the process of the earlier walk was killed. It
+// yields the batches that the journal has, with FromJournal set, and sends all other batches. The outcome of a batch
+// that a killed process had begun and not ended stays unknown. At most Concurrency batches are like this, because a
+// batch that waits for the rate limit has not begun. Without a Journal, the outcomes that were not yielded yet are lost
+// with the process.
 //
 // # Stream
 //
@@ -67,7 +67,7 @@ const (
 // A walk stops when
 //
 //   - ctx ends,
-//   - the journal fails, or knows another number of cards in a batch,
+//   - the journal fails, or has another number of cards for a batch,
 //   - a batch gets status 401 or 403, or another status from 400 to 499 without a code of the service (except 408): all
 //     other batches would get the same status,
 //   - a batch gets status 429, and the service asks for a longer wait than RetryPolicy.MaxBulkRetryAfter (15 minutes),
@@ -79,9 +79,9 @@ const (
 // When a walk has stopped, it sends nothing more and yields the rest of the stream as not sent. Requests in flight go
 // on to their end, within the time of one attempt, and are not repeated. Without a Journal they are cut off when ctx
 // ends, which leaves their outcome unknown. If the walk stopped before the end of its stream, or the journal failed,
-// and the error of the last batch does not say so, the walk yields one more batch. It has no cards, and its error says
-// so. With a Journal an earlier run may have sent a batch that this run leaves out after the stop. So [SafeToRetry] is
-// false for the error of such a batch: run the job again.
+// and the error of the last batch does not say so, the walk yields one more batch. This batch has no cards, and its
+// error says so. With a Journal an earlier run may have sent a batch that this run leaves out after the stop. So
+// [SafeToRetry] is false for the error of such a batch: run the job again.
 //
 // Leaving the loop ends the walk as the end of ctx does. Leaving waits until the stream yields its next card or
 // returns. So if the stream may wait for long, cancel ctx before you leave the loop. If the stream, a transport, a key

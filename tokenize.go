@@ -38,7 +38,8 @@ type TokenizeRequest struct {
 	ReportData          Pairs          `json:"report_data,omitempty"`           // kept for reports
 }
 
-// prepare fills in the values that the client knows, and checks the merchant ID and the expiration date.
+// prepare fills in the IDs of merchant, vendor and developer from the settings of the client. It checks the merchant ID
+// and the expiration date.
 func (r *TokenizeRequest) prepare(c *caller, p *problems) {
 	c.actFor(&r.MerchantID, p)
 	if r.MerchantID == 0 {

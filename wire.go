@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
+	"github.com/go-json-experiment/json" // becomes encoding/json/v2 in Go 1.27
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
@@ -22,17 +22,17 @@ import (
 // json.Unmarshal reads the result back. json.Marshal would write [REDACTED] for the secrets.
 //
 // The result may contain card data in clear text: encrypt it, keep it out of logs, and delete it when it has been sent.
-// Note that the card industry permits nobody to keep security codes and track data once a payment is authorized.
+// The rules of the card industry forbid keeping security codes and track data once a payment is authorized.
 //
-// It writes the same values as [encoding/json.Marshal], with three differences in form. The characters <, >, &, U+2028
-// and U+2029 are not escaped. Escapes in raw JSON are rewritten. A json.Number is written as a number even with the
-// option string. A [Secret] in a field of type any is read back as a string. The file of a [DisputeRespondRequest] is
-// not in its JSON.
+// MarshalWire writes the same values as [encoding/json.Marshal], with three differences in form. The characters <, >,
+// &, U+2028 and U+2029 are not escaped. Escapes in raw JSON are rewritten. A json.Number is written as a number even
+// with the option string. A [Secret] in a field of type any is read back as a string. The file of a
+// [DisputeRespondRequest] is not in its JSON.
 //
 // A value that cannot be sent is an error that matches [ErrInvalidRequest]. These values cannot be sent: a value that
 // encoding/json refuses, a text that is not UTF-8, a text that contains [REDACTED], and an object in which a name
 // occurs twice. A MarshalJSON method of your own writes [REDACTED] for each secret in its type. Such a type needs the
-// method MarshalJSONTo of JSON v2. This method gets the options that write the texts of secrets.
+// method MarshalJSONTo of JSON v2. MarshalJSONTo gets the options that write the texts of secrets.
 func MarshalWire(v any) ([]byte, error) {
 	var p problems
 	wire := marshal(v, &p)
@@ -131,8 +131,8 @@ func writeSecret(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 
 // secretsOf returns the texts of all secrets in a request that can be encoded. It encodes the request only to find the
 // secrets, and drops the result. A secret may be the name of a member of a map, and two equal names would end the
-// encoding. So each secret is encoded as another number. For a secret that holds JSON it returns the JSON and also the
-// text of a JSON string, because the service may repeat either.
+// encoding. So each secret is encoded as a number of its own. For a secret that holds JSON it returns the JSON and also
+// the text of a JSON string, because the service may repeat either.
 func secretsOf(body any) (texts []string) {
 	_, _ = json.Marshal(body, wireForm, withSecrets(func(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 		texts = append(texts, s.Reveal())
