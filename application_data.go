@@ -56,7 +56,7 @@ const (
 // AuthTime is one element of the set business_services_auth_time.
 type AuthTime string
 
-// AuthTimes is a set of elements. On the wire it is a text of the form {1,30,30+}.
+// AuthTimes is a set of AuthTime elements. On the wire it is a text of the form {1,30,30+}.
 type AuthTimes []AuthTime
 
 // MarshalText writes the set in its wire form. Package encoding/json uses it too.

@@ -56,6 +56,6 @@ func rotatingKey(source func(context.Context) (string, error)) func(context.Cont
 		if err := checkKey(key); err != nil {
 			return "", err
 		}
-		return authorization(key), ctx.Err() // source may have returned after the end of ctx
+		return authorization(key), ctx.Err() // an error if ctx ended before source returned
 	}
 }

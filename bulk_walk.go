@@ -25,7 +25,7 @@ type bulkWalk struct {
 	ctx context.Context //nolint:containedctx // see above
 	// sending ends when ctx ends or stop is called. After that, no further request is sent.
 	sending context.Context         //nolint:containedctx // see above
-	stop    context.CancelCauseFunc // ends sending; the first cause counts
+	stop    context.CancelCauseFunc // ends sending; only the first call sets the cause
 	// requests is the context of the requests in flight. Without a journal it ends when ctx ends or cutOff is called. With
 	// a journal it never ends, because the journal has to record the outcome of each request.
 	requests context.Context //nolint:containedctx // see above
@@ -50,10 +50,10 @@ func (w *bulkWalk) failJournal(err error) {
 	w.stop(err)
 }
 
-// mostUnknown is the number of batches of unknown outcome in a row that stops a walk, in the order in which their
-// requests end. A batch that is accepted or refused resets the count. A batch that was not sent changes nothing. With a
-// Concurrency above 5, the limit is 2 × Concurrency: one failure may hit all batches in flight, and one failure alone
-// must not stop the walk.
+// mostUnknown is the number of batches of unknown outcome in a row that stops a walk. The order is the order in which
+// their requests end. A batch that is accepted or refused resets the count. A batch that was not sent changes nothing.
+// With a Concurrency above 5, the limit is 2 × Concurrency: one failure may hit all batches in flight, and one failure
+// alone must not stop the walk.
 const mostUnknown = 10
 
 // stopIfHopeless stops the walk if the result of b means that the next batches would fail too: the service refuses all
@@ -81,7 +81,7 @@ func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 // after an attempt of unknown outcome counts as an unknown outcome.
 func (w *bulkWalk) isTurnedAway(e *Error) bool {
 	c := w.service.caller
-	isPaced := c.paces[OpAccountUpdaterSubmit] != nil // it is nil with IgnoreOverload
+	isPaced := c.paces[OpAccountUpdaterSubmit] != nil // the pace is nil with IgnoreOverload
 	return e.StatusCode == http.StatusTooManyRequests && e.Delivery != DeliveryUnknown &&
 		(isPaced || e.RetryAfter > c.policy.MaxBulkRetryAfter)
 }

@@ -69,7 +69,7 @@ func resultError(op OperationInfo, r transport.Result) *Error {
 	return e
 }
 
-// failure is the body of a failed call. The service has two shapes: code and message, or rcode and rmsg.
+// failure is the body of a failed call. It has either code and message, or rcode and rmsg.
 type failure struct {
 	answer.Codes
 

@@ -116,7 +116,7 @@ func TestNewClient_noIO(t *testing.T) {
 }
 
 // TestWithHTTPClient checks that the client follows no redirect and keeps no cookie, even if the given http.Client
-// would. It does not change the http.Client, and later changes by the caller have no effect.
+// would do so. NewClient does not change the http.Client, and later changes by the caller have no effect.
 func TestWithHTTPClient(t *testing.T) {
 	t.Parallel()
 	jar, err := cookiejar.New(nil)

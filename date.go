@@ -45,7 +45,7 @@ func ParseDate(s string) (Date, error) {
 func (d Date) In(loc *time.Location) time.Time {
 	start := time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, loc)
 	switch hourBefore := start.Add(-time.Hour); {
-	case start.Hour() > 12: // start is in the evening before, because clocks skip the midnight of the day
+	case start.Hour() > 12: // clocks skip midnight, so time.Date returned the evening before
 		_, start = start.ZoneBounds()
 	case hourBefore.Hour() == 0: // clocks were set back, and this is the second midnight
 		start = hourBefore

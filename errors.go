@@ -115,12 +115,13 @@ func (d Delivery) String() string {
 //
 // # Fields
 //
-// After a failed local check of values, Fields has the problems, by wire path such as billing_cards[1].exp_date. The
-// path of an argument or option that is not on the wire is its Go name, or a word such as request, api_key or path[0].
+// After a failed local check of values, Fields has the problems. The keys are wire paths such as
+// billing_cards[1].exp_date. For an argument or option that is not on the wire, the key is its Go name, or a word such
+// as request, api_key or path[0].
 //
-// After an answer, Fields has the service's messages about fields, by the names that the service uses. The service
-// documents these messages for code 2. For any other code, Fields is set if data has only lists of texts by name, apart
-// from message and nulls.
+// After an answer, Fields has the messages of the service about fields. The keys are the names that the service uses.
+// The service documents these messages for code 2. For any other code, Fields is set if data has only lists of texts by
+// name, apart from message and nulls.
 //
 // # In a fake
 //
@@ -136,8 +137,8 @@ type Error struct {
 	Fields     map[string][]string // messages by field; see "Fields" above
 	Delivery   Delivery            // whether the request reached the service
 	Attempts   int                 // number of attempts; 0 if none was made, or if the error comes from a journal
-	// RetryAfter is the wait that the service asked for, 24 h at most, or 0. If a request was not sent because of the
-	// rate limit, RetryAfter is the time that the request would have to wait.
+	// RetryAfter is the wait that the service asked for, 24 h at most. It is 0 if the service asked for none. If a request
+	// was not sent because of the rate limit, RetryAfter is the time that the request would have to wait.
 	RetryAfter time.Duration
 
 	replay Replay // class of the call; if it is "", the class of Op applies
@@ -259,8 +260,8 @@ func (e *Error) LogValue() slog.Value {
 // transport (a context error, a [net.OpError], …). It returns nil if the status or the code is reason enough.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Is reports whether target is a sentinel that follows from the fields of e. [errors.Is] finds all other sentinels in
-// the cause.
+// Is reports whether target is a sentinel that the fields of e match, such as ErrNotFound for status 404. [errors.Is]
+// finds all other sentinels in the cause.
 func (e *Error) Is(target error) bool {
 	switch target {
 	case ErrUnauthorized:

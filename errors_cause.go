@@ -111,8 +111,8 @@ func safeCause(ctx context.Context, err error) error {
 	}
 }
 
-// systemError returns an error that err wraps if its text has only addresses, names of hosts and of certificates, and
-// errors of the operating system. It returns nil if err wraps no such error.
+// systemError returns an error that err wraps and whose text has only addresses, names of hosts and of certificates,
+// and errors of the operating system. It returns nil if err wraps no such error.
 func systemError(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op

@@ -96,8 +96,8 @@ func TestError_hostileService(t *testing.T) {
 	}
 }
 
-// TestError_notSent checks that the text of an error has the reason why a request was not sent, but no text of an
-// unknown error.
+// TestError_notSent checks that the text of an error has the reason why a request was not sent, but not the text of an
+// error that the SDK does not recognize.
 func TestError_notSent(t *testing.T) {
 	t.Parallel()
 	const unknownAuthority = "x509: certificate signed by unknown authority"
@@ -186,7 +186,7 @@ func (j joined) WrappedErrors() []error { return j }
 
 func (j joined) Unwrap() error { return j[len(j)-1] }
 
-// listed joins errors as go.uber.org/multierr 1.9 does, which has no Unwrap.
+// listed joins errors as go.uber.org/multierr 1.9 does: it has a method Errors and no Unwrap.
 type listed []error
 
 func (l listed) Error() string { return fmt.Sprint([]error(l)) }

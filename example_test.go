@@ -668,7 +668,7 @@ func ExampleClient_Call() {
 }
 
 // MarshalWire writes a request with its secrets, for example to keep it in a queue. Protect the result like card data.
-// json.Marshal masks the secrets.
+// json.Marshal writes [REDACTED] for the secrets.
 func ExampleMarshalWire() {
 	request := &payvault.TokenizeRequest{MerchantID: 212345, CardNumber: payvault.NewSecret("4111111111111111")}
 	logged, err := json.Marshal(request)

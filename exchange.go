@@ -177,7 +177,7 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) 
 	return unread, failed
 }
 
-// privateTexts returns the texts that no error may repeat: the secrets of the request, the keys, the values of the
+// privateTexts returns the texts that no error may repeat: the secrets of the request, the API keys, the values of the
 // query, and the values of headers that are not reserved. pathSecrets returns the values of the path.
 func (out *outgoing) privateTexts(keys []string) []string {
 	texts := secretsOf(out.content.body)

@@ -93,7 +93,7 @@ func (f Filter) wire() string {
 type ListOptions struct {
 	OrderOn    string     // wire name of the field to sort by
 	OrderBy    Order      // Ascending or Descending
-	Filters    []Filter   // all of them apply
+	Filters    []Filter   // a record must meet all filters
 	Count      int        // records per page; the service does not document the maximum
 	Page       int        // zero-based number of the page; an iterator begins there
 	MerchantID MerchantID // the merchant to act for; see also Client.ForMerchant
@@ -107,8 +107,8 @@ type ListOptions struct {
 	Prefetch int
 }
 
-// LogValue logs how the list is selected, sorted and paged. It does not log the values of filters, because they may
-// identify people.
+// LogValue logs the sort order, the paging, and the field and the condition of each filter. It does not log the values
+// of filters, because they may identify people.
 func (o ListOptions) LogValue() slog.Value {
 	attrs := []slog.Attr{
 		slog.String("order_on", o.OrderOn), slog.String("order_by", string(o.OrderBy)),

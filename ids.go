@@ -15,8 +15,8 @@ type (
 	DisputeID int64
 )
 
-// String identifiers. The service does not document their type. If the service gives an ID as a number, use its digits:
-// InvoiceID("17").
+// These IDs are strings, because the service does not document their type. If the service gives an ID as a number, use
+// its digits: InvoiceID("17").
 type (
 	// InvoiceID is the ID of an invoice.
 	InvoiceID string

@@ -29,7 +29,7 @@ type pageReply[T any] struct {
 
 	items  []T
 	number int                                           // number of the requested page
-	tidy   func(record *T) (missing string, needed bool) // see list
+	tidy   func(record *T) (missing string, needed bool) // see list.tidy
 }
 
 // complete checks that the answer has data, and calls tidy with each record.

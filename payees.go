@@ -85,7 +85,7 @@ func (s *PayeesService) Delete(ctx context.Context, id PayeeID, opts ...CallOpti
 	return doNoData(ctx, s.caller, call{op: OpPayeesDelete.info(), path: inPath(id), content: merchantQuery}, opts)
 }
 
-// merchantQuery returns the query of an operation whose only parameter is the merchant_id.
+// merchantQuery returns the query of an operation whose only query parameter is the merchant_id.
 func merchantQuery(c *caller, _ *problems) content {
 	query := url.Values{}
 	if c.actsFor != nil {

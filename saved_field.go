@@ -49,15 +49,15 @@ type savedField[T any] struct {
 func savedOf(wire savedField[stdjson.RawMessage]) SavedField {
 	saved := SavedField{Key: wire.Key, Type: wire.Type, Settings: wire.Settings}
 	if value := jsontext.Value(wire.Value); value.Kind() != 'n' {
-		// Compact writes an incomplete character as U+FFFD, because MarshalWire would refuse the incomplete character.
+		// Let Compact write an incomplete character as U+FFFD, because MarshalWire would refuse the character itself.
 		_ = value.Compact(jsontext.PreserveRawStrings(false)) // no error, because the value was read before
 		saved.Value = NewSecret(string(value))
 	}
 	return saved
 }
 
-// readSaved reads a saved value into the variable that into points to, which is mostly a field of ApplicationData. Null
-// leaves the variable as it is. [answer.ReadSaved] has the rules for pointers.
+// readSaved reads a saved value into the variable that into points to, mostly a field of ApplicationData. Null leaves
+// the variable as it is. [answer.ReadSaved] has the rules for pointers.
 func readSaved(raw jsontext.Value, into any) error {
 	variable := reflect.ValueOf(into)
 	if variable.Kind() != reflect.Pointer || variable.IsNil() {

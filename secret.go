@@ -91,7 +91,7 @@ func (s Secret) Reveal() string { // short enough to be inlined: then a text tha
 	return string(text)
 }
 
-// IsZero reports whether there is no text.
+// IsZero reports whether the secret has no text.
 func (s Secret) IsZero() bool { return s.masked == nil }
 
 // hasMark reports whether a text contains [REDACTED].

@@ -54,10 +54,10 @@ const (
 // # Stream
 //
 // Each walk reads the stream from its start, in a goroutine of its own. The stream has to return when ctx ends, because
-// the walk waits for it. When the stream returns, its cards count as all cards. So with a Journal, a stream that fails
-// half way has to cancel ctx before it returns, as in the example. Otherwise its last batch is sent with too few cards.
-// Later runs then stop at that batch, so the rest of the stream is not sent under this Job. Without a Journal it is
-// enough to look at the error of the stream after the loop.
+// the walk waits for it. When the stream returns, the walk takes its cards for all cards. So with a Journal, a stream
+// that fails half way has to cancel ctx before it returns, as in the example. Otherwise its last batch is sent with too
+// few cards. Later runs then stop at that batch, so the rest of the stream is not sent under this Job. Without a
+// Journal it is enough to look at the error of the stream after the loop.
 //
 // Memory does not grow with the stream. At most 2 × Concurrency − 1 batches have been read and not yet yielded, and one
 // more is being read. With [WithResponse] each of these batches may hold an answer of at most [WithMaxResponseBytes].
@@ -76,16 +76,16 @@ const (
 //   - 10 batches that were sent in a row, or 2 × Concurrency if that is more, are of unknown outcome: the service seems
 //     to be down, and somebody has to look up each batch of unknown outcome.
 //
-// When a walk has stopped, it sends nothing more and yields the rest of the stream as not sent. Requests in flight go
-// on to their end, within the time of one attempt, and are not repeated. Without a Journal they are cut off when ctx
-// ends, which leaves their outcome unknown. If the walk stopped before the end of its stream, or the journal failed,
-// and the error of the last batch does not say so, the walk yields one more batch. This batch has no cards, and its
-// error says so. With a Journal an earlier run may have sent a batch that this run leaves out after the stop. So
-// [SafeToRetry] is false for the error of such a batch: run the job again.
+// When a walk has stopped, it sends nothing more and yields the rest of the stream as not sent. Requests in flight are
+// completed, within the time of one attempt, and are not repeated. Without a Journal they are cut off when ctx ends,
+// which leaves their outcome unknown. If the walk stopped before the end of its stream, or the journal failed, and the
+// error of the last batch does not say so, the walk yields one more batch. This batch has no cards, and its error says
+// so. With a Journal an earlier run may have sent a batch that this run leaves out after the stop. So [SafeToRetry] is
+// false for the error of such a batch: run the job again.
 //
-// Leaving the loop ends the walk as the end of ctx does. Leaving waits until the stream yields its next card or
-// returns. So if the stream may wait for long, cancel ctx before you leave the loop. If the stream, a transport, a key
-// source or the journal panics, the loop panics after it has yielded the batches before.
+// Leaving the loop ends the walk, like the end of ctx. Leaving waits until the stream yields its next card or returns.
+// So if the stream may wait for long, cancel ctx before you leave the loop. If the stream, a transport, a key source or
+// the journal panics, the loop panics after it has yielded the batches before.
 //
 // POST /platform/aus/add.
 func (s *AccountUpdaterService) SubmitAll(
@@ -145,7 +145,7 @@ func newBulkWalk(ctx context.Context, s *AccountUpdaterService, o SubmitAllOptio
 	w := &bulkWalk{
 		service: s, journal: o.Journal, job: o.Job, opts: opts, keepRaw: newCallOptions(opts).response != nil,
 		ctx: ctx, requests: context.WithoutCancel(ctx), cutOff: func() {},
-		ahead:    window.New[*bulkBatch](2*o.Concurrency - 1), // so many that a slow batch does not stop the others
+		ahead:    window.New[*bulkBatch](2*o.Concurrency - 1), // large, so that a slow batch does not stop others
 		inFlight: make(chan struct{}, o.Concurrency),
 	}
 	w.sending, w.stop = context.WithCancelCause(ctx)

@@ -35,11 +35,11 @@ type Transaction struct {
 	Currency            string            `json:"tran_currency,omitzero"` // numeric code
 	DisputeFlag         bool              `json:"dispute_flag,omitzero"`
 	AmtRefunded         Amount            `json:"amt_refunded,omitzero"` // in units of Currency
-	BatchNumber         int64             `json:"batch_number,omitzero"` // another number than BatchID
+	BatchNumber         int64             `json:"batch_number,omitzero"` // differs from BatchID
 	CustomerID          string            `json:"customer_id,omitzero"`  // the ID of a Customer
 	SubscriptionID      SubscriptionID    `json:"subscription_id,omitzero"`
 	MerchRefNum         string            `json:"merch_ref_num,omitzero"`
-	BatchID             int64             `json:"batch_id,omitzero"`        // another number than BatchNumber
+	BatchID             int64             `json:"batch_id,omitzero"`        // differs from BatchNumber
 	BatchDate           Date              `json:"batch_date,omitzero"`      // YYYY-MM-DD
 	SettleDate          Date              `json:"settle_date,omitzero"`     // YYYY-MM-DD; zero if the service gives none
 	AmtFunded           Amount            `json:"amt_funded,omitzero"`      // in units of FundedCurrency

@@ -6,7 +6,8 @@ import "context"
 type TokensService struct{ caller *caller }
 
 // TokenizeRequest is payment data to store. Only the merchant ID is documented as required. The service does not
-// document which other fields a card, an ACH account or a wallet needs.
+// document which other fields a card, an ACH account or a wallet needs. The operator has to enable the second kind of
+// wallet.
 type TokenizeRequest struct {
 	// MerchantID is required. It is a text on the wire. See also WithMerchantID and Client.ForMerchant.
 	MerchantID MerchantID `json:"merchant_id,string"`
@@ -30,7 +31,7 @@ type TokenizeRequest struct {
 	DDANumber           Secret         `json:"dda_number,omitzero"`             // ACH account number
 	TypeID              ACHAccountType `json:"type_id,omitzero"`                // ACH account type
 	PayloadWalletOnePay Secret         `json:"payload_wallet_one_pay,omitzero"` // encrypted, for the first kind of wallet
-	PayloadWalletTwoPay Secret         `json:"payload_wallet_two_pay,omitzero"` // for the second kind, if enabled for you
+	PayloadWalletTwoPay Secret         `json:"payload_wallet_two_pay,omitzero"` // for the second kind of wallet
 	SingleUse           *bool          `json:"single_use,omitzero"`             // undocumented effect; nil is not sent
 	EchoFields          Pairs          `json:"echo_fields,omitempty"`           // the answer repeats them unchanged
 	SessionID           string         `json:"session_id,omitzero"`             // undocumented effect
@@ -91,8 +92,8 @@ func (r *tokenizeReply) complete() (missing string, needed bool) {
 //
 // With a CardID Tokenize is replayable. Without a CardID and without [WithReplay], the client repeats Tokenize only if
 // nothing was sent or the service answered with status 429; see [SafeToRetry]. A second call may store the data a
-// second time, under another CardID, and no operation lists the cards that belong to no customer. If a stored card that
-// nobody uses does no harm, call again after [ErrOutcomeUnknown], or pass [WithReplay].
+// second time, under another CardID, and no operation lists cards without a customer. If a stored card that nobody uses
+// does no harm, call again after [ErrOutcomeUnknown], or pass [WithReplay].
 //
 // POST /pg/tokenize.
 func (s *TokensService) Tokenize(

@@ -66,8 +66,8 @@ const maxNotification = 1 << 20
 // request. The sender does not see the error. NotificationHandler panics if f is nil.
 //
 // Do not trust a notification: the service documents no signature, so anyone who knows the URL can send one. Look up
-// the record that it is about before you act on it. The URL is a secret: make it long and random, and keep it out of
-// logs. A notification may come twice, so acting on it a second time has to be harmless.
+// the record in question before you act on a notification. The URL is a secret: make it long and random, and keep it
+// out of logs. A notification may come twice, so acting on it a second time has to be harmless.
 func NotificationHandler(f func(context.Context, *Notification) error) http.Handler {
 	if f == nil {
 		panic("payvault: NotificationHandler: the function is nil")

@@ -191,7 +191,7 @@ func TestUnwritable_requests(t *testing.T) {
 }
 
 // TestUnwritable_ownTypes checks that a call fails if its body is of the caller's own type and has a value that cannot
-// be sent. The error has the path of the value, which ends before the first name that may be a secret.
+// be sent. The error has the path of the value. The path ends before the first name that may be a secret.
 func TestUnwritable_ownTypes(t *testing.T) {
 	t.Parallel()
 	type inner struct {
