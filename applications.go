@@ -102,7 +102,7 @@ func (r *savedReply) afterRead(_ []byte, unread []string) ([]string, error) {
 }
 
 // Validation is the answer of [ApplicationsService.Validate]. Problems has the messages about each field that does not
-// pass, by the name of the field. Messages that name no field have the key "".
+// pass. Its keys are the names of the fields. Messages that name no field have the key "".
 type Validation struct {
 	Problems map[string][]string `json:"data,omitempty"`
 }

@@ -59,7 +59,7 @@ var cardNumber = regexp.MustCompile(
 	`\pN{12,}|(?:\pN{4}[^\pL\pN]+){3,}\pN{3,}|\pN{4}[^\pL\pN]+\pN{6}[^\pL\pN]+\pN{4,}|^(?:\PL*\pN){12}\PL*$`)
 
 // outcome returns the record of a sent batch for the journal. It redacts a RequestID that may be a card number, because
-// the service may have sent one.
+// the service may have sent a card number as the ID.
 func (b *bulkBatch) outcome() BatchOutcome {
 	o := BatchOutcome{Status: b.Status, Cards: b.sent()}
 	o.RequestID = oneLine(cardNumber.ReplaceAllString(b.RequestID, redacted))

@@ -48,8 +48,8 @@ func isKeyRefused(e *Error) bool {
 }
 
 // hasNoCode reports whether an answer has a status from 400 to 499 and no code, like the answer of a proxy. Status 408
-// is excluded, because the service itself may send it when it gives up. Status 429 is excluded, because it has rules of
-// its own.
+// is excluded, because the service itself may send it when a request takes too long. Status 429 is excluded, because
+// SubmitAll waits and sends the batch again.
 func hasNoCode(e *Error) bool {
 	switch e.StatusCode {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:

@@ -122,7 +122,7 @@ func FileFromBytes(name string, content []byte) *File {
 	return &File{Name: name, Content: bytes.NewReader(content), Size: int64(len(content))}
 }
 
-// Close closes the content if it has a Close method, as the content of [OpenFile] has.
+// Close closes the content if it has a Close method. The content of a File from [OpenFile] has one.
 func (f *File) Close() error {
 	if f == nil {
 		return nil

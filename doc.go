@@ -75,7 +75,7 @@
 // Card and account numbers, security codes and similar data have the type [Secret]. A Secret that is printed, logged or
 // encoded appears as [REDACTED]. This package itself writes no value of a request into an error or a log record. Texts
 // of the service in errors and log records may repeat such values. So card numbers, secrets of the request, API keys,
-// IDs in the path and values of the query are removed from these texts. docs/secrets.md lists the values that may
+// IDs in the path and values of the query are redacted in these texts. docs/secrets.md lists the values that may
 // remain.
 //
 // # More

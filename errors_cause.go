@@ -38,7 +38,7 @@ func (e *shownError) Unwrap() error { return e.end }
 // and a RoundTripper may return the cause of its context.
 //
 // If err matches an error of a call or a sentinel of this package, disown returns an error with the same text. That
-// error matches nothing but context.DeadlineExceeded or context.Canceled, if err matches it. In all other cases disown
+// error matches context.DeadlineExceeded or context.Canceled if err does, and no other error. In all other cases disown
 // returns err itself.
 func disown(err error) error {
 	if err == nil {

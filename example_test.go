@@ -528,7 +528,7 @@ func ExampleAccountUpdaterBatch_Position() {
 		}
 		good := slices.Clone(cards[batch.Start:batch.End])
 		// Fields names all refused cards. The error of a batch that comes from a journal has no Fields, and its text names at
-		// most 20.
+		// most 20 fields.
 		refusal := batch.Err.Error()
 		if e, ok := errors.AsType[*payvault.Error](batch.Err); ok && len(e.Fields) > 0 {
 			refusal = strings.Join(slices.Collect(maps.Keys(e.Fields)), " ")

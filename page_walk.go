@@ -168,7 +168,7 @@ func (w *pageWalk[T]) fetch(ctx context.Context, number int) (f fetched[T]) {
 
 // mayLackRecords reports whether p was fetched ahead and its totals differ from the totals of the page before it.
 // Suppose that the service answers page 2, then gets a new record, and then answers page 1. The record that has moved
-// from page 1 to page 2 is in neither answer. With Prefetch 1 that cannot happen, because the pages are requested one
+// from page 1 to page 2 is in neither answer. With Prefetch 1 this cannot happen, because the pages are requested one
 // after another.
 func (w *pageWalk[T]) mayLackRecords(p *Page[T]) bool {
 	isAhead := w.options.Prefetch > 1 && w.previous != nil

@@ -50,7 +50,7 @@ func (c *caller) waitInWalk(ctx context.Context, op Operation, opts []CallOption
 
 // startsOver reports whether a walk repeats a call that ended with err. Four conditions must hold:
 //   - The service refused the call with status 429, and repeating it does no harm.
-//   - The operation has a rate limit. Without one the call has made its retries by itself.
+//   - The operation has a rate limit. Without a rate limit, the call itself has made the retries.
 //   - MaxAttempts is not 1. A larger number does not limit how often a walk starts over.
 //   - The service does not ask for a longer wait than MaxBulkRetryAfter.
 func (c *caller) startsOver(op Operation, err error, opts []CallOption) bool {

@@ -238,7 +238,7 @@ func TestUnwritable_ownTypes(t *testing.T) {
 	}
 }
 
-// otherShape is a type whose JSON has another shape than its fields.
+// otherShape is a type that writes other JSON members than its fields.
 type otherShape struct {
 	A    *int           `json:"a"`
 	L    []int          `json:"l"`
