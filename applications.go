@@ -52,7 +52,7 @@ func (a *ApplicationCreated) missing() string {
 type Application struct {
 	ID              ApplicationID     `json:"app_id,omitzero"`
 	MerchantID      MerchantID        `json:"merchant_id"`         // 0 until the application is approved
-	Status          ApplicationStatus `json:"app_status,omitzero"` // see ApplicationIncomplete
+	Status          ApplicationStatus `json:"app_status,omitzero"` // such as ApplicationIncomplete
 	DBAName         string            `json:"dba_name,omitzero"`
 	DBTimestamp     Timestamp         `json:"db_timestamp,omitzero"`     // UTC
 	SubmitTimestamp Timestamp         `json:"submit_timestamp,omitzero"` // UTC; zero if the service gives none

@@ -26,7 +26,7 @@ func statusOf(err error, body []byte) BatchStatus {
 		return BatchNotSent
 	}
 	isWhole := len(body) > 0 && e.cause == nil && !isCutOff(body)
-	if hasNoCode(e) && isWhole { // a proxy refused the request
+	if hasNoCode(e) && isWhole { // a proxy refused the request, and the service did not get it
 		return BatchNotSent
 	}
 	return BatchRefused // also if the body is not whole: the missing part may have had a code

@@ -116,11 +116,11 @@ func (e *Error) readFailure(body []byte) {
 	e.Code = string(shownCode(own, other, e.StatusCode))
 	message, rmsg := f.Message.text(), f.RMsg.text()
 	e.Message = cmp.Or(message, rmsg)
-	if f.RCode != "" && (f.Code == "" || e.Op == OpTokensTokenize) { // the text that belongs to the code comes first
+	if f.RCode != "" && (f.Code == "" || e.Op == OpTokensTokenize) { // rmsg belongs to the rcode, so rmsg comes first
 		e.Message = cmp.Or(rmsg, message)
 	}
 	if e.rejected() || e.StatusCode >= 400 {
-		e.readData(f.Data.Value) // in any other answer the data is a record
+		e.readData(f.Data.Value) // the data of any other answer is a record without messages
 	}
 	if !e.decided() {
 		e.Delivery = DeliveryUnknown

@@ -35,7 +35,7 @@ func newCallOptions(opts []CallOption) callOptions {
 	if len(opts) == 0 {
 		return callOptions{}
 	}
-	var o callOptions // not before the if: it escapes to the heap, and a call without options must not allocate
+	var o callOptions // declared only here: o is on the heap, and a call without options must not allocate
 	for _, opt := range opts {
 		if opt != nil {
 			opt(&o)

@@ -44,11 +44,11 @@ func (r Request) LogValue() slog.Value {
 // Format writes the text of LogValue under every verb, because path, query and body may hold secrets.
 func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogValue().String()) }
 
-// Call performs an operation that has no method of its own. The documentation of the service names some such operations
-// without their paths: getting an application, uploading a document for an application, browsing sales representatives,
-// creating an invoice, adding a subscription, adding a webhook, creating the data of a dispute, accepting a dispute,
-// editing a customer, and getting the summary of an account updater request. Ask the operator for method, path and
-// body.
+// Call performs an operation that has no method of its own. The documentation of the service names some of these
+// operations, but not their method, path and body: getting an application, uploading a document for an application,
+// browsing sales representatives, creating an invoice, adding a subscription, adding a webhook, creating the data of a
+// dispute, accepting a dispute, editing a customer, and getting the summary of an account updater request. Ask the
+// operator for method, path and body.
 //
 // Authentication, retries, size limits and errors work as for the typed operations. But Call has no rate limit after
 // status 429. If r.Replay is set, the call is repeated like a replayable operation, whatever its method is.

@@ -156,7 +156,7 @@ func (f *File) check(p *problems) {
 	start := make([]byte, min(f.Size, pdfHeaderWithin))
 	if _, err := io.ReadFull(io.NewSectionReader(f.Content, 0, f.Size), start); err != nil {
 		reason := "cannot be read"
-		if failed, ok := errors.AsType[*fs.PathError](err); ok { // leave out the path
+		if failed, ok := errors.AsType[*fs.PathError](err); ok { // the problem must not repeat the path
 			reason += ": " + failed.Err.Error()
 		}
 		p.add("file", reason)

@@ -102,7 +102,7 @@ func safeCause(ctx context.Context, err error) error {
 	if safe := systemError(err); safe != nil {
 		return safe
 	}
-	for { // remove each url.Error: the caller could find it in the hiddenError, and the URL in it
+	for { // remove each url.Error: errors.As would find it in the hiddenError, with the URL
 		wrapped, ok := errors.AsType[*url.Error](err)
 		if !ok {
 			return &hiddenError{err}
@@ -123,7 +123,7 @@ func systemError(err error) error {
 	if untrusted := trust.Failure(err); untrusted != nil {
 		return untrusted
 	}
-	if errors.Is(err, context.DeadlineExceeded) { // safeCause has checked the context before
+	if errors.Is(err, context.DeadlineExceeded) { // not of the call's context, which safeCause has checked
 		return fmt.Errorf("an attempt took too long: %w", context.DeadlineExceeded)
 	}
 	if errors.Is(err, context.Canceled) {

@@ -110,7 +110,7 @@ func TestError_causeIsTheErrorOfASibling(t *testing.T) {
 					defer cancel(nil)
 					done := make(chan []error, 1)
 					go func() { done <- work(ctx, client) }()
-					synctest.Wait() // the work waits for its answers
+					synctest.Wait() // until the requests in flight wait for their answers
 					cause := siblings(t.Context(), client)[sibling]()
 					require.Error(t, cause)
 					cancel(cause)

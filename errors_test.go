@@ -147,7 +147,7 @@ func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 		})
 		ctx, cancel := context.WithCancelCause(t.Context())
 		go func() {
-			synctest.Wait() // the call waits for its next attempt
+			synctest.Wait() // until the call waits for its next attempt
 			cancel(errShutdown)
 		}()
 		err := service.Client(t, service.Nowhere, payvault.WithHTTPClient(pool), payvault.WithRetryPolicy(
@@ -163,7 +163,7 @@ func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	ended := service.Over(service.RoundTripper(func(*http.Request) (*http.Response, error) {
-		cancel(errShutdown) // while the body is read
+		cancel(errShutdown) // before the body is read
 		resp := service.Reply(http.StatusNotFound, "")
 		resp.Body = io.NopCloser(iotest.ErrReader(context.Canceled))
 		return resp, nil

@@ -142,7 +142,7 @@ func (out *outgoing) setBody(text []byte) {
 		out.Open, out.Length, out.Header["Content-Type"] = upload.Open, upload.Len(), []string{upload.ContentType()}
 	default:
 		out.Body, out.Length = text, int64(len(text))
-		out.Header["Content-Type"] = out.Header["Accept"] // both are JSON
+		out.Header["Content-Type"] = out.Header["Accept"] // application/json in both
 	}
 }
 
@@ -170,7 +170,7 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) 
 		}
 	}
 	private := out.privateTexts(r.Keys)
-	if out.call.reply.accept(failed, private) { // a refusal of Validate that is a normal answer
+	if out.call.reply.accept(failed, private) { // this refusal is a normal answer of Validate
 		return nil, nil
 	}
 	failed.clear(append(private, out.call.pathSecrets()...))

@@ -95,7 +95,7 @@ type ListOptions struct {
 	OrderBy    Order      // Ascending or Descending
 	Filters    []Filter   // a record must meet all filters
 	Count      int        // records per page; the service does not document the maximum
-	Page       int        // zero-based number of the page; an iterator begins there
+	Page       int        // zero-based number of the page; an iterator begins with this page
 	MerchantID MerchantID // the merchant to act for; see also Client.ForMerchant
 
 	// Prefetch is the number of pages that an iterator keeps in flight. With 0 it asks for a page when the loop has used

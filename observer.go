@@ -229,7 +229,7 @@ func logResult(ctx context.Context, l *slog.Logger, level slog.Level, message st
 		slog.Int("attempts", r.Attempts), slog.String("delivery", r.Delivery.String()), slog.Duration("duration", r.Duration))
 	if r.Err != nil {
 		text := r.Err.Error()
-		if _, isOwn := errors.AsType[*Error](r.Err); !isOwn { // the error of an attempt
+		if _, isOwn := errors.AsType[*Error](r.Err); !isOwn { // r.Err is the error of an attempt
 			text = oneLine(text)
 		}
 		attrs = append(attrs, slog.String("error_class", r.ErrorClass()), slog.String("error", text))

@@ -77,7 +77,7 @@ type pageWalk[T any] struct {
 	// window until get returns it.
 	failed atomic.Bool
 
-	previous *Page[T] // the last page that count got, without slices; nil before the first page
+	previous *Page[T] // the last page given to count, without slices; nil before the first page
 	records  int      // number of records on the pages up to previous, also on pages before the first page of the walk
 	total    int      // the latest TotalRecords of the service; 0 if it sent none
 }
