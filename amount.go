@@ -13,9 +13,8 @@ import (
 var errNotAmount = errors.New("not a decimal number of at most 19 digits")
 
 // Amount is an exact decimal number, such as an amount of money in units of its currency (12.50). It holds up to 19
-// digits, keeps its scale if that fits into them, and is a JSON number on the wire. The amounts that are fields of
-// [ApplicationData] itself are texts there. From JSON, quoted numbers are read too. The zero value is 0, and is read
-// from JSON that stands for none, such as null or an empty string. Arithmetic is that of [decimal.Decimal].
+// digits. It keeps the number of digits after the point if they fit. On the wire it is a JSON number, except in the
+// fields of [ApplicationData] itself, where it is a text. [Amount.Decimal] is for arithmetic. The zero value is 0.
 type Amount struct{ d decimal.Decimal }
 
 // NewAmount returns value / 10^scale: NewAmount(1250, 2) is 12.50. A scale outside 0 to 19 is an error.
@@ -27,7 +26,7 @@ func NewAmount(value int64, scale int) (Amount, error) {
 	return Amount{d}, nil
 }
 
-// ParseAmount reads a decimal number such as "12.50". A number that does not fit exactly is an error.
+// ParseAmount reads a decimal number such as "12.50". A number that an Amount cannot hold exactly is an error.
 func ParseAmount(s string) (Amount, error) {
 	d, isExact := answer.Decimal(s)
 	if !isExact {
@@ -36,7 +35,7 @@ func ParseAmount(s string) (Amount, error) {
 	return Amount{d}, nil
 }
 
-// MustParseAmount is ParseAmount for constants. It panics if s is not a number that fits.
+// MustParseAmount is ParseAmount for constants. It panics if ParseAmount returns an error.
 func MustParseAmount(s string) Amount {
 	a, err := ParseAmount(s)
 	if err != nil {
@@ -48,10 +47,10 @@ func MustParseAmount(s string) Amount {
 // AmountOf returns d as an Amount.
 func AmountOf(d decimal.Decimal) Amount { return Amount{d} }
 
-// Decimal returns the number for arithmetic and comparison.
+// Decimal returns a as a [decimal.Decimal], for arithmetic and comparison.
 func (a Amount) Decimal() decimal.Decimal { return a.d }
 
-// String returns the number with all digits of its scale, without an exponent.
+// String returns the number with all of its digits after the point, and without an exponent.
 func (a Amount) String() string { return a.d.String() }
 
 // MarshalText returns the text of [Amount.String], for YAML and XML.
@@ -63,23 +62,25 @@ func (a *Amount) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// MarshalBinary is [Amount.MarshalText], for gob and CBOR.
+// MarshalBinary returns the bytes of [Amount.MarshalText], for gob and CBOR.
 func (a Amount) MarshalBinary() ([]byte, error) { return a.MarshalText() }
 
-// UnmarshalBinary is [Amount.UnmarshalText].
+// UnmarshalBinary reads a number as [Amount.UnmarshalText] does.
 func (a *Amount) UnmarshalBinary(text []byte) error { return a.UnmarshalText(text) }
 
-// MarshalBSON fails: BSON looks for no other method, and would store 0. Store the text instead.
+// MarshalBSON always returns an error. Without this method the BSON encoder would store 0, because it calls no other
+// method of Amount. Store the text of [Amount.String] instead.
 func (a Amount) MarshalBSON() ([]byte, error) { return nil, errNoBSON }
 
 // MarshalJSON writes a JSON number.
 func (a Amount) MarshalJSON() ([]byte, error) { return a.d.AppendText(nil) }
 
-// grouped matches an amount with commas between thousands. It requires a decimal point, because a single comma may be a
-// decimal comma.
+// grouped matches an amount with commas between thousands. It requires a decimal point: without one, a single comma may
+// be a decimal comma.
 var grouped = regexp.MustCompile(`^-?\d{1,3}(,\d{3})+\.\d+$`)
 
-// UnmarshalJSON reads a JSON number, or a quoted number such as "12.50" or "1,234.50". A value that means "none" is 0.
+// UnmarshalJSON reads a JSON number, or a quoted number such as "12.50" or "1,234.50". A value that means "none", such
+// as null or an empty string, is read as 0.
 func (a *Amount) UnmarshalJSON(b []byte) (err error) {
 	text := answer.Trimmed(b)
 	if text == "" {

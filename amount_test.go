@@ -16,8 +16,8 @@ import (
 	"example.com/payvault"
 )
 
-// TestAmount checks that a number is read exactly, with its scale, and written as a JSON number. internal/answer tests
-// the forms of numbers.
+// TestAmount checks that an amount is read exactly, with all digits after the point, and written as a JSON number. The
+// tests of internal/answer cover more forms of numbers.
 func TestAmount(t *testing.T) {
 	t.Parallel()
 	for wire, want := range map[string]string{
@@ -36,8 +36,8 @@ func TestAmount(t *testing.T) {
 	}
 }
 
-// TestAmount_refused checks that a number that does not fit, another form and another grouping are errors that do not
-// contain the text.
+// TestAmount_refused checks that reading fails for a number that does not fit into 19 digits, and for a text that is
+// not a number or has commas in wrong places. The error does not contain the text.
 func TestAmount_refused(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`99999999999999999999`, `1.00000000000000000001`, `1e-20`, `1e400`} {
@@ -52,7 +52,7 @@ func TestAmount_refused(t *testing.T) {
 	assert.Panics(t, func() { payvault.MustParseAmount("12.50 USD") })
 }
 
-// TestAmount_isExact checks that amounts are made of integers and of decimals without rounding.
+// TestAmount_isExact checks that NewAmount, AmountOf and Decimal do not round.
 func TestAmount_isExact(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, decimal.MustParse("0.3"), payvault.MustParseAmount("0.3").Decimal())
@@ -70,7 +70,8 @@ func TestAmount_isExact(t *testing.T) {
 	assert.Equal(t, "0", payvault.Amount{}.String())
 }
 
-// TestValues_otherEncodings checks that amounts and dates keep their exact value in XML, which stores them as text.
+// TestValues_otherEncodings checks that amounts and dates keep their exact value in XML and gob, and that reading an
+// invalid text and writing an invalid date fail in XML.
 func TestValues_otherEncodings(t *testing.T) {
 	t.Parallel()
 	type record struct {

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
+	"github.com/go-json-experiment/json" // becomes encoding/json/v2 in Go 1.27
 	"github.com/go-json-experiment/json/jsontext"
 
 	"example.com/payvault/internal/answer"
@@ -56,10 +56,10 @@ const (
 // AuthTime is one element of the set business_services_auth_time.
 type AuthTime string
 
-// AuthTimes is a set of elements. On the wire it is a text of the form {1,30,30+}.
+// AuthTimes is a set of AuthTime elements. On the wire it is a text of the form {1,30,30+}.
 type AuthTimes []AuthTime
 
-// MarshalText writes the set, also for JSON.
+// MarshalText writes the set in its wire form. Package encoding/json uses it too.
 func (s AuthTimes) MarshalText() ([]byte, error) {
 	text := []byte("{")
 	for i, element := range s {
@@ -71,8 +71,8 @@ func (s AuthTimes) MarshalText() ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// UnmarshalJSON reads a text that holds the set. One element needs no braces, and may be a number. The text {} is an
-// empty set, which is not nil.
+// UnmarshalJSON reads a set in its wire form. A single element may stand without braces, as a text or a number. The
+// text {} is read as an empty set that is not nil.
 func (s *AuthTimes) UnmarshalJSON(b []byte) error {
 	raw := jsontext.Value(b)
 	if raw.Kind() != '"' && raw.Kind() != '0' && !answer.IsNone(raw) {
@@ -111,23 +111,24 @@ const (
 
 // ApplicationData is the data of an application. It has a field for each documented key, and Extra for other keys.
 // Empty texts, nil pointers and nil lists are not sent. To send false or zero, use new(false) and
-// new(payvault.MustParseAmount("0")). AuthTimes{} is sent as an empty set. To replace a saved text by an empty one, put
-// the key of its field into Extra. The JSON form is the list of pairs {key, value} of the wire.
+// new(payvault.MustParseAmount("0")). AuthTimes{} is sent as an empty set. To replace a saved text by an empty one, add
+// an element to Extra with the key of the field and the Value "". In JSON and on the wire, ApplicationData is a list of
+// pairs {key, value}.
 //
-// Which keys are required may depend on the business type. [FieldSettings] and [ApplicationsService.Validate] tell
+// Which keys are required may depend on the business type. [FieldSettings] and [ApplicationsService.Validate] report
 // which keys the service requires.
 type ApplicationData struct {
 	LegalName                 string              `json:"legal_name"`
 	BusinessName              string              `json:"business_name"`
-	BusinessWebsites          string              `json:"business_websites"` // how to write several is not documented
+	BusinessWebsites          string              `json:"business_websites"` // the service documents no separator
 	BusinessEmail             string              `json:"business_email"`
 	BusinessPhone             string              `json:"business_phone"` // the service does not document the form
 	BusinessAddress           ApplicationAddress  `json:"business_address"`
 	BusinessType              BusinessType        `json:"business_type"`
 	LimitedPartnership        *bool               `json:"limited_partnership"` // nil is not sent
-	TradingStatus             TradingStatus       `json:"trading_status"`      // pt or np
+	TradingStatus             TradingStatus       `json:"trading_status"`      // TradingPublic or TradingNonPublic
 	TaxIDType                 TaxIDType           `json:"tax_id_type"`
-	TaxID                     Secret              `json:"tax_id"`               // see TaxIDType for its kind
+	TaxID                     Secret              `json:"tax_id"`               // of the kind TaxIDType
 	StateFiled                string              `json:"state_filed"`          // U.S. state
 	BusinessEstablished       Date                `json:"business_established"` // YYYY-MM-DD
 	BusinessMCC               string              `json:"business_mcc"`         // merchant category code
@@ -157,7 +158,7 @@ type ApplicationData struct {
 }
 
 // ApplicationField is a key and a value. Use it for a key that [ApplicationData] has no field for. Use it with the
-// Value "" to empty a saved field. Use a [Secret] for a value that must not be seen.
+// Value "" to empty a saved field. Use a [Secret] as the Value if it must not appear in logs.
 type ApplicationField struct {
 	Key   string `json:"key"`
 	Value any    `json:"value"` // a text, or an object for keys of the types address, checkbox_row and ownership
@@ -181,8 +182,8 @@ func (d ApplicationData) pairs() []ApplicationField {
 	return append(pairs, d.Extra...)
 }
 
-// wireValue returns the value of a field as it is sent: a toggle or an amount as a text, anything else as it is. So an
-// amount within an object, such as Owner.InterestPercent, is sent as a number.
+// wireValue returns the value that is sent for a field. A bool or an Amount becomes a text. Any other value stays as it
+// is: an Amount within an object, such as Owner.InterestPercent, is sent as a number.
 func wireValue(v reflect.Value) any {
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -201,8 +202,8 @@ type pair struct {
 	Value jsontext.Value `json:"value"`
 }
 
-// UnmarshalJSON reads a list of pairs, or null for an empty list. The error of a value that does not fit its field
-// names the key.
+// UnmarshalJSON reads a list of pairs, or null for an empty list. If a value does not fit its field, the error names
+// the key.
 func (d *ApplicationData) UnmarshalJSON(b []byte) error {
 	var pairs []pair
 	if string(b) != "null" && answer.Read(b, &pairs) != nil {
@@ -245,8 +246,8 @@ func fieldOf(d *ApplicationData, key string) reflect.Value {
 	return reflect.Value{}
 }
 
-// ApplicationDataOf returns the data that saved fields hold. Fields whose keys [ApplicationData] does not have are left
-// out. If values do not fit their fields, the error names all of them.
+// ApplicationDataOf returns the data that saved fields hold. A saved field is left out if [ApplicationData] has no
+// field for its key. If values do not fit their fields, the error names the keys of all of them.
 func ApplicationDataOf(fields []SavedField) (ApplicationData, error) {
 	var data ApplicationData
 	var misfits []error
@@ -261,8 +262,8 @@ func ApplicationDataOf(fields []SavedField) (ApplicationData, error) {
 	return data, nil
 }
 
-// checkKeys adds a problem for data without a field, for elements of business_services_auth_time that would break the
-// form of the set, and for each of these keys in Extra:
+// checkKeys adds a problem if no field is set, and if an element of business_services_auth_time would break the form of
+// the set. It also adds a problem for each of these keys in Extra:
 //
 //   - an empty key, and a key that occurs twice,
 //   - a key that has a field of its own. Such a key is allowed only with an empty text, and only if the field is not
@@ -306,8 +307,8 @@ type ApplicationAddress struct {
 	Validated bool   `json:"validated,omitzero"`
 }
 
-// CardBrands says which card brands a business takes; all five are sent. The service does not spell the names out: it
-// documents only the keys vi, mc, di, am and gp. The operator can tell which brand each one is.
+// CardBrands says which card brands a business takes. All five fields are sent. The service documents only the keys vi,
+// mc, di, am and gp, and not the names of the brands. Ask the operator which key stands for which brand.
 type CardBrands struct {
 	VI bool `json:"vi"`
 	MC bool `json:"mc"`
@@ -316,7 +317,7 @@ type CardBrands struct {
 	GP bool `json:"gp"`
 }
 
-// DeliveryMethods says how a business delivers; all four are sent.
+// DeliveryMethods says how a business delivers. All four fields are sent.
 type DeliveryMethods struct {
 	Digitally bool `json:"digitally"`
 	Pickup    bool `json:"pickup"`
@@ -326,8 +327,8 @@ type DeliveryMethods struct {
 
 // Ownership lists the owners of a business.
 type Ownership struct {
-	InterestCount int64   `json:"interestCount"`   // sent as given
-	Owners        []Owner `json:"owners,omitzero"` // nil is not sent, an empty list is
+	InterestCount int64   `json:"interestCount"`   // always sent; not compared with Owners
+	Owners        []Owner `json:"owners,omitzero"` // nil is not sent; an empty list is sent
 }
 
 // Owner is an owner, a controlling person or a user of a business. The required fields depend on the business type. The
@@ -350,8 +351,8 @@ type Owner struct {
 	DLExpirationDate       string       `json:"dl_expiration_date,omitzero"`       // the format is not documented
 	DLIssueDate            string       `json:"dl_issue_date,omitzero"`            // the format is not documented
 	InterestPercent        *Amount      `json:"interestPercent,omitzero"`          // nil is not sent
-	// Raw JSON; the service does not document its shape.
-	RelatedBusinesses []stdjson.RawMessage `json:"relatedBusinesses,omitzero"` // nil is not sent, an empty list is
+	// Each element is raw JSON, because the service does not document its shape.
+	RelatedBusinesses []stdjson.RawMessage `json:"relatedBusinesses,omitzero"` // nil is not sent; an empty list is sent
 	CbExp             string               `json:"cbExp,omitzero"`
 	Legal             *bool                `json:"legal,omitzero"` // nil is not sent
 	LegalExp          string               `json:"legalExp,omitzero"`
@@ -365,14 +366,14 @@ type OwnerName struct {
 	LastName  string `json:"last_name,omitzero"`
 }
 
-// PersonType holds the roles of an owner. All three are sent.
+// PersonType holds the roles of an owner. All three fields are sent.
 type PersonType struct {
 	Owner   bool `json:"owner"`
 	Control bool `json:"control"`
 	User    bool `json:"user"`
 }
 
-// ContactType holds the matters for which an owner is the contact.
+// ContactType says for which matters an owner is the contact.
 type ContactType struct {
 	Admin bool `json:"admin"`
 }

@@ -52,14 +52,14 @@ func (a *ApplicationCreated) missing() string {
 type Application struct {
 	ID              ApplicationID     `json:"app_id,omitzero"`
 	MerchantID      MerchantID        `json:"merchant_id"`         // 0 until the application is approved
-	Status          ApplicationStatus `json:"app_status,omitzero"` // see ApplicationIncomplete
+	Status          ApplicationStatus `json:"app_status,omitzero"` // such as ApplicationIncomplete
 	DBAName         string            `json:"dba_name,omitzero"`
 	DBTimestamp     Timestamp         `json:"db_timestamp,omitzero"`     // UTC
 	SubmitTimestamp Timestamp         `json:"submit_timestamp,omitzero"` // UTC; zero if the service gives none
 	CreditTimestamp Timestamp         `json:"credit_timestamp,omitzero"` // UTC; zero if the service gives none
 }
 
-// Pricing is the pricing of an application. The service does not document the content of a plan, so Plan holds its
+// Pricing is the pricing of an application. The service does not document the content of a plan, so Plan holds the raw
 // JSON.
 type Pricing struct {
 	ID   int64              `json:"pricing_id,omitzero"` // ID of the pricing
@@ -78,12 +78,13 @@ func (d *savedData) missing() string {
 	return ""
 }
 
-// savedReply is the success of SaveData.
+// savedReply is the successful answer to SaveData.
 type savedReply struct {
 	platformReply[savedData, *savedData]
 }
 
-// afterRead also names the saved fields that have no key, because the caller cannot identify them.
+// afterRead adds to unread the path of each saved field that has no key, because the caller cannot tell which field it
+// is.
 func (r *savedReply) afterRead(_ []byte, unread []string) ([]string, error) {
 	if r.Data == nil {
 		return unread, nil
@@ -101,7 +102,7 @@ func (r *savedReply) afterRead(_ []byte, unread []string) ([]string, error) {
 }
 
 // Validation is the answer of [ApplicationsService.Validate]. Problems has the messages about each field that does not
-// pass, by the name of the field. Messages that name no field have the key "".
+// pass. Its keys are the names of the fields. Messages that name no field have the key "".
 type Validation struct {
 	Problems map[string][]string `json:"data,omitempty"`
 }
@@ -113,8 +114,9 @@ func (v *Validation) OK() bool { return len(v.Problems) == 0 }
 // representative fails before anything is sent. Create does not take a merchant_id: through [Client.ForMerchant] it
 // fails with [ErrMerchantNotSupported].
 //
-// Create is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown]
-// there may be an application whose ID nobody knows.
+// Without [WithReplay], the client repeats Create only if nothing was sent or the service answered with status 429; see
+// [SafeToRetry]. After [ErrOutcomeUnknown] the service may have created an application whose ID the caller does not
+// know.
 //
 // POST /platform/application/add.
 func (s *ApplicationsService) Create(
@@ -123,9 +125,9 @@ func (s *ApplicationsService) Create(
 	return doRecord[ApplicationCreated](ctx, s.caller, call{op: OpApplicationsCreate.info(), content: jsonBody(req)}, opts)
 }
 
-// SaveData saves the fields of data that are set. It returns every saved field with its type and settings. These fail
-// before anything is sent: data without any field, a routing number without an account number or the other way round, a
-// date that is not in the calendar, and keys in Extra that have a field of their own. SaveData is replayable.
+// SaveData saves the fields of data that are set. It returns every saved field with its type and settings. SaveData
+// fails before anything is sent if no field is set, if only one of routing number and account number is set, if a date
+// is not in the calendar, or if Extra has a value for a key that has a field of its own. SaveData is replayable.
 //
 // POST /platform/application/{appId}/data.
 func (s *ApplicationsService) SaveData(
@@ -146,9 +148,10 @@ func (s *ApplicationsService) SaveData(
 }
 
 // Validate checks all fields of an application and their dependencies. An application that does not pass is no error:
-// the result names the problems. The service reports them by code 2 with messages about fields, and with HTTP status
-// 400, 422 or one below 300. Code 2 with another status is an error. Code 2 is also an error without messages, or with
-// more than 64 KiB of them: an empty Validation would mean that all is well. Validate is replayable.
+// the result has the problems. The service reports problems by code 2 with messages about fields, and with HTTP status
+// 400, 422 or a status below 300. Code 2 with another status is an error. Code 2 without messages, or with more than 64
+// KiB of messages, is also an error, because an empty Validation would mean that all fields pass. Validate is
+// replayable.
 //
 // GET /platform/application/{appId}/validate.
 func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, opts ...CallOption) (*Validation, error) {
@@ -157,14 +160,14 @@ func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, op
 	if err := s.caller.perform(ctx, validate, opts); err != nil {
 		return nil, err
 	}
-	if r.problems == nil { // code 0; the data may have messages nevertheless
+	if r.problems == nil { // code 0, but the data may still have messages
 		r.problems = problemsBeside(r.Data.Value)
 	}
 	return &Validation{Problems: r.problems}, nil
 }
 
-// validationReply is the success of Validate. A refusal with code 2 and messages about fields is an answer too. The
-// service does not document the HTTP status of such a refusal, so accept takes 400, 422 and any below 300.
+// validationReply is the answer to Validate. A refusal with code 2 and messages about fields is a normal answer too.
+// The service does not document the HTTP status of such a refusal, so accept takes 400, 422 and any status below 300.
 type validationReply struct {
 	envelope
 
@@ -180,21 +183,21 @@ func (r *validationReply) complete() (missing string, needed bool) {
 	return "", false
 }
 
-// accept keeps the messages of a refusal and reports whether the refusal is the answer.
+// accept reports whether a refusal is a normal answer to Validate. If so, it keeps the messages of the refusal.
 func (r *validationReply) accept(e *Error, private []string) bool {
 	isAnswer := e.StatusCode < 300 || e.StatusCode == http.StatusBadRequest ||
 		e.StatusCode == http.StatusUnprocessableEntity
 	if !isAnswer || !errors.Is(e, ErrValidation) || len(e.Fields) == 0 {
 		return false
 	}
-	e.clear(private) // keep the ID in the path: a message may name the same number as a limit of a field
+	e.clear(private) // not the ID in the path: a message may have the same number as the limit of a field
 	r.problems, r.Code = e.Fields, answer.Code(e.Code)
 	return true
 }
 
-// problemsBeside returns the messages in the data of an answer with code 0, by the name of their member. Every text,
-// list or object counts as messages, unless it is empty or is the text data.message. If the data itself is a text or a
-// list, its name is "". Card numbers are cleared.
+// problemsBeside returns the messages in the data of an answer with code 0. The keys are the names of the members of
+// data that hold the messages. Every text, list or object counts as a message, unless it is empty or is the text
+// data.message. If the data itself is a text or a list, the key is "". Card numbers are redacted.
 func problemsBeside(data jsontext.Value) map[string][]string {
 	var members map[string]jsontext.Value
 	if data.Kind() != '{' || answer.Read(data, &members) != nil {
@@ -239,7 +242,8 @@ func (b *applicationDataBody) byKey(names []string) []string {
 	return append([]string{pairs[i].Key}, within...)
 }
 
-// prepare checks that the account has both numbers, that dates are in the calendar, and that no key occurs twice.
+// prepare checks that the routing number and the account number are set together and that dates are in the calendar.
+// checkKeys checks the keys.
 func (b *applicationDataBody) prepare(_ *caller, p *problems) {
 	d := &b.Data
 	if d.BankRouting.IsZero() != d.BankAccountNumber.IsZero() {

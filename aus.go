@@ -57,7 +57,8 @@ type accountUpdaterBody struct {
 	Data []AccountUpdaterCard `json:"data"`
 }
 
-// prepare checks the number of cards, and each card. The paths of its problems begin with the index of the card.
+// prepare checks the number of cards, and each card. The path of a problem has the index of the card, as in
+// data[3].card_number.
 func (b *accountUpdaterBody) prepare(_ *caller, p *problems) {
 	if n := len(b.Data); n < 1 || n > MaxAccountUpdaterCards {
 		p.add("data", "has "+strconv.Itoa(n)+" cards; 1 to 100 are allowed")
@@ -75,8 +76,8 @@ func (b *accountUpdaterBody) prepare(_ *caller, p *problems) {
 	}
 }
 
-// AccountUpdaterSubmission is a submission that the service has accepted. Its typical turnaround is 3 to 4 business
-// days.
+// AccountUpdaterSubmission is a submission that the service has accepted. The service typically completes it in 3 to 4
+// business days.
 type AccountUpdaterSubmission struct {
 	RequestID string `json:"request_id,omitzero"` // identifies the submission
 }
@@ -88,10 +89,11 @@ func (r *AccountUpdaterSubmission) missing() string {
 	return ""
 }
 
-// Submit submits 1 to 100 cards. Another number of cards, and a card that fails [AccountUpdaterCard.Check], fails
-// before anything is sent.
+// Submit submits 1 to 100 cards. With another number of cards, or with a card that fails [AccountUpdaterCard.Check], it
+// fails before anything is sent.
 //
-// Submit is never repeated by itself once it may have reached the service; see [SafeToRetry].
+// Without [WithReplay], the client repeats Submit only if nothing was sent or the service answered with status 429; see
+// [SafeToRetry].
 //
 // POST /platform/aus/add.
 func (s *AccountUpdaterService) Submit(

@@ -24,27 +24,29 @@ func checkKey(key string) error {
 	return nil
 }
 
-// basic is the scheme of the Authorization header.
+// basic is the start of an Authorization header: the scheme and a blank.
 const basic = "Basic "
 
-// authorization builds the header: Basic, with the key as the password of an empty user.
+// authorization returns the Authorization header for a key: basic authentication with an empty user name and the key as
+// the password.
 func authorization(key string) string {
 	return basic + base64.StdEncoding.EncodeToString([]byte(":"+key))
 }
 
-// keyOf returns the key of an Authorization header.
+// keyOf returns the key that an Authorization header contains.
 func keyOf(header string) string {
 	credentials, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(header, basic))
 	return strings.TrimPrefix(string(credentials), ":")
 }
 
-// staticKey returns a function that returns the header of key. It builds the header once.
+// staticKey returns a function that returns the Authorization header for key. The header is built only once.
 func staticKey(key string) func(context.Context) (string, error) {
 	header := authorization(key)
 	return func(context.Context) (string, error) { return header, nil }
 }
 
-// rotatingKey returns a function that asks source for the key on each attempt, and returns its header.
+// rotatingKey returns a function that asks source for a key on each attempt, and returns the Authorization header for
+// that key.
 func rotatingKey(source func(context.Context) (string, error)) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		key, err := source(ctx)
@@ -54,6 +56,6 @@ func rotatingKey(source func(context.Context) (string, error)) func(context.Cont
 		if err := checkKey(key); err != nil {
 			return "", err
 		}
-		return authorization(key), ctx.Err() // source may have returned after the end of ctx
+		return authorization(key), ctx.Err() // an error if ctx ended before source returned
 	}
 }

@@ -5,18 +5,18 @@ import (
 	"regexp"
 )
 
-// AccountUpdaterBatch is the result of up to 100 cards of a stream. The last batch of a walk may have no cards: its
-// Start is its End. It then has the error of a walk that did not begin, that stopped before the end of its stream, or
-// whose journal failed.
+// AccountUpdaterBatch is the result of up to 100 cards of a stream. The last batch that SubmitAll yields may have no
+// cards: its Start equals its End. Its Err then says why SubmitAll did not begin, why it stopped before the end of the
+// stream, or how the journal failed.
 type AccountUpdaterBatch struct {
-	Index       int           // zero-based, counted from the start of the stream
+	Index       int           // number of the batch in the stream, zero-based
 	Start       int           // position of the first card in the stream, zero-based
 	End         int           // position in the stream after the last card of the batch
-	Invalid     []InvalidCard // cards that cannot be sent, in the order of the stream; the others are sent without them
+	Invalid     []InvalidCard // cards that Check refuses, in the order of the stream; they are not sent
 	Status      BatchStatus   // BatchAccepted, BatchRefused, BatchUnknown or BatchNotSent
 	RequestID   string        // set if the service accepted the batch
 	Err         error         // an *Error; nil if the service accepted the batch
-	FromJournal bool          // the journal has the batch from an earlier run, and this run sent nothing
+	FromJournal bool          // true if the journal has the batch from an earlier run, so that this run does not send it
 }
 
 // InvalidCard is a card that cannot be sent.
@@ -25,8 +25,8 @@ type InvalidCard struct {
 	Err      error // error of AccountUpdaterCard.Check
 }
 
-// Position returns the position in the stream of the card that an error of the batch calls data[i]. Invalid cards are
-// not sent, so the service does not count them.
+// Position returns the position in the stream of the card that an error of the batch calls data[i]. The index i does
+// not count the invalid cards, because they are not sent.
 func (b *AccountUpdaterBatch) Position(i int) int {
 	position := b.Start + i
 	for _, invalid := range b.Invalid {
@@ -37,15 +37,15 @@ func (b *AccountUpdaterBatch) Position(i int) int {
 	return position
 }
 
-// bulkBatch is a batch that a walk works on.
+// bulkBatch is a batch that SubmitAll works on.
 type bulkBatch struct {
 	AccountUpdaterBatch
 
 	raw       Response // the answer, if the caller uses WithResponse
-	hasReason bool     // Err gives the reason why the walk has stopped
+	hasReason bool     // Err says why SubmitAll has stopped
 }
 
-// next returns a batch without cards that begins where b ends.
+// next returns the batch that follows b, without cards.
 func (b *bulkBatch) next() *bulkBatch {
 	return &bulkBatch{AccountUpdaterBatch: AccountUpdaterBatch{Index: b.Index + 1, Start: b.End, End: b.End}}
 }
@@ -54,12 +54,12 @@ func (b *bulkBatch) next() *bulkBatch {
 func (b *bulkBatch) sent() int { return b.End - b.Start - len(b.Invalid) }
 
 // cardNumber matches a text that may be a card number: 12 digits in a row, groups of digits as on a card, or 12 digits
-// in a text without letters. A UUID seldom has any of these.
+// in a text without letters. A UUID rarely matches.
 var cardNumber = regexp.MustCompile(
 	`\pN{12,}|(?:\pN{4}[^\pL\pN]+){3,}\pN{3,}|\pN{4}[^\pL\pN]+\pN{6}[^\pL\pN]+\pN{4,}|^(?:\PL*\pN){12}\PL*$`)
 
-// outcome returns the journal's record of a batch that was sent. The service may have given a card number as the ID of
-// the request. So outcome redacts an ID that may be a card number.
+// outcome returns the record of a sent batch for the journal. It redacts a RequestID that may be a card number, because
+// the service may have sent a card number as the ID.
 func (b *bulkBatch) outcome() BatchOutcome {
 	o := BatchOutcome{Status: b.Status, Cards: b.sent()}
 	o.RequestID = oneLine(cardNumber.ReplaceAllString(b.RequestID, redacted))
@@ -70,14 +70,14 @@ func (b *bulkBatch) outcome() BatchOutcome {
 	return o
 }
 
-// isOther reports whether, by the journal, an earlier run has sent another number of cards in the batch. The number 0
-// means that the journal does not know it.
+// isOther reports whether an earlier run sent another number of cards in the batch. It returns false if the journal
+// does not have the earlier number of cards.
 func (b *bulkBatch) isOther(known BatchState) bool {
 	return known.Outcome != nil && known.Outcome.Cards != 0 && known.Outcome.Cards != b.sent()
 }
 
-// takeFrom sets the status, the ID of the request and the error of a batch from the record of an earlier run. If that
-// run began the batch and recorded no end, the outcome is unknown.
+// takeFrom sets the status, the RequestID and the error of a batch from the record of an earlier run. If the earlier
+// run began the batch and recorded no outcome, the status is BatchUnknown.
 func (b *bulkBatch) takeFrom(known BatchState) {
 	b.FromJournal = true
 	o := BatchOutcome{Message: "an earlier run began the batch and did not end it"}

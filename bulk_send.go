@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// This file sends one batch of a walk, with the journal between the steps.
+// The functions of this file send one batch and record it in the journal.
 
 // send waits for the rate limit, sends a batch and sets its status and its error. It starts over when the service
 // refuses the batch with status 429. It calls begin only after the wait, because after begin the journal counts the
@@ -44,7 +44,7 @@ func (w *bulkWalk) begin(b *bulkBatch) bool {
 	known, err := w.journal.Begin(w.sending, w.job, b.Index)
 	switch {
 	case err != nil:
-		if w.whyStopped() == nil { // if the walk has stopped, that may be the reason why Begin has failed
+		if w.whyStopped() == nil { // if the walk has already stopped, Begin may have failed because of that
 			w.failJournal(err)
 		}
 		w.leaveOut(b, w.whyStopped())
@@ -59,9 +59,9 @@ func (w *bulkWalk) begin(b *bulkBatch) bool {
 	return false
 }
 
-// submit makes the call of a batch and sets its status, its error and the ID of its request. It also sets the answer if
-// the caller uses WithResponse. If the walk stopped before the first attempt, submit marks the batch as not sent. If
-// the walk stopped before a later attempt, the error says why.
+// submit sends a batch in one call, and sets the status, the error and the RequestID of the batch. It keeps the raw
+// answer if the caller uses WithResponse. If the walk stopped before the first attempt, submit marks the batch as not
+// sent. If the walk stopped before a later attempt, the error of the batch says why it stopped.
 func (w *bulkWalk) submit(b *bulkBatch, cards []AccountUpdaterCard, opts []CallOption) {
 	opts = append(slices.Clip(opts), WithResponse(&b.raw), func(o *callOptions) { o.stopContext = w.sending })
 	accepted, err := w.service.Submit(w.requests, cards, opts...)

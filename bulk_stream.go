@@ -6,10 +6,10 @@ import (
 	"iter"
 )
 
-// This file reads the stream of a walk into batches, and yields the batches in their order.
+// The functions of this file read the stream into batches, and yield the batches in their order.
 
 // read reads the stream, cuts the cards into batches and starts each batch. It returns at the end of the stream, or
-// when the caller has left the loop. It keeps a panic of the stream in panicked.
+// when the caller has left the loop. If the stream panics, read keeps the value of the panic in panicked.
 func (w *bulkWalk) read(cards iter.Seq[AccountUpdaterCard]) {
 	defer w.ahead.End()
 	defer func() { w.panicked = recover() }()
@@ -22,23 +22,23 @@ func (w *bulkWalk) read(cards iter.Seq[AccountUpdaterCard]) {
 		}
 		batch.End++
 		if batch.End-batch.Start == MaxAccountUpdaterCards {
-			next := batch.next() // call it before start: after that, the caller may change the batch
+			next := batch.next() // call next before start: after start, the caller may change the batch
 			w.start(batch, valid)
 			batch, valid = next, make([]AccountUpdaterCard, 0, MaxAccountUpdaterCards)
 		}
-		if w.ahead.IsStopped() { // the caller has left the loop, so nobody needs the rest
+		if w.ahead.IsStopped() { // the caller has left the loop, so no further card is needed
 			return
 		}
 	}
-	w.early = w.whyStopped() // a stream that fails cancels the context and returns: its last cards may be missing
+	w.early = w.whyStopped() // a stream that fails cancels ctx and returns, so its last cards may be missing
 	if batch.End > batch.Start {
 		w.start(batch, valid)
 	}
 }
 
-// start puts a task into the window that sends the valid cards of a batch and returns the batch. Before that, it waits
-// until fewer than Concurrency batches are in flight and the window has room. Without valid cards the task returns the
-// batch with its error.
+// start waits until fewer than Concurrency batches are in flight and the window has room. Then it puts a task for the
+// batch into the window. The task sends the valid cards of the batch and returns the batch. If the batch has no valid
+// card, the task only returns the batch with its error.
 func (w *bulkWalk) start(b *bulkBatch, cards []AccountUpdaterCard) {
 	if len(cards) == 0 {
 		b.Status, b.Err = BatchNotSent, noCardError()
@@ -53,10 +53,11 @@ func (w *bulkWalk) start(b *bulkBatch, cards []AccountUpdaterCard) {
 	})
 }
 
-// batches yields the batches in their order, and then the closing batch if there is one.
+// batches yields the batches in their order. If untold returns an error, it then yields a closing batch without cards
+// that has this error.
 func (w *bulkWalk) batches(yield func(*bulkBatch) bool) {
-	var last bulkBatch      // a copy, because the caller may change a batch
-	closing := &bulkBatch{} // follows last
+	var last bulkBatch      // a copy, because the caller may change the batch that was yielded
+	closing := &bulkBatch{} // the batch without cards that may follow last
 	for {
 		b, ok := w.ahead.Pop()
 		if !ok {
@@ -73,9 +74,9 @@ func (w *bulkWalk) batches(yield func(*bulkBatch) bool) {
 	}
 }
 
-// untold returns the error of the closing batch, or nil if the walk needs none. A closing batch has no cards. The walk
-// needs it if the journal failed, or the walk had stopped when the stream ended, and the last batch does not say so.
-// Otherwise the caller would take the job for done.
+// untold returns the error of the closing batch, or nil if no closing batch is needed. It is needed if the journal
+// failed, or the walk had stopped when the stream ended, and the error of the last batch does not say so. Without a
+// closing batch, the caller would think that all cards were sent.
 func (w *bulkWalk) untold(last *bulkBatch) error {
 	failure := w.failure.Load()
 	switch {
@@ -89,8 +90,8 @@ func (w *bulkWalk) untold(last *bulkBatch) error {
 	return nil
 }
 
-// leave ends the walk. It waits for the stream and for the requests in flight, and panics if the stream or the code
-// that sends has panicked.
+// leave ends the walk. It waits for the stream and for the requests in flight. It panics if the stream or a goroutine
+// that sends a batch has panicked.
 func (w *bulkWalk) leave() {
 	w.stop(context.Canceled)
 	w.cutOff()

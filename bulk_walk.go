@@ -11,23 +11,23 @@ import (
 	"example.com/payvault/internal/window"
 )
 
-// bulkWalk is one pass over a stream of cards. One goroutine runs read, which reads the stream and puts a task for each
-// batch into the window. Each task sends its batch in a goroutine of its own. The loop of the caller runs batches,
-// which takes the batches from the window in their order.
+// bulkWalk is one loop over the result of SubmitAll, called a walk. One goroutine runs read, which reads the stream and
+// puts a task for each batch into the window. Each task sends its batch in a goroutine of its own. The loop of the
+// caller runs batches, which takes the batches from the window in their order.
 type bulkWalk struct {
 	service *AccountUpdaterService
-	journal Journal // nil for none
-	job     string  // its name in the journal
+	journal Journal // nil without a journal
+	job     string  // name of the job in the journal
 	opts    []CallOption
 	keepRaw bool // the caller uses WithResponse
 
 	// ctx is the context of the caller.
 	ctx context.Context //nolint:containedctx // see above
-	// sending ends with ctx or by stop. After that, no batch is sent, and none is sent again.
+	// sending ends when ctx ends or stop is called. After that, no further request is sent.
 	sending context.Context         //nolint:containedctx // see above
-	stop    context.CancelCauseFunc // ends sending; the first cause counts
-	// requests is the context of the requests in flight. Without a journal it ends with ctx or by cutOff. With a journal
-	// it never ends, because the journal has to record the outcome of each request.
+	stop    context.CancelCauseFunc // ends sending; only the first call sets the cause
+	// requests is the context of the requests in flight. Without a journal it ends when ctx ends or cutOff is called. With
+	// a journal it never ends, because the journal has to record the outcome of each request.
 	requests context.Context //nolint:containedctx // see above
 	cutOff   func()          // ends requests; does nothing with a journal
 
@@ -37,7 +37,7 @@ type bulkWalk struct {
 	failure  atomic.Pointer[error]      // the first error of the journal
 
 	// reading waits for the goroutine that runs read. Before that goroutine ends the window ahead, it sets early and
-	// panicked. So both are set when ahead has no more batches.
+	// panicked. So early and panicked are set when ahead has no more batches.
 	reading  sync.WaitGroup
 	early    error // why the walk had stopped when the stream ended, for the closing batch; nil if it had not stopped
 	panicked any   // the value that the stream panicked with
@@ -50,14 +50,14 @@ func (w *bulkWalk) failJournal(err error) {
 	w.stop(err)
 }
 
-// mostUnknown is how many batches of unknown outcome in a row stop a walk, in the order in which their requests end. A
-// batch that is accepted or refused starts the count again. A batch that was not sent changes nothing. With a
-// Concurrency above 5, the limit is 2 × Concurrency: one failure may hit all batches in flight, and one failure alone
-// must not stop the walk.
+// mostUnknown is the number of batches of unknown outcome in a row that stops a walk. The order is the order in which
+// their requests end. A batch that is accepted or refused resets the count. A batch that was not sent changes nothing.
+// With a Concurrency above 5, the limit is 2 × Concurrency: one failure may hit all batches in flight, and one failure
+// alone must not stop the walk.
 const mostUnknown = 10
 
-// stopIfHopeless stops the walk if b shows that the next batches would fare no better: the service refuses all of them,
-// asks for a wait that a walk does not accept, or seems to be gone.
+// stopIfHopeless stops the walk if the result of b means that the next batches would fail too: the service refuses all
+// batches, asks for a longer wait than a walk accepts, or seems to be down.
 func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 	e, failed := errors.AsType[*Error](b.Err)
 	if failed && (refusesAll(e) || w.isTurnedAway(e)) {
@@ -76,18 +76,18 @@ func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 }
 
 // isTurnedAway reports whether e, the error of a batch that is not sent again, is a status 429 that stops the walk.
-// With a rate limit every 429 stops the walk: send would have started over if that were possible. With IgnoreOverload
-// there is no rate limit, and a 429 stops the walk only if the service asks for too long a wait. A 429 after an attempt
-// of unknown outcome counts as an unknown outcome.
+// With a rate limit every such 429 stops the walk, because send has decided not to wait and start over. With
+// IgnoreOverload there is no rate limit, and a 429 stops the walk only if the service asks for too long a wait. A 429
+// after an attempt of unknown outcome counts as an unknown outcome.
 func (w *bulkWalk) isTurnedAway(e *Error) bool {
 	c := w.service.caller
-	isPaced := c.paces[OpAccountUpdaterSubmit] != nil // it is nil with IgnoreOverload
+	isPaced := c.paces[OpAccountUpdaterSubmit] != nil // the pace is nil with IgnoreOverload
 	return e.StatusCode == http.StatusTooManyRequests && e.Delivery != DeliveryUnknown &&
 		(isPaced || e.RetryAfter > c.policy.MaxBulkRetryAfter)
 }
 
-// whyStopped returns why nothing more is sent, or nil if the walk goes on. If ctx has ended, it returns an error that
-// matches the end of ctx only. It does not match the cause of ctx, which may be the error of another call.
+// whyStopped returns why nothing more is sent, or nil if the walk goes on. If ctx has ended, the returned error matches
+// ctx.Err() and not the cause of ctx, which may be the error of another call.
 func (w *bulkWalk) whyStopped() error {
 	cause := context.Cause(w.sending) // read it before ctx.Err: if ctx ends in between, the next line sees that
 	if end := w.ctx.Err(); end != nil {
@@ -96,8 +96,8 @@ func (w *bulkWalk) whyStopped() error {
 	return cause
 }
 
-// leaveOut marks a batch as not sent, because the walk has stopped for the given cause. With a journal its error is not
-// safe to retry: an earlier run may have sent the batch. The next run asks the journal.
+// leaveOut marks a batch as not sent, because the walk has stopped for the given cause. With a journal the error of the
+// batch is not safe to retry, because an earlier run may have sent the batch. The next run of the job asks the journal.
 func (w *bulkWalk) leaveOut(b *bulkBatch, cause error) {
 	e := unsentError(cause)
 	e.final = w.journal != nil

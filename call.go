@@ -10,7 +10,7 @@ import (
 	"example.com/payvault/internal/urlpath"
 )
 
-// call describes one call of an operation: its request, and the value for its answer.
+// call describes one call of an operation: its request, and the variable for its answer.
 type call struct {
 	op      OperationInfo // row of the operation in the table of operations
 	path    []pathValue   // values for the parameters of the path, in their order
@@ -23,20 +23,20 @@ type makeContent func(c *caller, p *problems) content
 
 // content is the query and the body of a request.
 type content struct {
-	query url.Values                       // nil for none
-	body  any                              // written as JSON; nil for none
+	query url.Values                       // nil if there is none
+	body  any                              // written as JSON; nil if there is none
 	form  func(text []byte) *formdata.Body // puts the JSON of the body into a form; nil to send the JSON itself
 }
 
-// request is the body of an operation.
+// request is implemented by a pointer to the body of an operation.
 type request[T any] interface {
 	*T
-	// prepare fills in the values that the client knows, and adds a problem for each value that is wrong.
+	// prepare fills in values from the settings of the client, and adds a problem for each value that is wrong.
 	prepare(c *caller, p *problems)
 }
 
-// jsonBody returns the makeContent of a request. It prepares a copy of the request as the body, because no call changes
-// its arguments.
+// jsonBody returns a makeContent that sends req as JSON. It prepares and sends a copy of req, because a call must not
+// change its arguments.
 func jsonBody[T any, R request[T]](req *T) makeContent {
 	return func(c *caller, p *problems) content {
 		if req == nil {
@@ -68,7 +68,7 @@ func inPath[T ~int64 | ~string](values ...T) []pathValue {
 	return path
 }
 
-// checkPath returns the texts for the parameters of the path. It adds a problem for each one that is wrong.
+// checkPath returns the texts for the parameters of the path. It adds a problem for each text that is wrong.
 func (c *call) checkPath(p *problems) []string {
 	texts := make([]string, len(c.path))
 	for i, name := range urlpath.Params(c.op.Path) {
@@ -86,8 +86,8 @@ func (c *call) checkPath(p *problems) []string {
 	return texts
 }
 
-// pathSecrets returns the values of the path that no error may repeat. An error may repeat words of documented paths,
-// words of the name of a [Request], and the event of a webhook, which is a word such as transaction_status_updated.
+// pathSecrets returns the values of the path that no error may repeat. It leaves out words of documented paths, words
+// of the name of a [Request], and the event of a webhook, such as transaction_status_updated.
 func (c *call) pathSecrets() (ids []string) {
 	words := strings.FieldsFunc(string(c.op.Op), func(r rune) bool { return r == '.' || r == '-' || r == '_' })
 	for i, name := range urlpath.Params(c.op.Path) {
@@ -98,8 +98,8 @@ func (c *call) pathSecrets() (ids []string) {
 	return ids
 }
 
-// isDocumented reports whether a part of a path is a part of the path of any operation. For example, customer is a part
-// of /platform/vault/customer.
+// isDocumented reports whether a segment of a path is also a segment of the path of a typed operation. For example,
+// customer is a segment of /platform/vault/customer.
 func isDocumented(part string) bool {
 	return slices.ContainsFunc(operations, func(op OperationInfo) bool {
 		return slices.Contains(strings.Split(op.Path, "/"), part)

@@ -17,8 +17,9 @@ import (
 	"example.com/payvault/internal/transport"
 )
 
-// transportError returns the error of a call for which the transport returned err. Then no answer came, its body broke
-// off or was too large, or the wait for an attempt failed. r is the transport's result of the last attempt.
+// transportError returns the error of a call for which the transport returned err. The transport does so if no answer
+// came, if the body of the answer broke off or was too large, or if the wait for an attempt failed. r is the
+// transport's result of the last attempt.
 func transportError(ctx context.Context, op OperationInfo, r transport.Result, err error) *Error {
 	e := resultError(op, r)
 	if r.Delivery == transport.Answered { // the last answer is a failure, and the wait for the next attempt failed
@@ -32,14 +33,14 @@ func transportError(ctx context.Context, op OperationInfo, r transport.Result, e
 	return e
 }
 
-// answerError returns the error of an answer that is not a success. malformed is the reason why a 2xx is not a success;
-// it is nil for any other status. malformed becomes the cause. The exception is a code that refuses the operation: the
-// code is reason enough.
+// answerError returns the error of an answer that is not a success. malformed is the reason why a 2xx answer is not a
+// success; it is nil for any other status. malformed becomes the cause, unless the answer has a code that refuses the
+// operation: then the code is reason enough.
 func answerError(op OperationInfo, r transport.Result, malformed error) *Error {
 	e := resultError(op, r)
 	e.readFailure(r.Body)
 	switch {
-	case e.rejected() || r.Status >= 400: // the status and the code say it all
+	case e.rejected() || r.Status >= 400: // the status or the code is reason enough
 	case r.Status >= 300:
 		e.cause = fmt.Errorf("%w: a redirect, which is not followed", ErrMalformedResponse)
 	case r.Status < 200:
@@ -50,13 +51,13 @@ func answerError(op OperationInfo, r transport.Result, malformed error) *Error {
 	return e
 }
 
-// resultError returns an error with the values of the transport's result. The constants of both Delivery types have the
-// same values. If an earlier attempt may have performed the operation (Unsure), the delivery is unknown, even if the
-// last attempt was refused.
+// resultError returns an error with the values of the transport's result. The constants of the types Delivery and
+// transport.Delivery have the same values. If an earlier attempt may have performed the operation (Unsure), the
+// delivery is unknown, even if the last attempt was refused.
 //
-// A status 3xx is final by policy: it mostly comes from a wrong base URL or a proxy, and a new call changes neither.
-// This is not always right: a temporary redirect may pass. The policy also applies to 300 and 304, which redirect
-// nothing.
+// A status 3xx makes the error final, so that SafeToRetry is false. Such a status mostly comes from a wrong base URL or
+// a proxy, and a new call would get it again. This is not always right: a temporary redirect may end. The rule also
+// applies to 300 and 304, which are no redirects.
 func resultError(op OperationInfo, r transport.Result) *Error {
 	e := &Error{
 		Op: op.Op, StatusCode: r.Status, Attempts: r.Attempts, RetryAfter: overload.RetryAfter(r.Header), replay: op.Replay,
@@ -68,7 +69,7 @@ func resultError(op OperationInfo, r transport.Result) *Error {
 	return e
 }
 
-// failure is the body of a failed call. The service has two shapes: code and message, or rcode and rmsg.
+// failure is the body of a failed call. It has either code and message, or rcode and rmsg.
 type failure struct {
 	answer.Codes
 
@@ -94,7 +95,8 @@ func (x *excerpt) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// text returns the text of a value. It returns "" for false, [] and {}, which PHP writes for no text.
+// text returns the text of a value. It returns "" for false, [] and {}, because PHP programs write these values for an
+// empty text.
 func (x excerpt) text() string {
 	if x.Kind() != '"' && answer.IsNone(x.Value) {
 		return ""
@@ -104,7 +106,7 @@ func (x excerpt) text() string {
 
 // readFailure reads the body of an answer that is not a success, and sets the code, the message, the detail and the
 // fields, as far as the body has them. A body that cannot be read sets none of them. If neither the code nor the status
-// says that the service decided, readFailure sets the delivery to unknown.
+// is a decision of the service, readFailure sets the delivery to unknown.
 func (e *Error) readFailure(body []byte) {
 	var f failure
 	if _, err := answer.ReadLenient(body, &f); err != nil {
@@ -114,21 +116,21 @@ func (e *Error) readFailure(body []byte) {
 	e.Code = string(shownCode(own, other, e.StatusCode))
 	message, rmsg := f.Message.text(), f.RMsg.text()
 	e.Message = cmp.Or(message, rmsg)
-	if f.RCode != "" && (f.Code == "" || e.Op == OpTokensTokenize) { // the text that belongs to the code comes first
+	if f.RCode != "" && (f.Code == "" || e.Op == OpTokensTokenize) { // rmsg belongs to the rcode, so rmsg comes first
 		e.Message = cmp.Or(rmsg, message)
 	}
 	if e.rejected() || e.StatusCode >= 400 {
-		e.readData(f.Data.Value) // in any other answer the data is the record
+		e.readData(f.Data.Value) // the data of any other answer is a record without messages
 	}
 	if !e.decided() {
 		e.Delivery = DeliveryUnknown
 	}
 }
 
-// shownCode returns the code of an error: own, which is documented for the operation, or other if there is no own.
-// There is an exception: if own refuses, other says success and the status is below 300, it returns other, such as
-// rcode 000 beside code 51. Codes that contradict each other are no refusal, and an error whose code is zero does not
-// count as one.
+// shownCode returns the code of an error. own is the code that is documented for the operation. If own is empty,
+// shownCode returns other. It also returns other if own refuses, other means success and the status is below 300, as
+// with code 51 and rcode 000. Such codes contradict each other, so the error must not look like a refusal: an error
+// with a zero code does not.
 func shownCode(own, other answer.Code, status int) answer.Code {
 	if status < 300 && answer.Disagree(own, other) && other.IsZero() {
 		return other
@@ -140,8 +142,8 @@ func shownCode(own, other answer.Code, status int) answer.Code {
 //
 //   - A text or a list of texts is the Detail.
 //   - With code 2, data is an object with messages by field name, as documented. All of them are the Fields.
-//   - With another code, a text in data.message is the Detail. The rest is the Fields if it has only lists of texts and
-//     nulls. Otherwise data is taken for a record and sets no Fields.
+//   - With another code, a text in data.message is the Detail. The other members of data become the Fields if they are
+//     only lists of texts and nulls. If not, data is taken for a record and sets no Fields.
 func (e *Error) readData(data jsontext.Value) {
 	if texts, areTexts := messages(data); areTexts {
 		e.Detail = strings.Join(texts, ", ")
@@ -170,7 +172,7 @@ func (e *Error) readData(data jsontext.Value) {
 }
 
 // takeMessage removes the text in data.message from the members of data, and returns it. The case of the name does not
-// matter. It does not remove a message that is not a text.
+// matter. A message that is not a text stays.
 func takeMessage(members map[string]jsontext.Value) string {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if strings.EqualFold(name, "message") && members[name].Kind() == '"' {
@@ -183,11 +185,11 @@ func takeMessage(members map[string]jsontext.Value) string {
 }
 
 // messages returns the texts of a list, or of a single value, and reports whether all elements are JSON strings. A null
-// becomes "". An element of another kind is returned as it is written.
+// becomes "". An element of another JSON type is returned as it is written.
 func messages(raw jsontext.Value) (texts []string, areTexts bool) {
 	list := []jsontext.Value{raw}
 	if raw.Kind() == '[' {
-		_ = answer.Read(raw, &list) // it was read before
+		_ = answer.Read(raw, &list) // no error, because raw was read before
 	}
 	areTexts = true
 	for _, text := range list {
@@ -197,14 +199,14 @@ func messages(raw jsontext.Value) (texts []string, areTexts bool) {
 	return texts, areTexts
 }
 
-// clear removes the given secrets, and card numbers, from the code, the message, the detail and the fields. These are
-// texts of the service, which may repeat values of the request. A code that is too short for a card number does not
-// change: it may have the digits of a security code by chance.
+// clear removes the given secrets, and card numbers, from the code, the message, the detail and the fields. The service
+// writes these texts, and may repeat values of the request in them. A code that is too short for a card number stays as
+// it is: it may equal a security code by chance.
 func (e *Error) clear(secrets []string) {
 	clean := redact.New(secrets).Clean
 	switch {
 	case len(e.Code) < redact.CardDigits:
-	case answer.Code(e.Code).IsZero(): // drop it: [REDACTED] in its place would look like a refusal
+	case answer.Code(e.Code).IsZero(): // drop the code: [REDACTED] in its place would look like a code that refuses
 		e.Code = ""
 	default:
 		e.Code = clean(e.Code)
@@ -215,7 +217,7 @@ func (e *Error) clear(secrets []string) {
 	}
 	cleared := make(map[string][]string, len(e.Fields))
 	for _, name := range slices.Sorted(maps.Keys(e.Fields)) {
-		to := clean(name) // two names may become the same: keep the texts of both
+		to := clean(name) // two names may become equal: keep the texts of both names
 		if cleared[to] == nil {
 			cleared[to] = []string{} // a field without texts keeps its name
 		}

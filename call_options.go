@@ -24,18 +24,18 @@ type callOptions struct {
 	header   http.Header
 	problems problems
 
-	// Only walks set the next fields.
+	// Only walks, such as SubmitAll, set the next fields.
 	maxRetryAfter time.Duration
-	place         *overload.Place // the place in the queue for the rate limit
+	place         *overload.Place // place in the queue for the rate limit
 	stopContext   context.Context //nolint:containedctx // ends when the walk stops
 }
 
-// newCallOptions applies the options of a call. It refuses nothing: the call itself reports the problems.
+// newCallOptions applies the options of a call. It returns no error for an invalid option: the call itself does so.
 func newCallOptions(opts []CallOption) callOptions {
 	if len(opts) == 0 {
 		return callOptions{}
 	}
-	var o callOptions // only here, so that a call without options allocates nothing: the options take its address
+	var o callOptions // declared only here: o is on the heap, and a call without options must not allocate
 	for _, opt := range opts {
 		if opt != nil {
 			opt(&o)
@@ -48,15 +48,15 @@ func newCallOptions(opts []CallOption) callOptions {
 // page or batch that it is yielding.
 func WithResponse(r *Response) CallOption { return func(o *callOptions) { o.response = r } }
 
-// WithReplay states that repeating this call is harmless. So it is repeated like a replayable operation after a lost
-// connection, a timeout of an attempt, and statuses 502, 503 and 504. If an attempt is lost and the next one is
-// refused, the first may have performed the operation. Then the error has the status and the code of the refusal, and
-// also matches [ErrOutcomeUnknown].
+// WithReplay states that repeating this call is harmless. The client then repeats the call like a replayable operation:
+// after a lost connection, a timeout of an attempt, and statuses 502, 503 and 504. If an attempt is lost and the next
+// one is refused, the lost attempt may have performed the operation. The error then has the status and the code of the
+// refusal, and also matches [ErrOutcomeUnknown].
 func WithReplay() CallOption { return func(o *callOptions) { o.replay = true } }
 
 // WithMaxAttempts limits the attempts of this call, the first included. For a walk, such as All or SubmitAll, it limits
-// the attempts of each page or batch. After status 429 a walk waits and makes a new call, which may have as many
-// attempts again. The exception is n = 1: then a 429 ends the walk.
+// the attempts of each page or batch. After status 429 a walk waits and makes a new call, which again may have n
+// attempts. Only with n = 1 does a 429 end the walk.
 func WithMaxAttempts(n int) CallOption {
 	return func(o *callOptions) {
 		if n < 1 {
@@ -67,8 +67,9 @@ func WithMaxAttempts(n int) CallOption {
 }
 
 // WithHeader adds a header to the requests of this call. It refuses Authorization, Host, Accept, Accept-Encoding,
-// User-Agent (see [WithUserAgent]), Content-* and the headers of the connection itself. It also refuses Idempotency-Key
-// and X-Idempotency-Key: the service documents no such header, and net/http would then send a request twice.
+// User-Agent (see [WithUserAgent]), Content-* and headers of the connection, such as Connection and Upgrade. It also
+// refuses Idempotency-Key and X-Idempotency-Key: the service documents no such header, and net/http may send a request
+// with such a header twice.
 func WithHeader(key, value string) CallOption {
 	key = http.CanonicalHeaderKey(key)
 	return func(o *callOptions) {
@@ -108,11 +109,11 @@ type Response struct {
 	StatusCode int           // 0 if no response arrived
 	Header     http.Header   `json:"-" xml:"-" yaml:"-"` // header of the last response
 	Body       []byte        `json:"-" xml:"-" yaml:"-"` // raw bytes, as far as they were read
-	Attempts   int           // 0 if nothing was tried
+	Attempts   int           // 0 if no attempt was made
 	Duration   time.Duration // time of the whole call, waits included
 	// Unread has JSON pointers to values that could not be read, in the answer of a write or in a refusal. It also has
-	// pointers to documented values that are missing and that the caller can do without. Unread has at most 20
-	// unreadable values.
+	// pointers to documented values that are missing and that the caller does not need. At most 20 values are unreadable:
+	// an answer with more of them is an error.
 	Unread []string
 }
 

@@ -8,23 +8,22 @@ import (
 	"example.com/payvault/internal/answer"
 )
 
-// reply is the shape of the success of an operation.
+// reply is implemented by the variables into which the successful answers to operations are decoded.
 type reply interface {
-	// afterRead finishes the decoding: Client.Call reads the caller's own type from body. unread has the places of values
-	// that were left out so far. afterRead returns all of them.
+	// afterRead finishes the decoding. For Client.Call it decodes body into the caller's own type. unread has the paths of
+	// the values that were skipped before. afterRead returns the paths of all skipped values.
 	afterRead(body []byte, unread []string) ([]string, error)
 	result() answer.Codes
-	// complete checks that the answer has the documented values. It returns the path of the first one that is missing,
-	// or "". It also reports whether the caller needs that value to go on, such as the ID of a new record. If not, the
-	// code alone decides whether the call succeeded. If the data of an answer is missing, complete makes an empty
-	// record.
+	// complete checks that the answer has the documented values. It returns the path of the first missing value, or "". It
+	// also reports whether the caller needs the missing value to go on, such as the ID of a new record. A missing value
+	// that the caller does not need is no error. If the data of an answer is missing, complete makes an empty record.
 	complete() (missing string, needed bool)
-	// accept reports whether a refusal is an answer too, as for Validate. Then it keeps the messages of the refusal,
-	// cleared of the private texts.
+	// accept reports whether a refusal is a normal answer, as for Validate. If so, it keeps the messages of the refusal,
+	// with the private texts redacted.
 	accept(refusal *Error, private []string) bool
 }
 
-// envelope has the codes that every answer has. It is the whole answer of an operation without documented data.
+// envelope has the codes that every answer has. For an operation without documented data, it is the whole reply.
 type envelope struct{ answer.Codes }
 
 func (*envelope) afterRead(_ []byte, unread []string) ([]string, error) { return unread, nil }
@@ -50,13 +49,13 @@ type record[T any] interface {
 	missing() string
 }
 
-// platformReply is the success of an operation that returns a record.
+// platformReply is the successful answer to an operation that returns a record.
 type platformReply[T any, P record[T]] struct {
 	envelope
 
 	Data *T `json:"data"`
 
-	isOptional bool // the caller can go on without the data
+	isOptional bool // the caller does not need the data
 }
 
 func (r *platformReply[T, P]) complete() (missing string, needed bool) {
@@ -70,10 +69,10 @@ func (r *platformReply[T, P]) complete() (missing string, needed bool) {
 	return "", false
 }
 
-// readReply decodes a success. Anything else is an error that matches ErrMalformedResponse. The error names the place
-// of a value that cannot be read, and of one that is missing. If the operation changes something, readReply skips
-// values that it cannot read, because the caller must learn of the success. unread has the places of these values, even
-// if there is an error.
+// readReply decodes an answer with a 2xx status. It returns an error that matches ErrMalformedResponse if the answer is
+// not a success. The error names the path of a value that cannot be read or is missing. If the operation changes
+// something, readReply skips values that it cannot read, because the caller must learn of the success. unread has the
+// paths of the skipped values, even if there is an error.
 func readReply(op OperationInfo, body []byte, into reply) (unread []string, err error) {
 	unread, err = readInto(into, body, op.Replay != ReplayRead)
 	if err == nil {
@@ -109,15 +108,16 @@ func nameMissing(unread []string, place string) []string {
 	return append(unread, place)
 }
 
-// isUnreadable reports whether a malformed answer has a value that cannot be read, or too many values. The answer to
-// another call would have the same fault. Any other malformed answer may come from a proxy, or be cut off.
+// isUnreadable reports whether a malformed answer has a value that cannot be read, or too many values. The answer to a
+// second call would be malformed in the same way. This does not hold for other malformed answers: they may come from a
+// proxy, or be cut off.
 func isUnreadable(malformed error) bool {
 	_, isPlace := errors.AsType[*answer.PlaceError](malformed)
 	return isPlace || errors.Is(malformed, answer.ErrTooMany)
 }
 
-// decider returns the rule by which the codes of an answer decide. It depends on which code is documented for the
-// operation. Client.Call takes either code.
+// decider returns the rule that says which code of an answer means success or failure: the rcode for Tokenize, the code
+// for any other typed operation, and either of them for Client.Call.
 func decider(op Operation) answer.Decider {
 	switch {
 	case op == OpTokensTokenize:

@@ -20,20 +20,22 @@ import (
 )
 
 var (
-	// anything matches JSON pointers of values that may have any type, or that are not read. It also matches whole
-	// records, and saved fields except two of them.
+	// anything matches the JSON pointers that TestReading skips. They belong to values that may have any type or are not
+	// read, to whole records, and to all saved fields except those with index 0 and 6.
 	anything = regexp.MustCompile(`^/(code|rcode|message)$|/(plan|relatedBusinesses)(/|$)|fields/\d+/value(/|$)|` +
 		`^(/data)?(/app|/fields)?(/\d+)?$|^/data/fields/([1-57-9]|\d\d)`)
-	// needed matches IDs without which a result is of no use. The name of the operation stands before the JSON pointer.
+	// needed matches the name of an operation, a blank and the JSON pointer of an ID. Without this ID the result of the
+	// operation is of no use.
 	needed = regexp.MustCompile(`^(customers.list /data/\d+|customers.create /data)/customer_id$|` +
 		`^[\w.]+ /data/((app/app|payee|request)_id)$`)
-	// informs matches values that the caller can do without. If they are missing, Unread has their pointers.
+	// informs matches JSON pointers of values that the caller does not need. If such a value is missing, Unread has its
+	// pointer.
 	informs = regexp.MustCompile(`^/card_id$|^/data/fields/\d+/key$`)
 	element = regexp.MustCompile(`/\d+$`)
 )
 
-// eachValue visits the values of a JSON text. visit gets the JSON pointer of a value, and a function that replaces the
-// value.
+// eachValue calls visit for value and for each value inside it. visit gets the JSON pointer of a value, the value, and
+// a function that replaces it.
 func eachValue(place string, value any, put func(any), visit func(place string, value any, put func(any))) {
 	switch node := value.(type) {
 	case map[string]any:
@@ -48,7 +50,7 @@ func eachValue(place string, value any, put func(any), visit func(place string, 
 	visit(place, value, put)
 }
 
-// otherForm is a JSON value that a service may send in place of a documented one, with its meaning.
+// otherForm is a JSON value that a service may send in place of a documented value, with its meaning.
 type otherForm struct {
 	json string
 	is   meaning
@@ -63,7 +65,7 @@ const (
 	unreadable meaning = "a value that cannot be read"
 )
 
-// otherForms returns the forms in which a service may send a documented value.
+// otherForms returns the other forms in which a service may send a documented value.
 func otherForms(value any) (forms []otherForm) {
 	add := func(is meaning, texts ...string) {
 		for _, text := range texts {
@@ -102,9 +104,9 @@ func otherForms(value any) (forms []otherForm) {
 	return forms
 }
 
-// TestReading checks each other form of each value of the documented answers. A readable form is read. An unreadable
-// form is an error of an operation that reads. An operation that writes still returns its result. Both name the JSON
-// pointer of the value.
+// TestReading replaces each value of each documented answer by each form that otherForms returns. It checks that a
+// readable form is read. An operation that only reads fails because of an unreadable form. An operation that writes
+// fails only if the caller needs the value. The error or the log has the JSON pointer of the value.
 func TestReading(t *testing.T) {
 	t.Parallel()
 	for _, o := range calls.Table() {
@@ -140,9 +142,9 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// reading is the result of reading one answer.
+// reading is the result of a call with a given answer.
 type reading struct {
-	result string // result in its wire form
+	result string // result of the call in its wire form
 	unread []string
 	err    error
 	log    bytes.Buffer
@@ -161,7 +163,8 @@ func (r *reading) read(t *testing.T, o *calls.Operation, body string) {
 	}
 }
 
-// check checks the reading of an answer that has another form at a JSON pointer. want is the documented result.
+// check checks the reading of an answer with another form at the JSON pointer place. want is the result of the
+// documented answer.
 func (r *reading) check(t *testing.T, o *calls.Operation, place string, form otherForm, want string) {
 	t.Helper()
 	what := place + " as " + form.json
@@ -195,15 +198,15 @@ func (r *reading) check(t *testing.T, o *calls.Operation, place string, form oth
 	assert.Empty(t, r.unread, what)
 	switch form.is {
 	case same:
-		notPrimary := strings.NewReplacer(`,"primary":false`, "") // false may also be missing in the result
+		notPrimary := strings.NewReplacer(`,"primary":false`, "") // the result may lack primary if it is false
 		assert.JSONEq(t, notPrimary.Replace(want), notPrimary.Replace(r.result), what)
 	case literal:
 		assert.Contains(t, r.result, `"`+form.json+`"`, what)
 	}
 }
 
-// TestReading_largePage checks a page of 15,000 records, which gets the tolerant pass only. It is read like any other
-// page.
+// TestReading_largePage checks that a page of 15,000 records is read like any other page. Such a page is decoded only
+// once, with tolerance.
 func TestReading_largePage(t *testing.T) {
 	t.Parallel()
 	many := strings.Repeat(`{"customer_id":"C1"},`, 15_000)
@@ -221,7 +224,7 @@ func TestReading_largePage(t *testing.T) {
 	require.ErrorContains(t, err, "/data/15000")
 }
 
-// readings returns calls by short names, for tests of odd answers.
+// readings returns calls by short names, for the tests of odd answers below.
 func readings(t *testing.T) map[string]call {
 	t.Helper()
 	return map[string]call{
@@ -237,8 +240,8 @@ func readings(t *testing.T) map[string]call {
 	}
 }
 
-// TestReading_goesOn checks that code 0 decides. If a value is missing or unreadable and the caller does not need it,
-// Unread has its pointer, and the values beside it are read.
+// TestReading_goesOn checks that an answer with a code of success is a success, even if a value that the caller does
+// not need is missing or unreadable. Unread has the JSON pointer of this value, and all other values are read.
 func TestReading_goesOn(t *testing.T) {
 	t.Parallel()
 	payee, done, noFields := &payvault.Payee{ID: 4}, &payvault.Confirmation{}, []payvault.SavedField{}
@@ -297,8 +300,8 @@ func TestReading_goesOn(t *testing.T) {
 	}
 }
 
-// TestReading_malformed checks that an answer that is no success, or has more than 20 unreadable values, is an error
-// with the reason.
+// TestReading_malformed checks that a call fails with an error that has the reason, if the answer is not a success, if
+// a value that the caller needs is missing or unreadable, or if more than 20 values are unreadable.
 func TestReading_malformed(t *testing.T) {
 	t.Parallel()
 	const tooMany = "response: more values than an answer may have"

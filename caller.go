@@ -12,7 +12,7 @@ import (
 type caller struct {
 	*core
 
-	actsFor *MerchantID // the merchant of [Client.ForMerchant]; nil for the owner of the key
+	actsFor *MerchantID // the merchant of [Client.ForMerchant]; nil if the client acts for the owner of the key
 }
 
 // core holds the settings and connections that a client shares with the clients that [Client.ForMerchant] makes from
@@ -25,9 +25,9 @@ type core struct {
 	developerID string
 	observers   observers
 	server      string                       // host and port, for the observers
-	header      http.Header                  // of each request; the values are shared
-	paces       map[Operation]*overload.Pace // rate limits, none for OpCall; nil with IgnoreOverload
-	policy      RetryPolicy                  // without zero fields, except IgnoreOverload
+	header      http.Header                  // headers of each request; the requests share the values
+	paces       map[Operation]*overload.Pace // rate limits, none for Client.Call; nil with IgnoreOverload
+	policy      RetryPolicy                  // with the defaults in place of zero fields
 }
 
 // actFor sets the merchant ID of a request to the merchant of ForMerchant, unless the request names one. It also checks

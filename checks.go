@@ -22,7 +22,7 @@ func require[T comparable](p *problems, path string, value T) {
 	}
 }
 
-// err returns nil if there are no problems.
+// err returns an *Error that has the problems, or nil if there are none.
 func (p *problems) err(op Operation) error {
 	if len(*p) == 0 {
 		return nil
@@ -30,13 +30,13 @@ func (p *problems) err(op Operation) error {
 	return &Error{Op: op, Fields: *p, Delivery: DeliveryNotSent, final: true, cause: ErrInvalidRequest}
 }
 
-// merchantError is the error of an operation that cannot act for another merchant.
+// merchantError returns the error of an operation that cannot act for another merchant.
 func merchantError(op Operation) error {
 	return &Error{Op: op, Delivery: DeliveryNotSent, final: true, cause: ErrMerchantNotSupported}
 }
 
-// checkExpDate refuses an expiration date that is not of the form MMYY. It accepts an empty one: the service decides
-// whether it needs one.
+// checkExpDate adds a problem for an expiration date that is not of the form MMYY. It accepts an empty text, because
+// the service decides whether a date is required.
 func checkExpDate(path, text string, p *problems) {
 	if text == "" {
 		return
@@ -47,8 +47,8 @@ func checkExpDate(path, text string, p *problems) {
 	}
 }
 
-// checkDate refuses a date that is not in the calendar. It accepts the zero Date: the service decides whether it needs
-// one.
+// checkDate adds a problem for a date that is not in the calendar. It accepts the zero Date, because the service
+// decides whether a date is required.
 func checkDate(path string, d Date, p *problems) {
 	if d != (Date{}) && !d.Valid() {
 		p.add(path, errNotDate.Error())

@@ -17,8 +17,8 @@ import (
 // Version is the version of this package, as in the User-Agent header.
 const Version = "0.1.0"
 
-// Client calls the service. It is safe for concurrent use. Make one per API key with [NewClient] and share it, so that
-// its connections are shared too. No call changes its arguments. Methods of the zero Client panic.
+// Client calls the service. It is safe for concurrent use. Make one Client per API key with [NewClient] and share it,
+// so that all calls share its connections. No call changes its arguments. Methods of the zero Client panic.
 type Client struct {
 	Tokens         *TokensService         // POST /pg/tokenize
 	Customers      *CustomersService      // /platform/vault/customer
@@ -34,13 +34,17 @@ type Client struct {
 }
 
 // NewClient returns a client of the service at baseURL, for example "https://sandbox.example.com". A path in baseURL is
-// kept as a prefix. apiKey is the key of a merchant, or the vendor API key of a partner. It is sent to the host of
+// kept as a prefix. apiKey is the key of a merchant, or the vendor API key of a partner. The key is sent to the host of
 // baseURL only.
 //
-// NewClient does no I/O and reads no environment. It refuses the following with an error that matches
-// [ErrInvalidRequest]: a key that is empty or has control characters; a base URL that is not absolute http or https, or
-// that has user information, a query, a fragment or a segment . or ..; plain http to a host that is not loopback (see
-// [WithInsecureHTTP]); and options with invalid values.
+// NewClient does no I/O and reads no environment variables. It refuses these arguments with an error that matches
+// [ErrInvalidRequest]:
+//
+//   - a key that is empty or has control characters
+//   - a base URL that is not absolute http or https
+//   - a base URL with user information, a query, a fragment, an empty segment of the path, or a segment . or ..
+//   - plain http to a host that is not loopback (see [WithInsecureHTTP])
+//   - options with invalid values
 func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	cfg := defaultConfig()
 	for _, opt := range opts {
@@ -63,7 +67,7 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 		MaxAttempts: cfg.policy.MaxAttempts, MinBackoff: cfg.policy.MinBackoff, MaxBackoff: cfg.policy.MaxBackoff,
 		MaxRetryAfter: cfg.policy.MaxRetryAfter,
 	}
-	var paces map[Operation]*overload.Pace // Client.Call has none: nobody knows which of its calls are one operation
+	var paces map[Operation]*overload.Pace // none for Client.Call, because its requests may be of different operations
 	if !cfg.policy.IgnoreOverload {
 		cfg.transport.Budget = new(overload.Budget)
 		paces = make(map[Operation]*overload.Pace, len(operations))
@@ -80,7 +84,7 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	}}), nil
 }
 
-// newClient returns a client whose services share a caller.
+// newClient returns a client whose fields, such as Tokens, share a caller.
 func newClient(c *caller) *Client {
 	client := &Client{caller: c}
 	client.Tokens = &TokensService{c}
@@ -97,14 +101,14 @@ func newClient(c *caller) *Client {
 
 // ForMerchant returns a client that acts for another merchant. It shares the key, the connections, the budget of
 // retries and the rate limits with c; see docs/partners.md. The operations of Tokens, Customers, Payees and
-// Subscriptions send id as the merchant_id, and fail if the request names yet another merchant. All other operations,
-// and [Client.Call], fail before anything is sent with an error that matches [ErrMerchantNotSupported].
+// Subscriptions send id as the merchant_id, and fail if the request names a merchant other than id. All other
+// operations, and [Client.Call], fail before anything is sent with an error that matches [ErrMerchantNotSupported].
 func (c *Client) ForMerchant(id MerchantID) *Client {
 	return newClient(&caller{core: c.caller.core, actsFor: &id})
 }
 
-// CloseIdleConnections closes the connections that are not in use, also those of the clients that
-// [Client.ForMerchant] made.
+// CloseIdleConnections closes the connections that are not in use. The clients that [Client.ForMerchant] made share
+// these connections.
 func (c *Client) CloseIdleConnections() {
 	c.caller.transport.CloseIdleConnections()
 }

@@ -16,24 +16,26 @@ import (
 )
 
 // Request is an operation for [Client.Call] that this package has no types for. Its body is written as encoding/json
-// writes it, except that each [Secret] in it is written as its text. If a MarshalJSON method of your own has written a
-// redacted Secret, the call fails before anything is sent. Such a type needs the method MarshalJSONTo of JSON v2. The
-// logs, JSON, XML and YAML of a Request do not contain path, query and body.
+// writes it, except that each [Secret] in it is written as its text. If a MarshalJSON method of your own writes
+// [REDACTED] for a Secret, the call fails before anything is sent. A type with such a method also needs the method
+// MarshalJSONTo of JSON v2. The logs, JSON, XML and YAML of a Request do not contain path, query and body.
 type Request struct {
-	// Name is the name of the operation in errors, logs, spans and metrics, such as "disputes.accept". Without it they
-	// say "client.call". It has at most 64 letters, digits, dots, hyphens and underscores. Write it into the program:
-	// metrics count each name apart, and nothing clears it of secrets.
+	// Name is the name of the operation in errors, logs, spans and metrics, such as "disputes.accept". If Name is empty,
+	// the name is "client.call". Name has at most 64 letters, digits, dots, hyphens and underscores. Use a constant:
+	// metrics count each name separately, and a secret in a name is not redacted.
 	Name   string
 	Method string // an HTTP method
-	// Path has the segments after the base URL, not escaped and without "/". Errors are cleared of them, as of IDs, unless
-	// they are words of documented paths or of Name.
-	Path   []string   `json:"-" xml:"-" yaml:"-"`
-	Query  url.Values `json:"-" xml:"-" yaml:"-"` // nil for none
-	Body   any        `json:"-" xml:"-" yaml:"-"` // marshalled as JSON; nil for none
-	Replay bool       // states that repeating is harmless; otherwise it is repeated only if not sent, or after status 429
+	// Path has the segments after the base URL, not escaped and without "/". In errors they are redacted, because they may
+	// be IDs. Words of documented paths and of Name are not redacted.
+	Path  []string   `json:"-" xml:"-" yaml:"-"`
+	Query url.Values `json:"-" xml:"-" yaml:"-"` // nil if there is none
+	Body  any        `json:"-" xml:"-" yaml:"-"` // marshalled as JSON; nil if there is none
+	// Replay states that repeating the request is harmless. Without Replay the request is repeated only if it was not
+	// sent, or after status 429.
+	Replay bool
 }
 
-// LogValue logs the operation, the method, the number of segments and whether there is a body.
+// LogValue logs the operation, the method, the number of segments of the path, and whether there is a body.
 func (r Request) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("operation", string(r.operation())), slog.String("method", r.Method),
 		slog.Int("path_segments", len(r.Path)), slog.Bool("body", r.Body != nil))
@@ -42,19 +44,20 @@ func (r Request) LogValue() slog.Value {
 // Format writes the text of LogValue under every verb, because path, query and body may hold secrets.
 func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogValue().String()) }
 
-// Call performs an operation that has no method here. The interface names these and does not document them: to get an
-// application, upload a document for one and browse sales representatives; to create an invoice; to add a subscription
-// or a webhook; to create the data of a dispute and to accept one; to edit a customer; and to get the summary of a
-// request of the account updater. Ask the operator for method, path and body.
+// Call performs an operation that has no method of its own. The documentation of the service names some of these
+// operations, but not their method, path and body: getting an application, uploading a document for an application,
+// browsing sales representatives, creating an invoice, adding a subscription, adding a webhook, creating the data of a
+// dispute, accepting a dispute, editing a customer, and getting the summary of an account updater request. Ask the
+// operator for method, path and body.
 //
 // Authentication, retries, size limits and errors work as for the typed operations. But Call has no rate limit after
 // status 429. If r.Replay is set, the call is repeated like a replayable operation, whatever its method is.
 //
-// An answer is a success if its status is 2xx and its code is 0. Without a code, its rcode has to be 000. An rcode
-// beside the code must not mean failure. The whole JSON body of a success is decoded into out, which may be nil. As
-// with encoding/json, values that out has already may stay. The error of a failed decoding names the path of the value,
-// unless the value is of a type that decodes itself. Then out may have a part of the answer. An answer with too many
-// values is refused, as for the typed operations.
+// An answer is a success if its status is 2xx and its code is 0. If it has no code, its rcode has to be 000. If it has
+// both, neither may mean failure. The whole JSON body of a success is decoded into out, which may be nil. As with
+// encoding/json, values that out has before the call may stay. If the decoding fails, out may have a part of the
+// answer. The error names the path of the value that failed, unless the type of the value decodes itself. An answer
+// with too many values is refused, as for the typed operations.
 func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOption) error {
 	op := OperationInfo{Op: r.operation(), Method: r.Method, Replay: ReplayNever}
 	if r.Replay {
@@ -71,7 +74,7 @@ func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOptio
 	}, opts)
 }
 
-// operation returns the name of the request, or OpCall if it has none or a wrong one.
+// operation returns the name of the request, or OpCall if the name is empty or invalid.
 func (r Request) operation() Operation {
 	if r.Name == "" || r.nameProblem() != "" {
 		return OpCall
@@ -116,7 +119,8 @@ type callReply struct {
 	out any
 }
 
-// afterRead decodes the body once more if the codes mean success. It decodes the caller's type as encoding/json does.
+// afterRead decodes the body into the caller's variable if the codes mean success. The decoding follows the rules of
+// encoding/json.
 func (r *callReply) afterRead(body []byte, unread []string) ([]string, error) {
 	if isSuccess := r.Check(answer.ByEither) == nil; !isSuccess || r.out == nil {
 		return unread, nil

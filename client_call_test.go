@@ -20,7 +20,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// TestCall checks that a request arrives unchanged, and that its answer is read into the caller's type.
+// TestCall checks that Client.Call sends a request unchanged, and reads the answer into the caller's type.
 func TestCall(t *testing.T) {
 	t.Parallel()
 	server := service.Answer(t, 200, `{"code":0,"message":"Success","data":{"invoice_id":"I1","amount":12.50}}`)
@@ -47,15 +47,15 @@ func TestCall(t *testing.T) {
 	}, got.Header)
 }
 
-// TestCall_codes checks that either code can mean success, and that both must not disagree. A failure does not change
-// the result.
+// TestCall_codes checks that an answer to Client.Call may have a code, an rcode or both. A 2xx answer in which only one
+// of the two means success is malformed. A call that fails does not change out.
 func TestCall_codes(t *testing.T) {
 	t.Parallel()
 	malformed := []error{payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown}
 	for _, test := range []struct {
 		status     int
 		body, code string
-		kinds      []error // empty for a success
+		kinds      []error // nil for a success
 	}{
 		{200, `{"code":"0","data":[]}`, "", nil},
 		{201, `{"rcode":"000"}`, "", nil},
@@ -80,7 +80,8 @@ func TestCall_codes(t *testing.T) {
 	}
 }
 
-// TestCall_refused checks that an invalid request is not sent, and that all of its problems are named.
+// TestCall_refused checks that Client.Call does not send an invalid request, and that the error names all of its
+// problems.
 func TestCall_refused(t *testing.T) {
 	t.Parallel()
 	client := service.Client(t, service.Nowhere)
@@ -141,8 +142,8 @@ func TestCall_name(t *testing.T) {
 	assert.NotContains(t, log.String(), "4711")
 }
 
-// TestCall_path checks that an error may repeat words of documented paths and of the name, and no other part of the
-// path.
+// TestCall_path checks that segments of the path are redacted in the texts of the service, except words of documented
+// paths and of the name.
 func TestCall_path(t *testing.T) {
 	t.Parallel()
 	client := answering(t, 400, `{"code":2,"message":"customer JANE1","data":{"customer_email":["of JANE1"]}}`)
@@ -157,7 +158,7 @@ func TestCall_path(t *testing.T) {
 	assert.Equal(t, service.Fields{"accept_reason": {"of dispute [REDACTED] is required"}}, err.Fields)
 }
 
-// TestCall_replay checks that Replay decides whether a request is repeated, and that its method does not.
+// TestCall_replay checks that a request is repeated after status 503 only if Replay is set, whatever its method is.
 func TestCall_replay(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"GET", "PUT", "DELETE", "POST"} {
@@ -170,8 +171,8 @@ func TestCall_replay(t *testing.T) {
 	}
 }
 
-// TestCall_answers checks that types of the caller are read as encoding/json reads them. An error has the path of the
-// value, but not the value.
+// TestCall_answers checks that Client.Call reads types of the caller as encoding/json does. If reading fails, the error
+// has the path of the value, but not the value.
 func TestCall_answers(t *testing.T) {
 	t.Parallel()
 	for _, member := range []string{
@@ -185,13 +186,13 @@ func TestCall_answers(t *testing.T) {
 		require.NoError(t, answering(t, 200, body).Call(t.Context(), request("GET"), &got), member)
 		assert.Equal(t, want, got, member)
 	}
-	// The decoder of GOEXPERIMENT=jsonv2 has more names in its paths than the other one.
+	// With GOEXPERIMENT=jsonv2 the decoder writes longer paths than without it. Each pattern matches both forms.
 	for member, place := range map[string]string{
 		`"list":[{},{"inner":1}]`: "/list(/1)?/inner", `"map":{"` + garbageCanary + `":5}`: "/map",
 		`"time":"` + garbageCanary + `"`: "(the body|/time)",
 	} {
 		err := answering(t, 200, `{"code":0,`+member+`}`).Call(t.Context(), request("POST"), new(callerForm))
-		service.AssertMatches(t, err, payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown) // it was performed
+		service.AssertMatches(t, err, payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown) // performed with status 200
 		assert.Regexp(t, ": "+place+` cannot be read \(`, err.Error(), member)
 		service.AssertHidden(t, err, garbageCanary)
 	}

@@ -35,32 +35,34 @@ func defaultConfig() config {
 	}
 }
 
-// WithHTTPClient makes the client use the Transport and the Timeout of hc. That timeout limits each attempt. It has no
-// effect if it is longer than the timeout of [WithTimeout]. The client never follows redirects and never keeps cookies.
+// WithHTTPClient makes the client use the Transport and the Timeout of hc. The Timeout of hc limits each attempt. A
+// Timeout that is longer than the timeout of [WithTimeout] has no effect. The client never follows redirects and never
+// keeps cookies.
 //
-// Without a Transport, or without this option, the client has a connection pool of its own. The pool keeps 128 idle
-// connections to the service for 45 seconds, so that up to 128 concurrent callers do not reconnect. It requires TLS 1.2
-// or newer and limits the headers of an answer to 1 MiB. For https, and only for https, it uses the proxy that
-// HTTPS_PROXY and NO_PROXY name. It speaks HTTP/1.1, because there net/http never repeats a POST or DELETE that it has
-// written; it repeats a GET, and only where the SDK would do so too. A Transport of your own decides on all of that by
-// itself.
+// If hc has no Transport, or without this option, the client has a connection pool of its own. The pool keeps 128 idle
+// connections to the service for 45 seconds, so that up to 128 concurrent callers do not reconnect. The pool requires
+// TLS 1.2 or newer and limits the headers of an answer to 1 MiB. For https, and only for https, it uses the proxy that
+// HTTPS_PROXY and NO_PROXY name. It uses HTTP/1.1 only, because over HTTP/1.1 net/http never repeats a POST or DELETE
+// that it has written. Over HTTP/1.1 net/http may repeat a GET, but only where the SDK would do so too. A Transport of
+// your own has its own rules for all of this.
 //
-// If the RoundTripper is not an [http.Transport], or is one that can speak HTTP/2, a request has no GetBody and its
-// body can be read once. So net/http cannot send it again, and only the SDK itself repeats a request that was not sent.
-// A POST without a body gets an empty body of this kind, which HTTP/1.1 sends chunked.
+// If the RoundTripper is not an [http.Transport], or is one that can use HTTP/2, a request has no GetBody and its body
+// can be read only once. So net/http cannot send the request again. Only the SDK itself repeats a request that was not
+// sent. A POST without a body then gets an empty body that can be read only once. HTTP/1.1 sends it chunked.
 //
-// The SDK learns whether a request was sent from the hooks of [net/http/httptrace], and from reads of its body. A
-// RoundTripper that calls no hooks proves nothing, so the outcome is unknown. For a request without a body only an
-// [http.Transport] without a TLSNextProto of your own proves anything.
+// The SDK learns whether a request was sent from the hooks of [net/http/httptrace], and from reads of the request body.
+// If the RoundTripper calls no hooks, the outcome of a failed attempt is unknown. For a request without a body, the
+// outcome is known only with an [http.Transport] that has no TLSNextProto of your own.
 //
 // Some RoundTrippers break promises of the SDK:
 //
-//   - A RoundTripper may have a request performed twice if it sends the request more than once, or goes on with it
-//     after RoundTrip has returned. So may a RoundTripper that replaces HTTP by [http.Transport.RegisterProtocol].
-//   - On HTTP/2, net/http may send a request twice if the RoundTripper builds it anew, as by [http.NewRequest] or
-//     [http.NoBody]. A signer should set headers of the request or of its Clone instead.
-//   - A RoundTripper seems to send the request twice if it makes a request of its own with the same context, such as
-//     for a token. Then the outcome is unknown after an answer such as 429.
+//   - A request may be performed twice if the RoundTripper sends it more than once, or continues to send it after
+//     RoundTrip has returned, or replaces http or https by [http.Transport.RegisterProtocol].
+//   - On HTTP/2, net/http may send a request twice if the RoundTripper makes a new request for it by [http.NewRequest],
+//     or sets its Body to [http.NoBody]. A RoundTripper that signs requests should only set headers, of the request or
+//     of its Clone.
+//   - If the RoundTripper makes a request of its own with the same context, such as for a token, the SDK takes it for a
+//     second sending of the request. The outcome is then unknown after an answer such as 429.
 //   - A RoundTripper that has to send the body again, as for digest authentication, does not work: it finds no GetBody.
 //   - A call lasts longer than its context if the RoundTripper, or its response body, does not end with the context.
 func WithHTTPClient(hc *http.Client) Option {
@@ -77,7 +79,7 @@ func WithHTTPClient(hc *http.Client) Option {
 	}
 }
 
-// WithRetryPolicy replaces the retry policy.
+// WithRetryPolicy replaces the default retry policy. Zero fields of p take their default values.
 func WithRetryPolicy(p RetryPolicy) Option {
 	return func(c *config) {
 		switch {
@@ -94,9 +96,9 @@ func WithRetryPolicy(p RetryPolicy) Option {
 }
 
 // WithTimeout limits one attempt, from asking the key source to the last byte of the answer. The default is 60 s. An
-// attempt gets a second more for each 256 KiB of its body. The context of a call limits all its attempts together. The
-// error of an attempt that takes too long matches [context.DeadlineExceeded], like the error after the deadline of a
-// context. Ask the context whether it has ended.
+// attempt gets one more second for each 256 KiB of its request body. The context of a call limits all its attempts
+// together. The error of an attempt that takes too long matches [context.DeadlineExceeded], like the error of a context
+// after its deadline. To tell the two apart, ask your context whether it has ended.
 func WithTimeout(perAttempt time.Duration) Option {
 	return func(c *config) {
 		if perAttempt <= 0 {
@@ -107,10 +109,11 @@ func WithTimeout(perAttempt time.Duration) Option {
 }
 
 // WithKeySource asks source for the API key on each attempt, so that keys can rotate. The apiKey of [NewClient] is then
-// not used and may be empty. If source fails, the attempt sends nothing, and the call fails with that error as a cause.
+// not used and may be empty. If source returns an error, the attempt sends nothing, and the call fails with that error
+// as a cause.
 //
-// Calls call source concurrently, so it should cache the key. Its context has the deadline of the attempt. It should
-// return when that ends: a key that comes later is not used.
+// Calls call source concurrently, so it should cache the key. The context that source gets has the deadline of the
+// attempt. When this context ends, source should return: a later key is not used.
 func WithKeySource(source func(context.Context) (string, error)) Option {
 	return func(c *config) {
 		if source == nil {
@@ -121,8 +124,7 @@ func WithKeySource(source func(context.Context) (string, error)) Option {
 	}
 }
 
-// WithMerchantID names the merchant that the API key belongs to. It fills [TokenizeRequest.MerchantID] where a request
-// leaves it empty.
+// WithMerchantID names the merchant that the API key belongs to. A [TokenizeRequest] without a MerchantID gets this ID.
 func WithMerchantID(id MerchantID) Option {
 	return func(c *config) {
 		if id <= 0 {
@@ -132,7 +134,7 @@ func WithMerchantID(id MerchantID) Option {
 	}
 }
 
-// WithVendorID names the integrator. It fills [TokenizeRequest.VendorID] where a request leaves it empty.
+// WithVendorID names the integrator. A [TokenizeRequest] without a VendorID gets this ID.
 func WithVendorID(id int64) Option {
 	return func(c *config) {
 		if id <= 0 {
@@ -142,8 +144,8 @@ func WithVendorID(id int64) Option {
 	}
 }
 
-// WithDeveloperID names the integration by any text. It fills the DeveloperID of tokenize and create-customer requests
-// that leave it empty.
+// WithDeveloperID names the integration by any text. A [TokenizeRequest] or [CustomerCreateRequest] without a
+// DeveloperID gets this text.
 func WithDeveloperID(id string) Option {
 	return func(c *config) { c.developerID = id }
 }
@@ -152,16 +154,17 @@ func WithDeveloperID(id string) Option {
 //
 //   - operation, status, code, attempts, delivery, duration
 //   - waited: how long an attempt waited for the rate limit
-//   - budget_spent: there was no further attempt because the budget of retries is spent
+//   - budget_spent: true if no further attempt was made because the budget of retries was spent
 //   - unread: paths of the values in the answer that could not be read
-//   - error_class and error, if it failed; see [CallResult.ErrorClass]
+//   - error_class and error, if the attempt or the call failed; see [CallResult.ErrorClass]
 //
-// The records hold no ID, query, body or header of the request. The error has texts of the service, cleared of secrets,
-// keys, IDs in the path and values of the query. docs/secrets.md lists the values that it may still repeat.
+// The records hold no ID, query, body or header of the request. The attribute error may have texts of the service, in
+// which secrets, keys, IDs in the path and values of the query are redacted. docs/secrets.md lists the values that may
+// remain in such texts.
 //
 // An attempt and a call that succeeds are logged at Debug. A call that fails, or whose answer could not be read as a
-// whole, is logged at Warn, and a call with an unknown outcome at Error. A walk that waits after a 429 makes a new
-// call, so each of these calls has a record.
+// whole, is logged at Warn, and a call with an unknown outcome at Error. A walk, such as SubmitAll, makes a new call
+// when it has waited after a 429, and each call has a record of its own.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) {
 		if l == nil {
@@ -172,13 +175,13 @@ func WithLogger(l *slog.Logger) Option {
 }
 
 // WithObserver reports every call to o. A client may have several observers; they are called in the order in which they
-// were given. Package otelpayvault has one for traces and metrics of OpenTelemetry.
+// were given. Package otelpayvault has an observer for traces and metrics of OpenTelemetry.
 func WithObserver(o Observer) Option {
 	return func(c *config) { c.observers = append(c.observers, o) }
 }
 
-// allObservers returns the observers with the logger first, so that its records are made while the spans of the others
-// are open.
+// allObservers returns the observers with the logger first. So the logger writes the record of a call while the spans
+// of the other observers are still open.
 func (c *config) allObservers() observers {
 	if c.logger == nil {
 		return c.observers
@@ -197,8 +200,8 @@ func WithUserAgent(product string) Option {
 }
 
 // WithMaxResponseBytes limits the body of an answer, counted after decompression; 8 MiB by default. A larger body is an
-// error that matches [ErrResponseTooLarge]. With a status from 400 on, the error is about the status instead, and the
-// message and the code may be missing.
+// error that matches [ErrResponseTooLarge]. With a status from 400 on, the error matches the sentinel of the status
+// instead, and may lack the message and the code of the service.
 func WithMaxResponseBytes(n int64) Option {
 	return func(c *config) {
 		if n <= 0 {

@@ -18,7 +18,8 @@ import (
 
 const sandbox = "https://sandbox.example.com"
 
-// assertNoClient checks that NewClient refuses its arguments.
+// assertNoClient checks that NewClient refuses the arguments with the problems in want, and that the error repeats no
+// key and no password.
 func assertNoClient(t *testing.T, want service.Fields, baseURL, key string, opts ...payvault.Option) {
 	t.Helper()
 	client, err := payvault.NewClient(baseURL, key, opts...)
@@ -27,8 +28,8 @@ func assertNoClient(t *testing.T, want service.Fields, baseURL, key string, opts
 	service.AssertHidden(t, err, "hunter2", service.APIKey)
 }
 
-// TestNewClient_baseURL checks that a base URL must be absolute, may have only a path, and may use plain http only for
-// loopback.
+// TestNewClient_baseURL checks that NewClient takes only an absolute http or https URL with at most a host, a port and
+// a path. It takes plain http only for loopback or with WithInsecureHTTP.
 func TestNewClient_baseURL(t *testing.T) {
 	t.Parallel()
 	for want, refused := range map[string][]string{
@@ -60,7 +61,8 @@ func TestNewClient_baseURL(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// TestNewClient_options checks that options refuse invalid values, and that all problems are named at once.
+// TestNewClient_options checks that NewClient refuses options and keys with invalid values, and that the error names
+// all problems.
 func TestNewClient_options(t *testing.T) {
 	t.Parallel()
 	type policy = payvault.RetryPolicy
@@ -113,8 +115,8 @@ func TestNewClient_noIO(t *testing.T) {
 	client.ForMerchant(1).CloseIdleConnections()
 }
 
-// TestWithHTTPClient checks that redirects are not followed, cookies are not kept, and the caller's client is not
-// changed.
+// TestWithHTTPClient checks that the client follows no redirect and keeps no cookie, even if the given http.Client
+// would do so. NewClient does not change the http.Client, and later changes by the caller have no effect.
 func TestWithHTTPClient(t *testing.T) {
 	t.Parallel()
 	jar, err := cookiejar.New(nil)
@@ -138,7 +140,7 @@ func TestWithHTTPClient(t *testing.T) {
 	assert.Len(t, server.Seen(), 3)
 }
 
-// TestWithUserAgent checks that the product of the caller stands before the name of the package.
+// TestWithUserAgent checks that the User-Agent header has the product of the caller before the name of the package.
 func TestWithUserAgent(t *testing.T) {
 	t.Parallel()
 	for product, want := range map[string]string{"acme/2.1": `^acme/2\.1 payvault-go/`, "": "^payvault-go/"} {
@@ -167,7 +169,8 @@ func TestWithHeader(t *testing.T) {
 	assert.Empty(t, requests[2].Header.Get("X-Tag"))
 }
 
-// TestWithHeader_refused checks that reserved headers, invalid names and invalid values are refused, and not shown.
+// TestWithHeader_refused checks that a call fails if WithHeader gets a reserved header, an invalid name or an invalid
+// value. The error does not repeat the value.
 func TestWithHeader_refused(t *testing.T) {
 	t.Parallel()
 	client := service.Client(t, service.Nowhere)
@@ -190,7 +193,7 @@ func TestWithHeader_refused(t *testing.T) {
 	}
 }
 
-// TestWithMaxAttempts checks that the option of a call overrides the policy of the client.
+// TestWithMaxAttempts checks that WithMaxAttempts of a call overrides the RetryPolicy of the client.
 func TestWithMaxAttempts(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -200,7 +203,7 @@ func TestWithMaxAttempts(t *testing.T) {
 		{4, 1, payvault.WithMaxAttempts(1)},
 		{1, 2, payvault.WithMaxAttempts(2)},
 		{3, 7, payvault.WithMaxAttempts(7)},
-		{0, 4, nil}, // the default
+		{0, 4, nil}, // the default value
 	} {
 		var raw payvault.Response
 		client := answering(t, http.StatusTooManyRequests, "", service.Impatient(test.policy))
@@ -212,7 +215,8 @@ func TestWithMaxAttempts(t *testing.T) {
 	service.AssertInvalid(t, err, payvault.OpWebhooksAddEvent, service.Fields{"WithMaxAttempts": {"is not positive"}})
 }
 
-// TestWithResponse checks that the caller gets the whole answer, or an empty Response if nothing was sent.
+// TestWithResponse checks that WithResponse gives the whole answer, or a Response with nothing but a Duration if
+// nothing was sent.
 func TestWithResponse(t *testing.T) {
 	t.Parallel()
 	const body = `{"code":0,"data":{},"unknown":[1.50]}`
@@ -228,8 +232,8 @@ func TestWithResponse(t *testing.T) {
 	assert.Equal(t, payvault.Response{Duration: raw.Duration}, raw, "a request that fails a local check has no answer")
 }
 
-// TestClient_ForMerchant checks that clients of several merchants share connections, and that each sends its own
-// merchant.
+// TestClient_ForMerchant checks that clients of ForMerchant share the connections of their client, and that each sends
+// its own merchant_id.
 func TestClient_ForMerchant(t *testing.T) {
 	t.Parallel()
 	connections := map[string]bool{}
@@ -249,8 +253,8 @@ func TestClient_ForMerchant(t *testing.T) {
 	assert.Len(t, connections, 2)
 }
 
-// TestWithTimeout_isOfOneAttempt checks that the timeout limits one attempt. The Timeout of the caller's http.Client
-// does so too, and the shorter one counts.
+// TestWithTimeout_isOfOneAttempt checks that WithTimeout and the Timeout of the caller's http.Client both limit a
+// single attempt. If both are set, the shorter timeout ends the attempt.
 func TestWithTimeout_isOfOneAttempt(t *testing.T) {
 	t.Parallel()
 	const none, second = time.Duration(0), time.Second
@@ -258,7 +262,7 @@ func TestWithTimeout_isOfOneAttempt(t *testing.T) {
 		{5 * second, none, 5 * second},
 		{none, 3 * second, 3 * second},
 		{2 * second, 3 * second, 2 * second},
-		{none, none, time.Minute}, // the default
+		{none, none, time.Minute}, // the default value
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			hc := service.Pipe(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })

@@ -22,14 +22,14 @@ type CustomerCreateRequest struct {
 	ReferenceID            string `json:"reference_id,omitzero"`
 	Comments               string `json:"comments,omitzero"`
 	DeveloperID            string `json:"developer_id,omitzero"` // names the integration; see also WithDeveloperID
-	// When acting for another merchant; see also Client.ForMerchant.
+	// MerchantID is the merchant to act for; see also Client.ForMerchant.
 	MerchantID        MerchantID           `json:"merchant_id,omitzero"`
 	ShippingAddresses []ShippingAddress    `json:"shipping_addresses,omitempty"`
 	BillingCards      []BillingCardRequest `json:"billing_cards,omitempty"`
 }
 
-// prepare fills in the values that the client knows, and checks the IDs, the name, the merchants and the expiration
-// dates.
+// prepare fills in the merchant and the developer ID from the settings of the client. It checks the IDs, the name, the
+// merchants and the expiration dates.
 func (r *CustomerCreateRequest) prepare(c *caller, p *problems) {
 	c.actFor(&r.MerchantID, p)
 	if r.DeveloperID == "" {
@@ -57,7 +57,7 @@ func (r *CustomerCreateRequest) prepare(c *caller, p *problems) {
 
 // Customer is a stored customer profile.
 type Customer struct {
-	ID                string            `json:"customer_id,omitzero"` // the CustomerID of transactions and cancellations
+	ID                string            `json:"customer_id,omitzero"` // CustomerID in transactions and cancel requests
 	RecID             int64             `json:"rec_id,omitzero"`      // assigned by the service
 	NodeID            MerchantID        `json:"node_id,omitzero"`     // the merchant ID
 	FirstName         string            `json:"customer_first_name,omitzero"`
@@ -80,13 +80,13 @@ func (c *Customer) missing() string {
 	return ""
 }
 
-// tidy returns customer_id and true if a record of a list has no ID. It changes nothing.
+// tidy returns customer_id and true if a record of a list has no ID. It does not change the record.
 func (c *Customer) tidy() (place string, needed bool) {
 	place = c.missing()
 	return place, place != ""
 }
 
-// ShippingAddress is an address of a customer, the same in requests and in results.
+// ShippingAddress is a shipping address of a customer. Requests and results use this type.
 type ShippingAddress struct {
 	ID          int64      `json:"shipping_id,omitzero"` // assigned by the service; refused in requests
 	FirstName   string     `json:"shipping_first_name,omitzero"`
@@ -104,7 +104,7 @@ type ShippingAddress struct {
 	MerchantID  MerchantID `json:"merchant_id,omitzero"`           // only in requests
 }
 
-// BillingCardRequest is a card or an ACH account of a customer as it is sent. Results have a [BillingCard].
+// BillingCardRequest is a card or an ACH account of a customer in a request. In a result it is a [BillingCard].
 type BillingCardRequest struct {
 	CardNumber  Secret         `json:"card_number,omitzero"` // digits
 	ExpDate     string         `json:"exp_date,omitzero"`    // MMYY; see FormatExpDate
@@ -127,14 +127,14 @@ type BillingCardRequest struct {
 	CountryCode string         `json:"billing_country_code,omitzero"` // the service does not document the form
 	Verify      *bool          `json:"verify,omitzero"`               // nil is not sent
 	Primary     *bool          `json:"primary,omitzero"`              // nil is not sent
-	MerchantID  MerchantID     `json:"merchant_id,omitzero"`          // when acting for another merchant
+	MerchantID  MerchantID     `json:"merchant_id,omitzero"`          // the merchant to act for
 }
 
 // BillingCard is a stored card of a customer. Security codes and ACH account data are not returned.
 type BillingCard struct {
 	CardNumber   string      `json:"card_number,omitzero"` // masked
 	ExpDate      string      `json:"exp_date,omitzero"`    // MMYY
-	CardID       string      `json:"card_id,omitzero"`     // a card ID, as Tokenize gives one
+	CardID       string      `json:"card_id,omitzero"`     // a card ID, as Tokenize returns
 	FirstName    string      `json:"billing_first_name,omitzero"`
 	LastName     string      `json:"billing_last_name,omitzero"`
 	FirmName     string      `json:"billing_firm_name,omitzero"`
@@ -155,7 +155,8 @@ type BillingCard struct {
 // Create stores a customer profile and returns it with its ID. A request without an ID or a name, or with an expiration
 // date that is not MMYY, fails before anything is sent.
 //
-// Create is never repeated by itself once it may have reached the service; see [SafeToRetry].
+// Without [WithReplay], the client repeats Create only if nothing was sent or the service answered with status 429; see
+// [SafeToRetry].
 //
 // POST /platform/vault/customer.
 func (s *CustomersService) Create(
@@ -168,23 +169,23 @@ func (s *CustomersService) Create(
 // sent; see [ListOptions]. List is replayable.
 //
 // Sort and filter by fields of [Customer], named as on the wire. The service documents customer_id as an example and no
-// other field. No field of a customer is a date, so [BetweenDates] can only fail here.
+// other field. No field of a customer is a date, so a filter of [BetweenDates] is of no use.
 //
 // GET /platform/vault/customer.
 func (s *CustomersService) List(ctx context.Context, opt *ListOptions, opts ...CallOption) (*Page[Customer], error) {
 	return s.list().page(ctx, opt, opts)
 }
 
-// All walks over all customer profiles from opt.Page on. Without Prefetch it asks for a page when the loop needs it.
-// The walk ends with its first error: an error of List, or [ErrMalformedResponse] if the pages contradict each other. A
-// new loop starts again. All is replayable.
+// All returns an iterator over all customer profiles from opt.Page on. Without Prefetch it asks for a page when the
+// loop needs it. The loop ends after the first error: an error of List, or an error that matches [ErrMalformedResponse]
+// if the pages contradict each other. A second loop over the iterator begins at opt.Page again. All is replayable.
 //
 // GET /platform/vault/customer.
 func (s *CustomersService) All(ctx context.Context, opt *ListOptions, opts ...CallOption) iter.Seq2[*Customer, error] {
 	return s.list().all(ctx, opt, opts)
 }
 
-// Pages walks as All does but yields whole pages. Use it in a program that saves its progress.
+// Pages returns an iterator like that of All, but over whole pages. Use it in a program that saves its progress.
 //
 // GET /platform/vault/customer.
 func (s *CustomersService) Pages(

@@ -18,11 +18,11 @@ var (
 )
 
 // Date is a calendar day without a time zone, YYYY-MM-DD on the wire, such as Date{Year: 2026, Month: 5, Day: 1}. The
-// zero value means that there is no date. It is written as an empty string. A value that means "none", such as null or
-// an empty string, is read as the zero value.
+// zero Date means that there is no date. It is written as an empty string, and read from a value that means "none",
+// such as null or an empty string.
 type Date struct {
 	Year  int        // such as 2026
-	Month time.Month // from time.January on
+	Month time.Month // time.January to time.December
 	Day   int        // day of the month, from 1
 }
 
@@ -32,7 +32,7 @@ func DateOf(t time.Time) Date {
 	return Date{y, m, d}
 }
 
-// ParseDate reads YYYY-MM-DD.
+// ParseDate reads a date of the form YYYY-MM-DD.
 func ParseDate(s string) (Date, error) {
 	t, err := time.Parse(time.DateOnly, s)
 	if err != nil {
@@ -45,7 +45,7 @@ func ParseDate(s string) (Date, error) {
 func (d Date) In(loc *time.Location) time.Time {
 	start := time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, loc)
 	switch hourBefore := start.Add(-time.Hour); {
-	case start.Hour() > 12: // the hour is in the evening before, because the day has no midnight
+	case start.Hour() > 12: // clocks skip midnight, so time.Date returned the evening before
 		_, start = start.ZoneBounds()
 	case hourBefore.Hour() == 0: // clocks were set back, and this is the second midnight
 		start = hourBefore
@@ -53,7 +53,7 @@ func (d Date) In(loc *time.Location) time.Time {
 	return start
 }
 
-// Valid reports whether d is a day of the calendar that has the wire form.
+// Valid reports whether d is a day of the calendar in a year from 0 to 9999.
 func (d Date) Valid() bool {
 	return d.Year >= 0 && d.Year <= 9999 && DateOf(d.In(time.UTC)) == d
 }
@@ -66,7 +66,7 @@ func (d Date) String() string {
 	return fmt.Sprintf("%04d-%02d-%02d", d.Year, d.Month, d.Day)
 }
 
-// MarshalText writes the wire form, also for JSON, YAML and XML; a date that is not in the calendar is an error.
+// MarshalText writes the wire form, for JSON, YAML and XML. A date that is not in the calendar is an error.
 func (d Date) MarshalText() ([]byte, error) {
 	if d != (Date{}) && !d.Valid() {
 		return nil, errNotDate
@@ -74,7 +74,7 @@ func (d Date) MarshalText() ([]byte, error) {
 	return []byte(d.String()), nil
 }
 
-// UnmarshalText reads a date as [ParseDate] does. An empty text is the zero Date.
+// UnmarshalText reads a date as [ParseDate] does. An empty text is read as the zero Date.
 func (d *Date) UnmarshalText(text []byte) (err error) {
 	*d = Date{}
 	if len(text) > 0 {
@@ -89,15 +89,15 @@ var dayForm = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)` +
 	`(?:[Tt ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?)?` +
 	`(?: ?(?:[Zz]|UTC|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?))?$|^(\d{8})$`)
 
-// isNoDay reports whether a text of the form of a day means "no date": databases write 0000-00-00 for it, and .NET
-// writes 0001-01-01.
+// isNoDay reports whether a text has the form of a day but means "no date": databases write 0000-00-00 for "no date",
+// and .NET writes 0001-01-01.
 func isNoDay(text string) bool {
 	isNone := strings.HasPrefix(text, "0000-00-00") || strings.HasPrefix(text, "0001-01-01")
 	return isNone && dayForm.MatchString(text)
 }
 
-// UnmarshalJSON reads YYYYMMDD, and YYYY-MM-DD with an optional time and offset after it. These values are read as the
-// zero Date: a value that means "none", such as null, and 0, 0000-00-00 and 0001-01-01.
+// UnmarshalJSON reads YYYYMMDD, and YYYY-MM-DD with an optional time and offset after it. It reads the zero Date from
+// 0, 0000-00-00, 0001-01-01 and any value that means "none", such as null.
 func (d *Date) UnmarshalJSON(b []byte) (err error) {
 	text := answer.Trimmed(b)
 	parts := dayForm.FindStringSubmatch(text)
@@ -106,7 +106,7 @@ func (d *Date) UnmarshalJSON(b []byte) (err error) {
 		*d = Date{}
 		return nil
 	case parts == nil || text == "00010101":
-		return errNotDate // no known program writes 00010101 for no date
+		return errNotDate // no known program writes 00010101 for "no date"
 	case parts[1] != "":
 		*d, err = ParseDate(parts[1])
 	default:
@@ -117,9 +117,9 @@ func (d *Date) UnmarshalJSON(b []byte) (err error) {
 
 // Timestamp is an instant with the UTC offset in which the service wrote it. It is written in RFC 3339 form. It is read
 // with or without seconds and a fraction, and with a T or a blank after the day. The offset may be Z, UTC, +07:00,
-// +0700 or +07. A text without an offset cannot be read, because it is not an instant. The zero value means that there
-// is no time. It is read from a value that means "none", such as null, from 0, and from the days 0000-00-00 and
-// 0001-01-01.
+// +0700 or +07. A text without an offset cannot be read, because it is not an instant. The zero Timestamp means that
+// there is no time. It is read from 0, from the days 0000-00-00 and 0001-01-01, and from any value that means "none",
+// such as null.
 type Timestamp struct {
 	time.Time // its Location has the offset of the service
 }
@@ -139,8 +139,8 @@ func (t *Timestamp) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// instantForm matches an instant. Its groups are the day, hours and minutes, the seconds, and hours and minutes of the
-// offset. The last two are empty for Z and UTC.
+// instantForm matches an instant. Its groups are the day, the hours and minutes, the seconds, the hours of the offset,
+// and the minutes of the offset. The two groups of the offset are empty for Z and UTC.
 var instantForm = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(:\d\d(?:[.,]\d+)?)? ?` +
 	`(?:[Zz]|UTC|([+-](?:[01]\d|2[0-3]))(?::?(\d\d))?)$`)
 
@@ -155,17 +155,17 @@ func parseInstant(text string) (time.Time, error) {
 		offset = hours + ":" + cmp.Or(parts[5], "00")
 	}
 	parsed, err := time.Parse(time.RFC3339, day+"T"+minutes+seconds+offset)
-	if err != nil { // the error of package time would repeat the text
+	if err != nil { // err is not returned, because it repeats the text
 		return time.Time{}, errNotInstant
 	}
 	return parsed, nil
 }
 
 // CompactTime is a date and time of 14 digits, YYYYMMDDhhmmss. A billing card's verified_date has this form. The
-// service does not document its time zone, so the caller supplies one.
+// service does not document the time zone, so the caller passes a time zone to In.
 type CompactTime string
 
-// In returns the instant at which clocks in loc had this time. A text that is not 14 digits of a date and a time is an
+// In returns the instant at which clocks in loc showed c. A text that is not 14 digits of a date and a time is an
 // error.
 func (c CompactTime) In(loc *time.Location) (time.Time, error) {
 	t, err := time.ParseInLocation("20060102150405", string(c), loc)

@@ -12,8 +12,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// TestDate checks that a day is written as YYYY-MM-DD, and read in the forms that services send. Some of these forms
-// mean that there is no day.
+// TestDate checks that a day is written as YYYY-MM-DD, and read from the forms that services send for a day and for no
+// day.
 func TestDate(t *testing.T) {
 	t.Parallel()
 	day := payvault.Date{2026, time.February, 28}
@@ -37,8 +37,8 @@ func TestDate(t *testing.T) {
 	}
 }
 
-// TestDate_location checks that a day begins at its first midnight in the given location, or later if clocks skip
-// midnight.
+// TestDate_location checks that In returns the first midnight of a day in a location, or the first instant of the day
+// if clocks skip midnight. DateOf returns the day in the location of the time.
 func TestDate_location(t *testing.T) {
 	t.Parallel()
 	day := payvault.Date{2026, time.February, 28}
@@ -46,7 +46,7 @@ func TestDate_location(t *testing.T) {
 	assert.Equal(t, time.Date(2026, 2, 28, 0, 0, 0, 0, berlin), day.In(berlin))
 	saoPaulo, err := time.LoadLocation("America/Sao_Paulo")
 	require.NoError(t, err)
-	first := time.Date(2018, 11, 4, 1, 0, 0, 0, saoPaulo) // first instant of the day, whose midnight was skipped
+	first := time.Date(2018, 11, 4, 1, 0, 0, 0, saoPaulo) // first instant of the day, because clocks skipped midnight
 	assert.Equal(t, first, payvault.Date{2018, 11, 4}.In(saoPaulo))
 	amman, err := time.LoadLocation("Asia/Amman")
 	require.NoError(t, err)
@@ -57,7 +57,8 @@ func TestDate_location(t *testing.T) {
 	assert.Equal(t, payvault.Date{2026, 3, 1}, payvault.DateOf(late.UTC()))
 }
 
-// TestDate_refused checks that a date that is not in the calendar is neither read nor written.
+// TestDate_refused checks that reading fails for a date that is not in the calendar and for a text of another form, and
+// that writing fails for a date that is not in the calendar.
 func TestDate_refused(t *testing.T) {
 	t.Parallel()
 	assertUnreadable[payvault.Date](t, `"2026-02-29"`, `"2026-13-01"`, `"2026-01-00"`, `"2026-1"`, `"2026-2-28"`,
@@ -76,7 +77,7 @@ func TestDate_refused(t *testing.T) {
 	assert.True(t, payvault.Date{2000, 2, 29}.Valid())
 }
 
-// TestTimestamp checks that an instant is read in the forms that services send, and keeps its offset.
+// TestTimestamp checks that an instant is read from the forms that services send, and is written with the same offset.
 func TestTimestamp(t *testing.T) {
 	t.Parallel()
 	for want, texts := range map[string][]string{
@@ -110,8 +111,8 @@ func TestTimestamp(t *testing.T) {
 	}
 }
 
-// TestTimestamp_refused checks that a text without an offset is not read as an instant, and that other forms are
-// errors.
+// TestTimestamp_refused checks that reading fails for a time without an offset, for a time that does not exist, and for
+// other forms. Writing fails for the year 10000.
 func TestTimestamp_refused(t *testing.T) {
 	t.Parallel()
 	assertUnreadable[payvault.Timestamp](t, `"2026-01-15"`, `"2026-01-15T14:30:42"`, `"2026-01-15T14:30"`, `1768487442`,
@@ -123,7 +124,7 @@ func TestTimestamp_refused(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// TestCompactTime checks that In reads 14 digits as a time in its location, and refuses any other text.
+// TestCompactTime checks that In reads 14 digits as a time in the given location, and that it refuses any other text.
 func TestCompactTime(t *testing.T) {
 	t.Parallel()
 	zone := time.FixedZone("", -5*3600)
@@ -139,7 +140,8 @@ func TestCompactTime(t *testing.T) {
 	}
 }
 
-// TestExpDate checks that FormatExpDate returns MMYY, and that a request with any other text is not sent.
+// TestExpDate checks that FormatExpDate returns MMYY, and that a request with an expiration date of another form is not
+// sent.
 func TestExpDate(t *testing.T) {
 	t.Parallel()
 	for date, want := range map[[2]int]string{

@@ -23,11 +23,12 @@ type DisputeResponseType string
 // The kinds of answer.
 const (
 	DisputeNoLongerDisputed DisputeResponseType = "ND" // the cardholder no longer disputes
-	// A credit was processed; send BatchDate and ReferenceNumber with it.
+	// DisputeCreditProcessed says that a credit was processed. Send BatchDate and ReferenceNumber with it.
 	DisputeCreditProcessed    DisputeResponseType = "CP"
-	DisputeCompellingEvidence DisputeResponseType = "CE" // compelling evidence, of the kind EvidenceType
+	DisputeCompellingEvidence DisputeResponseType = "CE" // compelling evidence; EvidenceType is its kind
 	DisputeOther              DisputeResponseType = "OT"
-	// The dispute has the allocation and collaboration paths of a card network; AllocationType and Reason describe it.
+	// DisputeAllocation is for the workflow of the card network that has allocation and collaboration paths. Send
+	// AllocationType and Reason with it.
 	DisputeAllocation DisputeResponseType = "ID"
 )
 
@@ -47,8 +48,8 @@ type DisputeRespondRequest struct {
 	EvidenceType    string `json:"cbr_ce_type,omitzero"`      // the service does not document the values
 	AllocationType  string `json:"cbr_id_type,omitzero"`      // the service does not document the values
 	Reason          string `json:"reason_desc,omitzero"`      // sent with Type ID
-	// Evidence is a PDF of supporting documents. It is a part of the form and not of the JSON. So the JSON of a
-	// response does not contain it: attach it again to a response that was kept as JSON.
+	// Evidence is a PDF of supporting documents. It is sent as a file of its own beside the JSON. So the JSON of a
+	// response does not contain it: set Evidence again if you read a response back from JSON.
 	Evidence *File `json:"-"`
 }
 
@@ -99,7 +100,7 @@ type File struct {
 	Size    int64       // in bytes
 }
 
-// OpenFile opens a file for reading. Close it after the call. Its errors are those of package os.
+// OpenFile opens a file for reading. Close the File after the call. The errors of OpenFile are those of package os.
 func OpenFile(path string) (*File, error) {
 	f, err := os.Open(path) //nolint:gosec // the caller chooses the file
 	if err != nil {
@@ -121,7 +122,7 @@ func FileFromBytes(name string, content []byte) *File {
 	return &File{Name: name, Content: bytes.NewReader(content), Size: int64(len(content))}
 }
 
-// Close closes the content if it has a Close method, as the content of [OpenFile] has.
+// Close closes the content if it has a Close method. The content of a File from [OpenFile] has one.
 func (f *File) Close() error {
 	if f == nil {
 		return nil
@@ -137,13 +138,13 @@ func (f File) Format(s fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(s, "{Name:%q Size:%d}", f.Name, f.Size)
 }
 
-// pdfHeader starts a PDF; readers look for it in the first 1,024 bytes.
+// A PDF starts with pdfHeader. Programs that read PDFs look for it in the first 1,024 bytes.
 const (
 	pdfHeader       = "%PDF-"
 	pdfHeaderWithin = 1024
 )
 
-// check adds a problem for a content that is not a PDF or is shorter than Size.
+// check adds a problem if the file has no name, is empty, cannot be read, is shorter than Size or is not a PDF.
 func (f *File) check(p *problems) {
 	if formdata.CleanName(f.Name) == "" {
 		p.add("file", "has no name")
@@ -155,7 +156,7 @@ func (f *File) check(p *problems) {
 	start := make([]byte, min(f.Size, pdfHeaderWithin))
 	if _, err := io.ReadFull(io.NewSectionReader(f.Content, 0, f.Size), start); err != nil {
 		reason := "cannot be read"
-		if failed, ok := errors.AsType[*fs.PathError](err); ok { // without the path
+		if failed, ok := errors.AsType[*fs.PathError](err); ok { // the problem must not repeat the path
 			reason += ": " + failed.Err.Error()
 		}
 		p.add("file", reason)
@@ -170,11 +171,12 @@ func (f *File) check(p *problems) {
 }
 
 // Respond answers a first-time or retrieval dispute. The service takes no other answers over the API, and does not
-// document how a dispute is accepted. These fail before anything is sent: a message that is too long, a date that is
-// not in the calendar, a file that is not a PDF, and a retrieval answer without message or file. The file is streamed,
-// so memory does not depend on its size.
+// document how a dispute is accepted. Respond fails before anything is sent if the message is too long, if the date is
+// not in the calendar, if the file is not a PDF, or if an answer to a retrieval dispute has no message or no file. The
+// file is streamed, so memory does not depend on its size.
 //
-// Respond is never repeated by itself once it may have reached the service; see [SafeToRetry].
+// Without [WithReplay], the client repeats Respond only if nothing was sent or the service answered with status 429;
+// see [SafeToRetry].
 //
 // POST /platform/dispute/{rec_id}/respond.
 func (s *DisputesService) Respond(

@@ -17,47 +17,48 @@ import (
 	"example.com/payvault/internal/redact"
 )
 
-// Sentinels for [errors.Is]. One error may match several: a status 502 of a gateway, for example, matches
-// ErrUnavailable and ErrOutcomeUnknown.
+// These sentinel errors are for [errors.Is]. One error may match several of them: a status 502 of a gateway, for
+// example, matches ErrUnavailable and ErrOutcomeUnknown.
 var (
-	// ErrInvalidRequest is a request that failed a local check. Nothing was sent.
+	// ErrInvalidRequest means that a request failed a local check. Nothing was sent.
 	ErrInvalidRequest = errors.New("invalid request")
-	// ErrMerchantNotSupported is an operation without a merchant_id, called through [Client.ForMerchant].
+	// ErrMerchantNotSupported means that an operation that takes no merchant_id was called through [Client.ForMerchant].
 	// Nothing was sent.
 	ErrMerchantNotSupported = errors.New("the operation cannot act for another merchant")
-	// ErrUnauthorized is HTTP status 401.
+	// ErrUnauthorized means HTTP status 401.
 	ErrUnauthorized = errors.New("unauthorized")
-	// ErrForbidden is HTTP status 403.
+	// ErrForbidden means HTTP status 403.
 	ErrForbidden = errors.New("forbidden")
-	// ErrNotFound is HTTP status 404.
+	// ErrNotFound means HTTP status 404.
 	ErrNotFound = errors.New("not found")
-	// ErrConflict is HTTP status 409.
+	// ErrConflict means HTTP status 409.
 	ErrConflict = errors.New("conflict")
-	// ErrRateLimited is HTTP status 429: the service refused the request without performing it. ErrRateLimited is also
-	// the error of a request that was not sent because it would have had to wait for the rate limit. The wait was
-	// longer than the [RetryPolicy] allows, or the context would have ended before.
+	// ErrRateLimited means HTTP status 429: the service refused the request without performing it. ErrRateLimited also
+	// means that a request was not sent because it would have had to wait for the rate limit, longer than the
+	// [RetryPolicy] allows or beyond the deadline of the context.
 	ErrRateLimited = errors.New("rate limited")
-	// ErrRejected is an answer with a code other than 0, or an rcode other than 000, and a status below 500. A
-	// code that only looks like zero, such as 00, is no refusal but a malformed answer.
+	// ErrRejected means an answer with a code other than 0, or an rcode other than 000, and a status below 500. A code
+	// that only looks like zero, such as 00, is no refusal but a malformed answer.
 	ErrRejected = errors.New("rejected")
-	// ErrValidation is code 2 of a platform operation. It is also a rejection. [Error.Fields] holds the messages.
+	// ErrValidation means code 2 of any operation except Tokenize. The error also matches ErrRejected. [Error.Fields]
+	// holds the messages.
 	ErrValidation = errors.New("validation failed")
-	// ErrUnavailable is an HTTP status of 500 or above.
+	// ErrUnavailable means an HTTP status of 500 or above.
 	ErrUnavailable = errors.New("unavailable")
-	// ErrMalformedResponse is an answer with a status below 400 that is not of the documented shape. It is a redirect,
-	// is not JSON, is cut off, has no code or lacks a documented ID, or has a value that cannot be read. Or it has a
-	// code and an rcode, and only one of them means success. The pages of a list that contradict each other match too.
+	// ErrMalformedResponse means an answer with a status below 400 that is not of the documented shape. The answer is a
+	// redirect, is not JSON, is cut off, has no code, lacks a documented ID, or has a value that cannot be read. Or it has
+	// a code and an rcode, and only one of them means success. ErrMalformedResponse also means that the pages of a list
+	// contradict each other.
 	ErrMalformedResponse = errors.New("malformed response")
-	// ErrResponseTooLarge is an answer with a status below 400 and a larger body than [WithMaxResponseBytes] allows.
-	// With a higher status the error is about the status and does not match ErrResponseTooLarge: the status is reason
-	// enough.
+	// ErrResponseTooLarge means an answer with a status below 400 and a larger body than [WithMaxResponseBytes] allows.
+	// With a status from 400 on, the error matches the sentinel of the status instead.
 	ErrResponseTooLarge = errors.New("response too large")
-	// ErrOutcomeUnknown is a request with [DeliveryUnknown]: the operation may have been performed. An operation whose
-	// class is [ReplayRead] never matches, because it changes nothing. [Client.Call] never has that class.
+	// ErrOutcomeUnknown means [DeliveryUnknown]: the operation may have been performed. The error of an operation of the
+	// class [ReplayRead] never matches, because the operation changes nothing. [Client.Call] never has this class.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 )
 
-// sentinels returns all sentinels.
+// sentinels returns all sentinel errors of this package.
 func sentinels() []error {
 	return []error{
 		ErrInvalidRequest, ErrMerchantNotSupported, ErrUnauthorized, ErrForbidden, ErrNotFound, ErrConflict, ErrRateLimited,
@@ -65,22 +66,22 @@ func sentinels() []error {
 	}
 }
 
-// Delivery answers the question whether a request reached the service.
+// Delivery says whether a request reached the service.
 type Delivery uint8
 
 const (
-	// DeliveryUnknown means that an attempt, the last one or one before it, got no usable answer, and that nothing
-	// proves that it did not reach the service. The operation may have been performed. The error matches
-	// [ErrOutcomeUnknown], unless the operation only reads. If the last attempt was refused, the error has the status,
-	// the code and the sentinels of the refusal. The refusal does not prove that nothing happened: a second
-	// cancellation may be refused because the first one succeeded.
+	// DeliveryUnknown means that at least one attempt got no usable answer and may have reached the service. The operation
+	// may have been performed. The error matches [ErrOutcomeUnknown], unless the operation only reads. If the last attempt
+	// was refused, the error has the status, the code and the sentinels of the refusal. The refusal does not prove that
+	// nothing happened: a second cancellation may be refused because the first one succeeded.
 	DeliveryUnknown Delivery = iota
 	// DeliveryNotSent means that the operation cannot have been performed: too little of the request was written. Earlier
 	// attempts may have been sent, but the service refused them with status 429.
 	DeliveryNotSent
 	// DeliveryAnswered means that the service decided: it gave an HTTP status from 400 to 499, or a code with a status
-	// below 500, and no attempt before that can have performed the operation. The exception is status 408 on a connection
-	// that may have been used before: DeliveryUnknown, because it may be older than the request.
+	// below 500, and no earlier attempt can have performed the operation. The exception is status 408 on a connection that
+	// may have been used before. Such an answer means DeliveryUnknown, because the service may have sent it before it got
+	// the request.
 	DeliveryAnswered
 )
 
@@ -96,57 +97,59 @@ func (d Delivery) String() string {
 	return "unknown"
 }
 
-// Error is the error of every call, of every batch and of [NewClient]. An iterator over records or pages may wrap it.
-// So get it with errors.AsType[*payvault.Error]. The raw answer is available through [WithResponse].
+// Error is the error of every call, of every batch and of [NewClient]. The error of an iterator over records or pages
+// may wrap an Error. So get it with errors.AsType[*payvault.Error]. [WithResponse] gives the raw answer.
 //
 // # Text
 //
-// The text is one line with the operation, the status, the code, the message and the problems of fields. It does not
-// contain:
+// The text is one line with the operation, the status, the code, the message and the problems of fields. The text does
+// not contain:
 //
 //   - values of the request. If a body cannot be written, the text has the path of the value and the reason. A name in
-//     the path may be yours, and the reason may be an error of your own MarshalJSON.
+//     the path may be a name that you chose, and the reason may be an error of your own MarshalJSON.
 //   - secrets and header values of the request, API keys, IDs of the path and values of the query, if the service
 //     repeats them. The values of merchant_id, count, page, order_on and order_by stay. The service may repeat other
 //     values, see docs/secrets.md.
 //   - more than 20 fields, more than 300 characters of a text of the service, or more than 2,000 of a cause. Message,
-//     Detail and Fields have the rest, but no text and no data of more than 64 KiB. The raw answer has those.
+//     Detail and Fields have the whole texts, except texts and data of more than 64 KiB, which only the raw answer has.
 //
 // # Fields
 //
-// After a failed local check of values, Fields has the problems, by wire path such as billing_cards[1].exp_date. The
-// path of an argument or option that is not on the wire is its Go name, or a word such as request, api_key or path[0].
+// After a failed local check of values, Fields has the problems. The keys are wire paths such as
+// billing_cards[1].exp_date. For an argument or option that is not on the wire, the key is its Go name, or a word such
+// as request, api_key or path[0].
 //
-// After an answer, Fields has the service's messages about fields, by the names that the service uses. The service
-// documents these messages for code 2. For any other code, Fields is set if data has only lists of texts by name, apart
-// from message and nulls.
+// After an answer, Fields has the messages of the service about fields. The keys are the names that the service uses.
+// The service documents these messages for code 2. For any other code, Fields is set if data has only lists of texts by
+// name, apart from message and nulls.
 //
 // # In a fake
 //
-// You may make an Error yourself. [ErrOutcomeUnknown] and [SafeToRetry] then use the class of its Op in [Operations],
-// or [ReplayNever] if the class depends on the request. Its Delivery is DeliveryUnknown unless you set it.
+// A fake of the client in your tests may make an Error itself. [ErrOutcomeUnknown] and [SafeToRetry] then use the class
+// of its Op in [Operations], or [ReplayNever] if the class depends on the request. The Delivery of such an Error is
+// DeliveryUnknown unless the fake sets it.
 type Error struct {
 	Op         Operation           // the operation, such as "customers.create"
 	StatusCode int                 // HTTP status; 0 if no response arrived
 	Code       string              // platform code or tokenize rcode, as text; "" if there is none
 	Message    string              // message or rmsg of the service
 	Detail     string              // data.message of the service, or data that is a text or a list of texts
-	Fields     map[string][]string // messages by field, see above
+	Fields     map[string][]string // messages by field; see "Fields" above
 	Delivery   Delivery            // whether the request reached the service
-	Attempts   int                 // how often it was tried; 0 if nothing was tried, or if a journal has the batch
-	// RetryAfter is the wait that the service asked for, 24 h at most, or 0. If a request was not sent because of the
-	// rate limit, RetryAfter is the time that the request would have to wait.
+	Attempts   int                 // number of attempts; 0 if none was made, or if the error comes from a journal
+	// RetryAfter is the wait that the service asked for, 24 h at most. It is 0 if the service asked for none. If a request
+	// was not sent because of the rate limit, RetryAfter is the time that the request would have to wait.
 	RetryAfter time.Duration
 
-	replay Replay // the class of the call; "" for the class of Op
+	replay Replay // class of the call; if it is "", the class of Op applies
 	// final makes SafeToRetry false. These failures set it: a failed local check; a status 3xx; an answer that is too
-	// large, has too many values or a value that cannot be read; and a batch that a walk with a journal has not sent
-	// because it stopped.
+	// large, has too many values or a value that cannot be read; and a batch that SubmitAll with a journal did not send
+	// because it had stopped.
 	final bool
 	cause error // see Unwrap
 }
 
-// Error returns one line of text.
+// Error returns a description of the failure on one line.
 func (e *Error) Error() string {
 	parts := []string{"payvault", string(e.Op)}
 	if e.StatusCode != 0 {
@@ -212,8 +215,8 @@ func (e *Error) fieldsLine() string {
 	return strings.Join(texts, "; ")
 }
 
-// longCause is the largest number of characters that are shown of a cause. Some causes are long, such as a reason that
-// a journal has kept.
+// longCause is the largest number of characters that Error writes of its cause. Some causes are long, such as a message
+// that a journal has kept.
 const longCause = 2000
 
 // oneLine returns the first 300 characters of a text on one line.
@@ -244,8 +247,8 @@ func (e *Error) Format(f fmt.State, verb rune) {
 	_, _ = io.WriteString(f, text)
 }
 
-// LogValue logs the operation, the status, the code, the message, the delivery, the number of attempts, and the text of
-// [Error.Error] with all of this and the rest.
+// LogValue logs the operation, the status, the code, the message, the delivery, the number of attempts, and the whole
+// text of [Error.Error].
 func (e *Error) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("operation", string(e.Op)), slog.Int("status", e.StatusCode), slog.String("code", oneLine(e.Code)),
@@ -254,10 +257,11 @@ func (e *Error) LogValue() slog.Value {
 }
 
 // Unwrap returns the cause: a sentinel of a local check, the reason why an answer is malformed, or the failure of the
-// transport (a context error, a [net.OpError], …). It returns nil if status and code say it all.
+// transport (a context error, a [net.OpError], …). It returns nil if the status or the code is reason enough.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Is reports whether e matches a sentinel that follows from its fields. All other sentinels are found in the cause.
+// Is reports whether target is a sentinel that the fields of e match, such as ErrNotFound for status 404. [errors.Is]
+// finds all other sentinels in the cause.
 func (e *Error) Is(target error) bool {
 	switch target {
 	case ErrUnauthorized:
@@ -306,9 +310,9 @@ func (e *Error) isLocal() bool {
 	return errors.Is(e.cause, ErrInvalidRequest) || errors.Is(e.cause, ErrMerchantNotSupported)
 }
 
-// decided reports whether the answer to the last attempt has a decision of the service: a code that refuses, or a
-// status from 400 to 499. An exception is status 408 with an unknown delivery: servers end idle connections with 408,
-// so it may have been sent before the request.
+// decided reports whether the answer to the last attempt is a decision of the service: a code that refuses, or a status
+// from 400 to 499. An exception is status 408 with an unknown delivery: servers end idle connections with 408, so the
+// server may have sent the 408 before it got the request.
 func (e *Error) decided() bool {
 	provesNothing := e.StatusCode == http.StatusRequestTimeout && e.Delivery == DeliveryUnknown
 	return e.rejected() || e.StatusCode/100 == 4 && !provesNothing
@@ -316,19 +320,21 @@ func (e *Error) decided() bool {
 
 // SafeToRetry reports whether calling again with the same request does no harm and may help:
 //
-//   - Nothing was sent, or the service refused the request with status 429. So it was not performed.
-//   - The operation reads, or performing it twice changes nothing, and a later call may succeed.
+//   - Nothing was sent, or the service refused the request with status 429. So the operation was not performed.
+//   - The operation only reads, or performing it twice has the same effect as performing it once, and a later call may
+//     succeed.
 //
 // [WithReplay] has no effect here, because it applies only to the attempts of one call. SafeToRetry is false for a
-// request that failed a local check, which would fail again, for a batch that a walk with a [Journal] left out, and for
-// errors of other packages. For the errors of several calls, as [errors.Join] returns them, all have to be safe.
+// request that failed a local check, because it would fail again. It is also false for a batch that SubmitAll with a
+// [Journal] did not send after it had stopped, and for errors of other packages. If err joins the errors of several
+// calls, as [errors.Join] does, SafeToRetry is true only if it is true for all of them.
 func SafeToRetry(err error) bool {
 	calls := errorsOfCalls(err)
 	return len(calls) > 0 && !slices.ContainsFunc(calls, func(e *Error) bool { return !e.safeToRetry() })
 }
 
-// errorsOfCalls returns the errors of calls that err is or wraps. Some packages return all the errors that they join by
-// another method than Unwrap: hashicorp/go-multierror and avast/retry-go by WrappedErrors, old versions of
+// errorsOfCalls returns err if it is an *Error, or each *Error that err wraps. Some packages return the errors that
+// they join by another method than Unwrap: hashicorp/go-multierror and avast/retry-go by WrappedErrors, old versions of
 // go.uber.org/multierr by Errors.
 func errorsOfCalls(err error) (calls []*Error) {
 	var wrapped []error

@@ -15,29 +15,31 @@ import (
 )
 
 var (
-	// errStopped is the cause of a request of a walk that is not sent, or not sent again, because the walk has stopped.
+	// errStopped is the cause in the error of a request that was not sent, or not sent again, because SubmitAll has
+	// stopped.
 	errStopped = errors.New("the walk was stopped")
-	// errIncomplete is the cause of an answer with a status from 400 on whose body, which may have a message, is cut
-	// off or too large.
+	// errIncomplete is the cause in the error of an answer with a status from 400 on, if the body is cut off or too large.
+	// The missing part may have a message of the service.
 	errIncomplete = errors.New("the body of the answer is cut off or too large")
 )
 
-// shownError has the text of an error and does not match that error: it may be the error of another call, which says
-// nothing about this one. A shownError matches only end, which is nil or the error of an ended context.
+// shownError has the text of the error shown but does not match it, because shown may be the error of another call. A
+// shownError matches only end, which is nil or the error of an ended context.
 type shownError struct{ shown, end error }
 
-// Error returns the text of the error that is shown.
+// Error returns the text of shown.
 func (e *shownError) Error() string { return e.shown.Error() }
 
-// Unwrap returns the end of the context.
+// Unwrap returns end.
 func (e *shownError) Unwrap() error { return e.end }
 
 // disown takes an error of the caller's own code, such as a RoundTripper, a key source or a file. Such code may return
 // the error of another call: errgroup, for example, makes the error of one call the cause of the context of all others,
 // and a RoundTripper may return the cause of its context.
 //
-// If err matches an error of a call or a sentinel of this package, disown returns an error with the same text that
-// matches the end of a context at most. Otherwise it returns err itself.
+// If err matches an error of a call or a sentinel of this package, disown returns an error with the same text. That
+// error matches context.DeadlineExceeded or context.Canceled if err does, and no other error. In all other cases disown
+// returns err itself.
 func disown(err error) error {
 	if err == nil {
 		return nil
@@ -57,8 +59,8 @@ func disown(err error) error {
 	return &shownError{err, nil}
 }
 
-// isOutsideCalls reports whether target is one of the innermost errors that err wraps. It does not look into errors of
-// calls.
+// isOutsideCalls reports whether target is one of the innermost errors that err wraps. It skips the errors that an
+// *Error wraps.
 func isOutsideCalls(err, target error) bool {
 	switch wrapped := err.(type) { //nolint:errorlint // the function unwraps errors itself
 	case *Error:
@@ -71,12 +73,13 @@ func isOutsideCalls(err, target error) bool {
 	return errors.Is(err, target)
 }
 
-// safeCause gets the error of a failed request and returns the cause for the caller. If the context has ended, it
-// returns the end of the context, because net/http returns the cause of a context as its own error. Otherwise it
-// returns one of the errors that are named here, or a hiddenError, which shows nothing.
+// safeCause gets the error of a failed request and returns the cause for the caller. If the context has ended, the
+// cause is an error that matches ctx.Err() only. In that case err may be the cause of the context, which net/http
+// returns as its own error and which may be the error of another call. If the context has not ended, the cause is one
+// of the errors that the function checks for, or a hiddenError.
 //
-// So the cause shows no URL, and no bytes of the request or the answer. Two of the caller's own errors are shown
-// unchanged: the cause of the context, and the error of the key source.
+// So the text of the cause has no URL, and no bytes of the request or the answer. Two of the caller's own errors are
+// shown unchanged: the cause of the context, and the error of the key source.
 func safeCause(ctx context.Context, err error) error {
 	if end, cause := ctx.Err(), context.Cause(ctx); end != nil {
 		if cause == end { //nolint:errorlint // a cause that wraps the end says more
@@ -99,7 +102,7 @@ func safeCause(ctx context.Context, err error) error {
 	if safe := systemError(err); safe != nil {
 		return safe
 	}
-	for { // remove each url.Error: through the hiddenError the caller could find it, and the URL in it
+	for { // remove each url.Error: errors.As would find it in the hiddenError, with the URL
 		wrapped, ok := errors.AsType[*url.Error](err)
 		if !ok {
 			return &hiddenError{err}
@@ -108,8 +111,8 @@ func safeCause(ctx context.Context, err error) error {
 	}
 }
 
-// systemError returns an error within err that shows only addresses, names of hosts and of certificates, and errors
-// of the system. It returns nil if there is none.
+// systemError returns an error that err wraps and whose text has only addresses, names of hosts and of certificates,
+// and errors of the operating system. It returns nil if err wraps no such error.
 func systemError(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op
@@ -120,7 +123,7 @@ func systemError(err error) error {
 	if untrusted := trust.Failure(err); untrusted != nil {
 		return untrusted
 	}
-	if errors.Is(err, context.DeadlineExceeded) { // safeCause has checked the context before
+	if errors.Is(err, context.DeadlineExceeded) { // not of the call's context, which safeCause has checked
 		return fmt.Errorf("an attempt took too long: %w", context.DeadlineExceeded)
 	}
 	if errors.Is(err, context.Canceled) {
@@ -134,8 +137,8 @@ func systemError(err error) error {
 	return nil
 }
 
-// hiddenError hides an error whose text may quote bytes of the peer, like the errors of net/http. It matches the same
-// targets as the hidden error but does not show its text.
+// hiddenError wraps an error whose text may quote bytes of the peer, like the errors of net/http. It matches the same
+// targets as the wrapped error but has a text of its own.
 type hiddenError struct{ err error }
 
 // Error returns a fixed text, which depends only on whether the error is a timeout.
@@ -146,10 +149,10 @@ func (e *hiddenError) Error() string {
 	return "connection failed"
 }
 
-// Is reports whether the hidden error matches target.
+// Is reports whether the wrapped error matches target.
 func (e *hiddenError) Is(target error) bool { return errors.Is(e.err, target) }
 
-// As looks for target in the hidden error.
+// As finds the first error that target can point to in the wrapped error, and sets target to it.
 func (e *hiddenError) As(target any) bool { return errors.As(e.err, target) }
 
 // Format writes the text of Error under every verb.

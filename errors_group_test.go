@@ -21,8 +21,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// silent returns a client of a service that receives each request and never answers. Only the creation of payees gets
-// an answer, which is a 429.
+// silent returns a client of a service that receives each request and never answers. The only exception is the creation
+// of payees, which it answers with status 429.
 func silent(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	t.Helper()
 	pool := service.Pipe(t, func(w http.ResponseWriter, r *http.Request) {
@@ -31,7 +31,7 @@ func silent(t *testing.T, opts ...payvault.Option) *payvault.Client {
 			service.Say(w, http.StatusTooManyRequests, "")
 			return
 		}
-		_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the client leaves
+		_, _ = io.Copy(io.Discard, r.Body) // else the server does not notice that the client has closed the connection
 		<-r.Context().Done()
 	})
 	client, err := payvault.NewClient("http://127.0.0.1:1", service.APIKey,
@@ -40,8 +40,8 @@ func silent(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	return client
 }
 
-// siblings returns calls whose errors mean that nothing was performed. As errors of a call beside them, these errors
-// would be wrong.
+// siblings returns calls that fail with an error that says that nothing was performed. Such an error would be wrong for
+// any other call.
 func siblings(ctx context.Context, client *payvault.Client) map[string]func() error {
 	return map[string]func() error{
 		"a failed local check": func() error {
@@ -57,7 +57,7 @@ func siblings(ctx context.Context, client *payvault.Client) map[string]func() er
 	}
 }
 
-// causeJournal is a journal that returns the cause of its context as an error, like some database drivers.
+// causeJournal is a journal whose Begin returns the cause of its context as an error, like some database drivers.
 type causeJournal struct{}
 
 func (causeJournal) Begin(ctx context.Context, _ string, _ int) (payvault.BatchState, error) {
@@ -66,8 +66,8 @@ func (causeJournal) Begin(ctx context.Context, _ string, _ int) (payvault.BatchS
 
 func (causeJournal) End(context.Context, string, int, payvault.BatchOutcome) error { return nil }
 
-// besides returns pieces of work that run beside a sibling. They return the error of each request that they would make.
-// The first requests are in flight when the sibling fails.
+// besides returns functions that make one or more calls while a sibling fails. A function returns the error of each
+// call or batch, sent or not. When the sibling fails, the first requests of the function are in flight.
 func besides() map[string]func(context.Context, *payvault.Client) []error {
 	submitAll := func(ctx context.Context, c *payvault.Client, options payvault.SubmitAllOptions) (errs []error) {
 		cards := slices.Repeat([]payvault.AccountUpdaterCard{card()}, 10*payvault.MaxAccountUpdaterCards)
@@ -89,9 +89,9 @@ func besides() map[string]func(context.Context, *payvault.Client) []error {
 	}
 }
 
-// TestError_causeIsTheErrorOfASibling uses errgroup, which makes the error of one call the cause of the context of the
-// others. The test checks that the requests in flight are of unknown outcome, and that the others are not sent. No
-// error matches the error of the sibling or its sentinels.
+// TestError_causeIsTheErrorOfASibling cancels the context of calls with the error of a sibling call as its cause, as
+// errgroup does. It checks that the requests in flight are of unknown outcome, and that all other requests are not
+// sent. No error of these requests matches the error of the sibling or its sentinels.
 func TestError_causeIsTheErrorOfASibling(t *testing.T) {
 	t.Parallel()
 	for _, sibling := range []string{"a failed local check", "a 429 that cannot be waited out"} {
@@ -110,7 +110,7 @@ func TestError_causeIsTheErrorOfASibling(t *testing.T) {
 					defer cancel(nil)
 					done := make(chan []error, 1)
 					go func() { done <- work(ctx, client) }()
-					synctest.Wait() // the work waits for its answers
+					synctest.Wait() // until the requests in flight wait for their answers
 					cause := siblings(t.Context(), client)[sibling]()
 					require.Error(t, cause)
 					cancel(cause)
@@ -128,7 +128,8 @@ func TestError_causeIsTheErrorOfASibling(t *testing.T) {
 	}
 }
 
-// assertOwn checks that an error is about its own request, whatever canceled the context.
+// assertOwn checks that an error matches only the sentinels of its own request, and not the sentinels of the error that
+// canceled the context.
 func assertOwn(t *testing.T, err error, wasSent, isJob bool) {
 	t.Helper()
 	if wasSent {
@@ -138,7 +139,7 @@ func assertOwn(t *testing.T, err error, wasSent, isJob bool) {
 		service.AssertMatches(t, err)
 		assert.Equal(t, payvault.DeliveryNotSent, service.AsError(t, err).Delivery)
 	}
-	if !wasSent || !isJob { // a job lets the requests in flight go on until they time out
+	if !wasSent || !isJob { // with a journal, the requests in flight go on until they time out
 		require.ErrorIs(t, err, context.Canceled)
 	}
 	assert.Equal(t, !wasSent && !isJob, payvault.SafeToRetry(err), err)
@@ -151,8 +152,8 @@ func (like) Error() string { return "like another" }
 
 func (l like) Is(target error) bool { return target == l.sentinel }
 
-// TestError_ofAnotherCall checks an error of another call that the caller's code returns to this call, for example from
-// a RoundTripper. This call's error must match neither that error nor its sentinels nor its cause.
+// TestError_ofAnotherCall lets the caller's code, such as a RoundTripper, return the error of another call. It checks
+// that the error of this call matches neither the error of the other call nor its sentinels nor its cause.
 func TestError_ofAnotherCall(t *testing.T) {
 	t.Parallel()
 	failing := func(err error) error {
@@ -195,7 +196,7 @@ func TestError_ofAnotherCall(t *testing.T) {
 	}
 }
 
-// waysOf returns calls that get an error from the caller's own code.
+// waysOf returns calls in which the caller's own code returns err, by the name of that code.
 func waysOf(t *testing.T, err error) map[string]func() error {
 	t.Helper()
 	send := func(opt payvault.Option) func() error {
@@ -231,7 +232,8 @@ func waysOf(t *testing.T, err error) map[string]func() error {
 	}
 }
 
-// checkedOnce is a document that can be read until the check is over. The check ends with reading the last byte.
+// checkedOnce is a document whose ReadAt fails with err after the SDK has checked the document. The check ends with
+// reading the last byte.
 type checkedOnce struct {
 	*strings.Reader
 

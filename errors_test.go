@@ -30,8 +30,8 @@ import (
 	"example.com/payvault/internal/transport"
 )
 
-// TestError_text checks that an error has status, code, message, detail, fields and cause on one line, under every
-// verb. It does not contain a record in the data of an answer.
+// TestError_text checks that the text of an error has status, code, message, detail, fields and cause on one line,
+// under every verb of fmt. The text does not contain a record that is in the data of the answer.
 func TestError_text(t *testing.T) {
 	t.Parallel()
 	const malformed, unknown = "malformed response: ", " (outcome unknown)"
@@ -52,11 +52,11 @@ func TestError_text(t *testing.T) {
 		},
 		{
 			200, `{"code":7,"message":"no","data":{"41111111":["11111111 bad"]}}`,
-			`200 OK: code 7: no: [REDACTED] bad`, // the number is spread over a name and its message
+			`200 OK: code 7: no: [REDACTED] bad`, // one half of the card number is the name, the other half is in the message
 		},
 		{200, `{"code":7,"message":"No","data":"order_on is unknown"}`, `200 OK: code 7: No: order_on is unknown`},
 		{200, `{"code":2,"data":["a is bad","b is\nodd"]}`, `200 OK: code 2: a is bad, b is odd`},
-		{200, `{"code":7,"data":{"order_on":["is unknown"],"line":3}}`, `200 OK: code 7`}, // data has no messages
+		{200, `{"code":7,"data":{"order_on":["is unknown"],"line":3}}`, `200 OK: code 7`}, // data is a record
 		{200, `{"code":7,"data":{"message":"Because","name":"Jane Doe"}}`, `200 OK: code 7: Because`},
 		{200, `{"data":{"message":"Jane Doe"}}`, `200 OK: ` + malformed + `no result code` + unknown},
 		{503, `<html>`, `503 Service Unavailable` + unknown},
@@ -73,8 +73,8 @@ func TestError_text(t *testing.T) {
 	}
 }
 
-// TestError_hostileService checks that the text of an error is printable and limited, whatever the service sends.
-// Message has the whole text of the service.
+// TestError_hostileService checks that the text of an error is printable and limited in length, even if the text of the
+// service is neither. Error.Message has the whole text of the service.
 func TestError_hostileService(t *testing.T) {
 	t.Parallel()
 	for _, message := range []string{
@@ -96,8 +96,8 @@ func TestError_hostileService(t *testing.T) {
 	}
 }
 
-// TestError_notSent checks that an error has the reason why a request was not sent. It contains no text of the server
-// or of a proxy.
+// TestError_notSent checks that the text of an error has the reason why a request was not sent, but not the text of an
+// error that the SDK does not recognize.
 func TestError_notSent(t *testing.T) {
 	t.Parallel()
 	const unknownAuthority = "x509: certificate signed by unknown authority"
@@ -136,8 +136,8 @@ func TestError_notSent(t *testing.T) {
 	assert.EqualError(t, err, "payvault: webhooks.add_event: connection failed (outcome unknown)")
 }
 
-// TestError_endOfContextKeepsTheAnswer checks a context that ends while the next attempt waits, or while the body of a
-// refusal is read. The error has the refusal, and matches the end of the context.
+// TestError_endOfContextKeepsTheAnswer ends the context while the next attempt waits, and while the body of a refusal
+// is read. It checks that the error has the status of the refusal, and also matches the end of the context.
 func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 		})
 		ctx, cancel := context.WithCancelCause(t.Context())
 		go func() {
-			synctest.Wait() // the call waits for its next attempt
+			synctest.Wait() // until the call waits for its next attempt
 			cancel(errShutdown)
 		}()
 		err := service.Client(t, service.Nowhere, payvault.WithHTTPClient(pool), payvault.WithRetryPolicy(
@@ -163,7 +163,7 @@ func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	ended := service.Over(service.RoundTripper(func(*http.Request) (*http.Response, error) {
-		cancel(errShutdown) // while the body is read
+		cancel(errShutdown) // before the body is read
 		resp := service.Reply(http.StatusNotFound, "")
 		resp.Body = io.NopCloser(iotest.ErrReader(context.Canceled))
 		return resp, nil
@@ -176,8 +176,8 @@ func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 	require.ErrorContains(t, err, errShutdown.Error())
 }
 
-// joined joins errors as avast/retry-go does: Unwrap returns the last one only. hashicorp/go-multierror has the method
-// WrappedErrors too.
+// joined joins errors as avast/retry-go does: WrappedErrors returns all errors, and Unwrap returns only the last error.
+// hashicorp/go-multierror has the method WrappedErrors too.
 type joined []error
 
 func (j joined) Error() string { return fmt.Sprint([]error(j)) }
@@ -186,15 +186,15 @@ func (j joined) WrappedErrors() []error { return j }
 
 func (j joined) Unwrap() error { return j[len(j)-1] }
 
-// listed joins errors as go.uber.org/multierr 1.9 does, which has no Unwrap.
+// listed joins errors as go.uber.org/multierr 1.9 does: it has a method Errors and no Unwrap.
 type listed []error
 
 func (l listed) Error() string { return fmt.Sprint([]error(l)) }
 
 func (l listed) Errors() []error { return l }
 
-// TestSafeToRetry checks that a call is safe to repeat if nothing was performed. It is also safe if performing it twice
-// changes nothing and a later call may succeed. Errors that a fake makes have the class of their operation.
+// TestSafeToRetry checks that SafeToRetry is true if nothing was performed. It is also true if performing the operation
+// twice has no further effect and a later call may succeed. An Error that a fake makes has the class of its operation.
 func TestSafeToRetry(t *testing.T) {
 	t.Parallel()
 	notSent := &payvault.Error{Delivery: payvault.DeliveryNotSent, Attempts: 1}
@@ -203,18 +203,18 @@ func TestSafeToRetry(t *testing.T) {
 		joined{io.EOF, notSent, notSent},
 		listed{notSent, notSent},
 		&payvault.Error{Delivery: payvault.DeliveryAnswered, StatusCode: 429},
-		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 408}, // the server did not get the request
+		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 408}, // the server may not have got the request
 	} {
 		assert.True(t, payvault.SafeToRetry(err), "%#v", err)
 	}
 	for _, err := range []error{
 		nil, io.ErrUnexpectedEOF, context.Canceled, (*payvault.Error)(nil),
-		&payvault.Error{}, &payvault.Error{StatusCode: 503}, // their class is not replayable
+		&payvault.Error{}, &payvault.Error{StatusCode: 503}, // not replayable
 		&payvault.Error{Delivery: payvault.DeliveryAnswered, StatusCode: 404},
 		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 408, Delivery: payvault.DeliveryAnswered},
 		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 404}, // an earlier attempt was lost
 		&payvault.Error{Delivery: payvault.DeliveryAnswered, StatusCode: 200, Code: "7"},
-		errors.Join(notSent, &payvault.Error{}), errors.Join(&payvault.Error{}, notSent), // of two calls
+		errors.Join(notSent, &payvault.Error{}), errors.Join(&payvault.Error{}, notSent), // errors of two calls
 		joined{notSent, &payvault.Error{}},
 		joined{notSent, &payvault.Error{}, notSent},
 		listed{notSent, &payvault.Error{}},
@@ -224,12 +224,12 @@ func TestSafeToRetry(t *testing.T) {
 		assert.False(t, payvault.SafeToRetry(err), "%T", err)
 	}
 	replayable := []payvault.Replay{payvault.ReplaySame, payvault.ReplayRead}
-	for _, op := range append(payvault.Operations(), payvault.OperationInfo{Op: payvault.OpCall}) { // errors of fakes
+	for _, op := range append(payvault.Operations(), payvault.OperationInfo{Op: payvault.OpCall}) { // errors of a fake
 		err := &payvault.Error{Op: op.Op, StatusCode: 502}
 		assert.Equal(t, slices.Contains(replayable, op.Replay), payvault.SafeToRetry(err), op.Op)
 		assert.Equal(t, op.Replay != payvault.ReplayRead, errors.Is(err, payvault.ErrOutcomeUnknown), op.Op)
 	}
-	for _, c := range calls.All() { // a 429 after an attempt that may have performed the operation
+	for _, c := range calls.All() { // a 429 after a 503, which may have performed the operation
 		_, err := c.Do(t.Context(), service.Client(t, service.Nowhere, inTurn(503, 429)), calls.Documented(), c.Full,
 			payvault.WithReplay(), payvault.WithMaxAttempts(2))
 		assert.Equal(t, 2, service.AsError(t, err).Attempts)
@@ -237,7 +237,8 @@ func TestSafeToRetry(t *testing.T) {
 	}
 }
 
-// TestDelivery checks that the constants have the same values as those of the transport, and that zero is unknown.
+// TestDelivery checks that the constants of Delivery have the same values as the constants of package transport, and
+// that DeliveryUnknown is zero.
 func TestDelivery(t *testing.T) {
 	t.Parallel()
 	assert.Zero(t, payvault.DeliveryUnknown)
@@ -259,7 +260,7 @@ const (
 
 type object = map[string]any
 
-// refusal returns the error of a tokenization that the service refuses with an answer.
+// refusal returns the error of Tokenize for a service that refuses the request with the given answer.
 func refusal(t *testing.T, req payvault.TokenizeRequest, answer object) *payvault.Error {
 	t.Helper()
 	body, err := json.Marshal(answer)
@@ -269,7 +270,8 @@ func refusal(t *testing.T, req payvault.TokenizeRequest, answer object) *payvaul
 	return service.AsError(t, err)
 }
 
-// TestError_cleared checks that card numbers and secrets of the request are redacted wherever the service repeats them.
+// TestError_cleared checks that card numbers, and secrets of the request, are redacted in every field of an error into
+// which the service may write them.
 func TestError_cleared(t *testing.T) {
 	t.Parallel()
 	none := payvault.TokenizeRequest{}
@@ -293,14 +295,14 @@ func TestError_cleared(t *testing.T) {
 	req := payvault.TokenizeRequest{CardSwipe: swipe, CVV2: payvault.NewSecret("937")}
 	e := refusal(t, req, object{"rcode": "905", "rmsg": "cvv 937, track ;5105105105105100=25121?"})
 	assert.Equal(t, "cvv [REDACTED], track [REDACTED]", e.Message)
-	e = refusal(t, none, object{"rcode": "2", "data": object{ // two names become the same, and the texts of both are kept
+	e = refusal(t, none, object{"rcode": "2", "data": object{ // after redaction two names are equal
 		strangerCard: []string{"first"}, strangerCard + "1": []string{"second"}, "17": []string{"third"}, "d": []string{},
 	}})
 	assert.Equal(t, service.Fields{mark: {"first", "second"}, "17": {"third"}, "d": {}}, e.Fields)
 }
 
-// TestError_echoOfTheCaller checks that IDs of the path, values of filters and of the query, and headers are not
-// repeated. Names of fields and the paging parameters are repeated.
+// TestError_echoOfTheCaller uses a service whose message repeats the whole request. It checks that IDs in the path,
+// values of filters and of the query, and header values are redacted. Names of fields and the paging parameters stay.
 func TestError_echoOfTheCaller(t *testing.T) {
 	t.Parallel()
 	client := service.Client(t, service.Nowhere, service.Over(service.RoundTripper(
@@ -349,8 +351,8 @@ func TestError_everyKey(t *testing.T) {
 	assert.Equal(t, "[REDACTED] then [REDACTED] then Basic [REDACTED]", service.AsError(t, err).Message)
 }
 
-// TestError_long checks that an error does not contain a text of more than 64 KiB, and that its text has only the first
-// 20 of many fields.
+// TestError_long checks that an Error does not keep a message or data of more than 64 KiB, and that the text of an
+// Error has the messages of at most 20 fields.
 func TestError_long(t *testing.T) {
 	t.Parallel()
 	none, long := payvault.TokenizeRequest{}, strings.Repeat("x", 64<<10)
@@ -372,8 +374,9 @@ func TestError_long(t *testing.T) {
 	}
 }
 
-// TestError_code checks that a redacted code does not become a refusal. A short code is not redacted, whatever digits
-// the request has. For a tokenization, the rcode decides before a code.
+// TestError_code checks that an rcode with the value zero that is as long as a card number does not become a refusal. A
+// short rcode is not redacted, even if it equals a secret of the request. For Tokenize, an error has the rcode and its
+// text, and not the code.
 func TestError_code(t *testing.T) {
 	t.Parallel()
 	none := payvault.TokenizeRequest{}

@@ -51,20 +51,21 @@ func Example() {
 	// Output: JANE1 4111xxxxxx111111
 }
 
-// emulator starts an emulator of the service and returns it with a client that has the key of its merchant.
+// emulator starts an emulator of the service. It returns the emulator and a client that has the key of its merchant.
 func emulator(opts ...payvault.Option) (*payvaulttest.Server, *payvault.Client) {
 	srv := payvaulttest.NewServer()
 	return srv, srv.Client(opts...)
 }
 
-// inject injects a fault.
+// inject makes the emulator answer the next requests with a fault.
 func inject(srv *payvaulttest.Server, fault payvaulttest.Fault) {
 	if _, err := srv.Inject(fault); err != nil {
 		panic(err)
 	}
 }
 
-// This example shows the three cases that a caller has to distinguish after a failure.
+// This example distinguishes three cases after a failure: the operation was not performed, it may have been performed,
+// or the service refused it.
 func Example_afterFailure() {
 	srv, client := emulator()
 	defer srv.Close()
@@ -85,13 +86,13 @@ func Example_afterFailure() {
 		}
 	}
 	for _, fault := range []payvaulttest.Fault{
-		{Kind: payvaulttest.RateLimit, RetryAfter: "3600", Times: 1}, // longer than the client waits by itself
+		{Kind: payvaulttest.RateLimit, RetryAfter: "3600", Times: 1}, // the client does not wait for so long
 		{Kind: payvaulttest.DropAfterCommit, Times: 1},               // the subscription is canceled, and the answer is lost
 	} {
 		inject(srv, fault)
 		cancel()
 	}
-	cancel() // this code calls again without looking at the subscription
+	cancel() // without looking at the subscription, so the service refuses
 	fmt.Println("performed:", srv.Commits(payvault.OpSubscriptionsCancel))
 	// Output:
 	// not performed: try again later
@@ -101,7 +102,7 @@ func Example_afterFailure() {
 }
 
 // The client waits and retries after status 429, up to RetryPolicy.MaxRetryAfter. If the service asks for a longer
-// wait, the call fails at once, and the error has the wait.
+// wait, the call fails at once, and Error.RetryAfter has the wait.
 func Example_rateLimit() {
 	srv, client := emulator()
 	defer srv.Close()
@@ -219,7 +220,7 @@ func ExampleCustomersService_Pages() {
 		srv.Customers.Seed(payvaulttest.Customer{ID: id, FirmName: "Acme"})
 	}
 
-	// continue after an earlier run by setting Page
+	// To continue after an earlier run, set Page to the next page.
 	options := &payvault.ListOptions{OrderOn: "customer_id", Count: 2, Page: 0}
 	for page, err := range client.Customers.Pages(context.Background(), options) {
 		if err != nil {
@@ -265,7 +266,7 @@ func ExamplePayeesService_Delete() {
 func ExampleApplicationsService_Create() {
 	srv, _ := emulator()
 	defer srv.Close()
-	client := srv.PartnerClient() // merchants are boarded with the key of a partner
+	client := srv.PartnerClient() // only a partner can board merchants
 
 	request := &payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 42}
 	created, err := client.Applications.Create(context.Background(), request)
@@ -419,7 +420,7 @@ func ExampleAccountUpdaterService_Submit() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(accepted.RequestID != "") // a webhook reports when it is completed
+	fmt.Println(accepted.RequestID != "") // a webhook reports when the request is completed
 	// Output: true
 }
 
@@ -460,9 +461,9 @@ func (m *memory) End(_ context.Context, _ string, batch int, outcome payvault.Ba
 	return nil
 }
 
-// With a journal, a later run continues where an earlier one stopped or crashed. In this example the file of cards
-// breaks off in the first run, and one answer is lost. The next run has the repaired file and sends no batch twice. A
-// program uses the journal of sqlpayvault.Open(ctx, "cards.journal"), which is on disk.
+// With a journal, a later run continues where an earlier run stopped or crashed. In this example the file of cards
+// breaks off in the first run, and one answer is lost. The second run has the complete file and sends no batch twice. A
+// real program would use the journal of sqlpayvault.Open(ctx, "cards.journal"), which is on disk.
 func ExampleAccountUpdaterService_SubmitAll_journal() {
 	srv, client := emulator()
 	defer srv.Close()
@@ -476,7 +477,7 @@ func ExampleAccountUpdaterService_SubmitAll_journal() {
 			rows := csv.NewReader(file)
 			for row, err := rows.Read(); err != io.EOF; row, err = rows.Read() {
 				if err != nil {
-					end(err) // without it, SubmitAll would take the file for complete
+					end(err) // without this call, SubmitAll would take the file for complete
 					return
 				}
 				if !yield(payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(row[0]), ExpDate: row[1]}) {
@@ -488,9 +489,9 @@ func ExampleAccountUpdaterService_SubmitAll_journal() {
 			switch batch.Status {
 			case payvault.BatchAccepted:
 				accepted++
-			case payvault.BatchUnknown: // look it up by hand: no run sends it again
+			case payvault.BatchUnknown: // look it up by hand: no run sends the batch again
 				unknown++
-			default: // refused, or not sent and left to the next run
+			default: // refused, or not sent in this run
 				failed = batch.Err
 			}
 		}
@@ -507,8 +508,8 @@ func ExampleAccountUpdaterService_SubmitAll_journal() {
 	// submissions: 3
 }
 
-// The service refuses a batch of 100 cards because of one card, and the other 99 are sent again. The service does not
-// document how a refusal names a card. The emulator names it data[i].
+// The service refuses a batch of 100 cards because of one card, and the example sends the other 99 cards again. The
+// service does not document how a refusal names a card. The emulator writes data[i].
 func ExampleAccountUpdaterBatch_Position() {
 	srv, client := emulator()
 	defer srv.Close()
@@ -526,7 +527,8 @@ func ExampleAccountUpdaterBatch_Position() {
 			continue
 		}
 		good := slices.Clone(cards[batch.Start:batch.End])
-		// Fields has all places. A batch that comes from a journal has only the text of its error, which names 20 fields.
+		// Fields names all refused cards. The error of a batch that comes from a journal has no Fields, and its text names at
+		// most 20 fields.
 		refusal := batch.Err.Error()
 		if e, ok := errors.AsType[*payvault.Error](batch.Err); ok && len(e.Fields) > 0 {
 			refusal = strings.Join(slices.Collect(maps.Keys(e.Fields)), " ")
@@ -580,9 +582,9 @@ func ExampleNotificationHandler() {
 
 func ExampleWithLogger() {
 	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
-		Level: slog.LevelDebug, // attempts, and calls that succeed, are logged at this level
+		Level: slog.LevelDebug, // the level of attempts, and of calls that succeed
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey || a.Key == "duration" { // these differ from run to run
+			if a.Key == slog.TimeKey || a.Key == "duration" { // time and duration differ from run to run
 				return slog.Attr{}
 			}
 			return a
@@ -606,7 +608,7 @@ func ExampleOpenFile() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer func() { _ = evidence.Close() }() // the client never closes it
+	defer func() { _ = evidence.Close() }() // the client never closes the file
 
 	// The client streams the file on each attempt. FileFromBytes does the same with content in memory.
 	fmt.Println(evidence)
@@ -621,8 +623,8 @@ func ExampleWithReplay() {
 	defer srv.Close()
 	invoice := srv.Invoices.Seed(payvaulttest.Invoice{})
 
-	// The first answer is a 503. The client does not repeat the sending of an invoice by itself, because the invoice
-	// could go out twice. WithReplay states that the caller accepts this.
+	// The first answer is a 503. The client does not repeat the sending of an invoice by itself, because the invoice could
+	// be sent twice. WithReplay states that the caller accepts a second sending.
 	inject(srv, payvaulttest.Fault{Kind: payvaulttest.Respond, Status: 503, Times: 1})
 	var answer payvault.Response
 	options := []payvault.CallOption{payvault.WithReplay(), payvault.WithResponse(&answer)}
@@ -654,8 +656,8 @@ func ExampleError() {
 func ExampleClient_Call() {
 	srv, client := emulator()
 	defer srv.Close()
-	// Call sends a request by method and path, for operations that this package has no method for. Logs and errors use its
-	// name.
+	// Call sends a request by method and path, for operations that this package has no method for. Logs and errors contain
+	// the Name of the request.
 	var out struct{ TotalRecords int }
 	request := payvault.Request{
 		Name: "customers.count", Method: "GET", Path: []string{"platform", "vault", "customer"}, Replay: true,
@@ -665,8 +667,8 @@ func ExampleClient_Call() {
 	// Output: 0 <nil>
 }
 
-// MarshalWire writes a request with its secrets, for example to keep it in a queue. Protect this form like card data.
-// json.Marshal masks the secrets.
+// MarshalWire writes a request with its secrets, for example to keep it in a queue. Protect the result like card data.
+// json.Marshal writes [REDACTED] for the secrets.
 func ExampleMarshalWire() {
 	request := &payvault.TokenizeRequest{MerchantID: 212345, CardNumber: payvault.NewSecret("4111111111111111")}
 	logged, err := json.Marshal(request)

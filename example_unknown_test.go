@@ -10,16 +10,16 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// These are the examples of docs/unknown.md. In each of them the service performs an operation, and its answer is lost.
+// These are the examples of docs/unknown.md. In each example the service performs an operation, and the answer is lost.
 
-// loseAnswer starts an emulator that performs the next request and loses its answer.
+// loseAnswer starts an emulator that performs the first request and closes the connection without an answer.
 func loseAnswer() (*payvaulttest.Server, *payvault.Client) {
 	srv, client := emulator()
 	inject(srv, payvaulttest.Fault{Kind: payvaulttest.DropAfterCommit, Times: 1})
 	return srv, client
 }
 
-// matches returns the names of the sentinels of these examples that the error matches.
+// matches returns the texts of the listed sentinels that err matches.
 func matches(err error) string {
 	var names []string
 	for _, sentinel := range []error{
@@ -32,7 +32,7 @@ func matches(err error) string {
 	return strings.Join(names, ", ")
 }
 
-// WithReplay makes the client repeat the request. The card is then stored twice, under two IDs.
+// WithReplay makes the client repeat the request after the lost answer. The card is then stored twice, under two IDs.
 func ExampleTokensService_Tokenize_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()
@@ -42,7 +42,7 @@ func ExampleTokensService_Tokenize_unknown() {
 	// Output: <nil> stored: 2
 }
 
-// The list of customers shows whether the customer was stored, because the caller chose its ID.
+// The caller chose the ID of the customer. So the list of customers shows whether the customer was stored.
 func ExampleCustomersService_Create_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()
@@ -65,7 +65,8 @@ func ExampleCustomersService_Create_unknown() {
 	// stored
 }
 
-// SaveData saves the same data in the same place, so the client repeats it by itself.
+// Saving the same data twice has the same effect as saving it once. So the client itself repeats SaveData after the
+// lost answer.
 func ExampleApplicationsService_SaveData_unknown() {
 	srv, _ := loseAnswer()
 	defer srv.Close()
@@ -76,7 +77,7 @@ func ExampleApplicationsService_SaveData_unknown() {
 	// Output: <nil> fields: 1 performed: 2
 }
 
-// In the emulator a second call makes a second payee.
+// The program calls again after the lost answer, and the emulator stores a second payee.
 func ExamplePayeesService_Create_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()
@@ -90,8 +91,8 @@ func ExamplePayeesService_Create_unknown() {
 	// <nil> stored: 2
 }
 
-// WithReplay makes the client repeat the request, which finds no payee. This refusal does not say who deleted the
-// payee, so the outcome stays unknown.
+// WithReplay makes the client repeat the request. The second request is refused, because the payee does not exist any
+// more. The refusal does not say who deleted the payee, so the outcome stays unknown.
 func ExamplePayeesService_Delete_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()
@@ -100,7 +101,8 @@ func ExamplePayeesService_Delete_unknown() {
 	// Output: outcome unknown, rejected, not found
 }
 
-// In the emulator a second call makes a second application. The ID of the first one is lost.
+// The program calls again after the lost answer, and the emulator creates a second application. The ID of the first
+// application is lost.
 func ExampleApplicationsService_Create_unknown() {
 	srv, _ := loseAnswer()
 	defer srv.Close()
@@ -115,7 +117,8 @@ func ExampleApplicationsService_Create_unknown() {
 	// <nil> created: 2
 }
 
-// The emulator accepts one answer to a dispute. The second call is refused, and its error alone does not say why.
+// The emulator accepts only one answer to a dispute, so it refuses the second call. The error of the second call does
+// not say that the first call succeeded.
 func ExampleDisputesService_Respond_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()
@@ -128,9 +131,9 @@ func ExampleDisputesService_Respond_unknown() {
 	// rejected, conflict
 }
 
-// WithReplay makes the client repeat the request, which is refused with status 409. The first request may have canceled
-// the subscription, and so may somebody else, so the outcome stays unknown. Look for ErrOutcomeUnknown before
-// ErrConflict.
+// WithReplay makes the client repeat the request. The second request is refused with status 409. Either the first
+// request or somebody else has canceled the subscription, so the outcome stays unknown. Check for ErrOutcomeUnknown
+// before ErrConflict.
 func ExampleSubscriptionsService_Cancel_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()
@@ -141,7 +144,8 @@ func ExampleSubscriptionsService_Cancel_unknown() {
 	// Output: outcome unknown, rejected, conflict
 }
 
-// The emulator sends an invoice only once. The real service may send its messages again.
+// The emulator sends an invoice only once, so it refuses the second request. The real service may send the messages of
+// the invoice again.
 func ExampleInvoicesService_Send_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()
@@ -150,7 +154,7 @@ func ExampleInvoicesService_Send_unknown() {
 	// Output: outcome unknown, rejected, conflict
 }
 
-// In the emulator a second call submits the cards again.
+// The program calls again after the lost answer, and the emulator submits the cards a second time.
 func ExampleAccountUpdaterService_Submit_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()
@@ -164,7 +168,8 @@ func ExampleAccountUpdaterService_Submit_unknown() {
 	// <nil> submitted: 2
 }
 
-// In the emulator, adding an event twice has the same result as adding it once.
+// WithReplay makes the client repeat the request. In the emulator, adding an event twice has the same result as adding
+// it once.
 func ExampleWebhooksService_AddEvent_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()

@@ -28,7 +28,7 @@ func doNoData(ctx context.Context, c *caller, call call, opts []CallOption) erro
 	return c.perform(ctx, call, opts)
 }
 
-// doConfirm performs an operation whose data is only a message. The answer may lack it.
+// doConfirm performs an operation whose data is only a message. An answer without data is a success too.
 func doConfirm(ctx context.Context, c *caller, call call, opts []CallOption) (*Confirmation, error) {
 	r := platformReply[Confirmation, *Confirmation]{isOptional: true}
 	call.reply = &r
@@ -38,8 +38,8 @@ func doConfirm(ctx context.Context, c *caller, call call, opts []CallOption) (*C
 	return r.Data, nil
 }
 
-// perform checks a call, sends it, reads its success into the reply, and calls the observers. Every operation goes
-// through perform.
+// perform checks a call, sends it, reads a successful answer into the reply, and calls the observers. Every operation
+// goes through perform.
 func (c *caller) perform(ctx context.Context, call call, opts []CallOption) error {
 	o, observers := newCallOptions(opts), c.observers
 	if ctx == nil {
@@ -48,7 +48,7 @@ func (c *caller) perform(ctx context.Context, call call, opts []CallOption) erro
 		ctx, observers = context.Background(), nil //nolint:contextcheck // newRequest refuses the call
 	}
 	info := CallInfo{Op: call.op.Op, Method: call.op.Method, Path: call.op.Path, Server: c.server}
-	if !info.Op.isTyped() { // the template of Client.Call is only a list of parameters
+	if !info.Op.isTyped() { // the path template of Client.Call has only parameters
 		info.Path = ""
 	}
 	// errPanic remains the error if code of the caller panics, such as a key source or a RoundTripper. The panic is not
@@ -142,12 +142,13 @@ func (out *outgoing) setBody(text []byte) {
 		out.Open, out.Length, out.Header["Content-Type"] = upload.Open, upload.Len(), []string{upload.ContentType()}
 	default:
 		out.Body, out.Length = text, int64(len(text))
-		out.Header["Content-Type"] = out.Header["Accept"] // both are JSON
+		out.Header["Content-Type"] = out.Header["Accept"] // application/json in both
 	}
 }
 
-// finish decodes a success into the reply, or returns the error of the call. r and err are the result of the transport.
-// unread has the paths of values that could not be read, and of documented values that are missing and not needed.
+// finish decodes a successful answer into the reply, or returns the error of the call. r and err are the result of the
+// transport. unread has the paths of values that could not be read, and of documented values that are missing and that
+// the caller does not need.
 func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) (unread []string, _ error) {
 	var failed *Error
 	switch {
@@ -162,21 +163,21 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) 
 		}
 		failed = answerError(out.call.op, r, malformed)
 	}
-	if r.BodyIncomplete && failed.cause == nil { // the message of the failure may be missing; say why
+	if r.BodyIncomplete && failed.cause == nil { // the missing part of the body may have had a message
 		failed.cause = errIncomplete
 		if end := ctx.Err(); end != nil {
 			failed.cause = safeCause(ctx, end)
 		}
 	}
 	private := out.privateTexts(r.Keys)
-	if out.call.reply.accept(failed, private) { // the refusal of Validate is its answer
+	if out.call.reply.accept(failed, private) { // this refusal is a normal answer of Validate
 		return nil, nil
 	}
 	failed.clear(append(private, out.call.pathSecrets()...))
 	return unread, failed
 }
 
-// privateTexts returns the texts that no error may repeat: the secrets of the request, the keys, the values of the
+// privateTexts returns the texts that no error may repeat: the secrets of the request, the API keys, the values of the
 // query, and the values of headers that are not reserved. pathSecrets returns the values of the path.
 func (out *outgoing) privateTexts(keys []string) []string {
 	texts := secretsOf(out.content.body)

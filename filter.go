@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Condition is the middle part of a filter. The service documents [ConditionBetweenDates] only. Any other condition
-// that it knows can be given as text.
+// Condition is the middle part of a filter. The service documents [ConditionBetweenDates] only. Write any other
+// condition of the service as text.
 type Condition string
 
 // ConditionBetweenDates takes two values, the first and the last day.
@@ -27,7 +27,8 @@ const (
 	Descending Order = "desc"
 )
 
-// Filter keeps the records that meet a condition. Its JSON, XML and YAML, and logs, do not contain the values.
+// Filter keeps the records that meet a condition. The JSON, XML and YAML of a Filter, and logs, do not contain the
+// values.
 type Filter struct {
 	Field     string // wire name, such as "customer_email"
 	Condition Condition
@@ -39,7 +40,7 @@ func Where(field string, condition Condition, values ...string) Filter {
 	return Filter{Field: field, Condition: condition, Values: values}
 }
 
-// BetweenDates returns a filter on a date or time field; from and to are days.
+// BetweenDates returns a filter on a date or time field, with from as the first day and to as the last day.
 func BetweenDates(field string, from, to Date) Filter {
 	return Where(field, ConditionBetweenDates, from.String(), to.String())
 }
@@ -52,8 +53,9 @@ func (f Filter) LogValue() slog.Value {
 // Format writes field and condition under every verb.
 func (f Filter) Format(s fmt.State, _ rune) { _, _ = fmt.Fprintf(s, "{%s %s}", f.Field, f.Condition) }
 
-// check adds a problem for a filter without one of its parts, for a part with a comma, and for values that are no range
-// of days. Commas separate the parts, so the service could not tell apart the parts of a filter that has more commas.
+// check adds a problem if a part of the filter is missing, if a part contains a comma, or if the values of
+// BETWEEN_DATES are not a range of days. Commas separate the parts of a filter, so the service would take a part with a
+// comma for two parts.
 func (f Filter) check(path string, p *problems) {
 	parts := append([]string{f.Field, string(f.Condition)}, f.Values...)
 	switch {
@@ -79,33 +81,34 @@ func isDateRange(values []string) bool {
 	return values[0] <= values[1]
 }
 
-// wire returns the value of the query parameter.
+// wire returns the value of the query parameter filter.
 func (f Filter) wire() string {
 	return f.Field + "," + string(f.Condition) + "," + strings.Join(f.Values, ",")
 }
 
-// ListOptions selects, sorts and pages a list. Empty fields are not sent. Then the defaults of the service apply; they
-// are not documented. Page is always sent. Only a single page with nil options sends nothing but the merchant of
-// [Client.ForMerchant]. The JSON, XML and YAML of the options do not contain the values of filters.
+// ListOptions selects, sorts and pages a list. Empty fields are not sent, so that the undocumented defaults of the
+// service apply. Page is sent even if it is 0, except by a call for a single page with nil options. Such a call sends
+// only the merchant of [Client.ForMerchant]. The JSON, XML and YAML of the options do not contain the values of
+// filters.
 type ListOptions struct {
 	OrderOn    string     // wire name of the field to sort by
 	OrderBy    Order      // Ascending or Descending
-	Filters    []Filter   // all of them apply
-	Count      int        // records per page; the service does not document the largest
-	Page       int        // zero-based number of the page; an iterator begins there
-	MerchantID MerchantID // when acting for another merchant; see also Client.ForMerchant
+	Filters    []Filter   // a record must meet all filters
+	Count      int        // records per page; the service does not document the maximum
+	Page       int        // zero-based number of the page; an iterator begins with this page
+	MerchantID MerchantID // the merchant to act for; see also Client.ForMerchant
 
-	// Prefetch is the number of pages that an iterator keeps in flight. With 0 it asks for a page when the page before
-	// is used up. When the totals of the service show that the list has changed, the iterator goes on one page after
-	// another, as without Prefetch; see docs/paging.md. Memory is bounded by that many pages besides the one in use. A
-	// page of 100 customers takes less than 1 MB. With the default of [WithMaxResponseBytes] no page takes more than
-	// 300 MB, whatever the service answers. So a hostile service can make 32 pages take 10 GB: if you do not trust it,
-	// choose fewer.
+	// Prefetch is the number of pages that an iterator keeps in flight. With 0 it asks for a page when the loop has used
+	// up the page before. When the totals of the service show that the list has changed, the iterator goes on one page
+	// after another, as without Prefetch; see docs/paging.md. An iterator keeps at most Prefetch pages in memory, besides
+	// the page in use. A page of 100 customers takes less than 1 MB. With the default of [WithMaxResponseBytes] no page
+	// takes more than 300 MB, whatever the service answers. So a hostile service can make 32 pages take 10 GB. If you do
+	// not trust the service, choose a small Prefetch.
 	Prefetch int
 }
 
-// LogValue logs how the list is selected, sorted and paged. It does not log the values of filters, because they may
-// identify people.
+// LogValue logs the sort order, the paging, and the field and the condition of each filter. It does not log the values
+// of filters, because they may identify people.
 func (o ListOptions) LogValue() slog.Value {
 	attrs := []slog.Attr{
 		slog.String("order_on", o.OrderOn), slog.String("order_by", string(o.OrderBy)),
@@ -120,7 +123,8 @@ func (o ListOptions) LogValue() slog.Value {
 // Format writes the text of LogValue under every verb.
 func (o ListOptions) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, o.LogValue().String()) }
 
-// maxPage is the highest page number that a call may ask for. It leaves a walk room to add 2 to it.
+// maxPage is the highest page number that a call may ask for. A walk adds up to 2 to a page number, which must not
+// overflow.
 const maxPage = math.MaxInt - 2
 
 // content returns the query, and adds the problems of the options to p. The options may be nil.

@@ -2,8 +2,8 @@ package payvault
 
 // Integer identifiers.
 type (
-	// MerchantID is the ID of a merchant, as the manager portal shows it. It is a string in the tokenize body and an
-	// integer everywhere else.
+	// MerchantID is the ID of a merchant, as the manager portal shows it. On the wire it is a string in the body of
+	// Tokenize and an integer everywhere else.
 	MerchantID int64
 	// PayeeID is the ID of a payee. The service assigns it.
 	PayeeID int64
@@ -15,7 +15,8 @@ type (
 	DisputeID int64
 )
 
-// String identifiers. The service does not document their type. If an ID is a number, use its digits: InvoiceID("17").
+// These IDs are strings, because the service does not document their type. If the service gives an ID as a number, use
+// its digits: InvoiceID("17").
 type (
 	// InvoiceID is the ID of an invoice.
 	InvoiceID string

@@ -23,12 +23,13 @@ func (r *InvoiceSendRequest) prepare(_ *caller, p *problems) {
 }
 
 // Send sends a saved invoice to email addresses and phone numbers. The state of the invoice becomes outstanding, and
-// afterwards only its from_contact and business_contact can be updated. A nil request names no recipients. These fail
-// before anything is sent: an ID that is empty or a dot segment, a phone number below 1. Send does not take a
+// afterwards only its from_contact and business_contact can be updated. A nil request names no recipients. Send fails
+// before anything is sent if the ID is empty or a dot segment, or if a phone number is below 1. Send does not take a
 // merchant_id: through [Client.ForMerchant] it fails with [ErrMerchantNotSupported].
 //
-// Send is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown]
-// the messages may be on their way, and a second call may send them again.
+// Without [WithReplay], the client repeats Send only if nothing was sent or the service answered with status 429; see
+// [SafeToRetry]. After [ErrOutcomeUnknown] the service may have sent the emails and text messages, and a second call
+// may send them again.
 //
 // POST /platform/invoice/{invoice_id}/send.
 func (s *InvoicesService) Send(ctx context.Context, id InvoiceID, req *InvoiceSendRequest, opts ...CallOption) error {

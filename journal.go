@@ -7,31 +7,32 @@ import (
 	"io"
 )
 
-// Journal records each batch of a [AccountUpdaterService.SubmitAll] before the batch is sent, and again when its call
-// has ended. A later run of the same job then sends no batch twice, even if this process is killed. Package
+// Journal records each batch of [AccountUpdaterService.SubmitAll] before the batch is sent, and again when the call of
+// the batch has ended. So a later run of the same job sends no batch twice, even if this process is killed. Package
 // sqlpayvault, a module of its own, keeps a journal in SQLite or Postgres. One journal keeps many jobs.
 //
-// Its methods are called concurrently, for different batches. Their records have to outlive the process. The first
-// error of either method ends the walk: nothing more is sent.
+// The methods of a Journal are called concurrently, for different batches. When a method returns, its record has to
+// survive the end of the process. After the first error of a method, SubmitAll sends nothing more.
 type Journal interface {
 	// Begin records that a batch is about to be sent, and returns the earlier record of the batch. If the batch is
 	// recorded already, Begin changes nothing. The exception is a batch that ended as [BatchNotSent]: it counts as not
 	// recorded.
 	//
-	// The context ends when nothing more is to be sent. A Begin that fails should record nothing, because the outcome
-	// of a batch that is begun and never ended stays unknown. A batch that the service refuses with status 429 ends as
-	// BatchNotSent, and is begun again before it is sent again.
+	// The context ends when SubmitAll will send nothing more. A Begin that fails should record nothing, because the
+	// outcome of a batch that is begun and never ended stays unknown. A batch that the service refuses with status 429
+	// ends as BatchNotSent, and is begun again before it is sent again.
 	Begin(ctx context.Context, job string, batch int) (BatchState, error)
-	// End records the outcome of a batch and replaces the earlier record. Its context does not end with the context of
-	// the walk.
+	// End records the outcome of a batch and replaces the earlier record. The context does not end with the context of
+	// SubmitAll.
 	End(ctx context.Context, job string, batch int, outcome BatchOutcome) error
 }
 
 // JobName returns the SHA-256 of cards, such as a file, as the name of a job. So a file that has changed is another
-// job, and all of its cards are sent. If other things tell your jobs apart, such as the merchant, add them to the name.
+// job, and all of its cards are sent. If your jobs also differ in something else, such as the merchant, add it to the
+// name.
 //
-// Keep the name as private as the cards: from the name of a small file, anybody can find its card numbers by trying all
-// numbers.
+// Keep the name as private as the cards: anybody who has the name of a small file can find its card numbers by trying
+// all numbers.
 func JobName(cards io.Reader) (string, error) {
 	hash := sha256.New()
 	if _, err := io.Copy(hash, cards); err != nil {
@@ -42,20 +43,20 @@ func JobName(cards io.Reader) (string, error) {
 
 // BatchState is the record of a batch in a journal. The zero value is a batch that has not been begun.
 type BatchState struct {
-	Begun   bool          // it may have been sent, so it is not sent again
+	Begun   bool          // the batch may have been sent, so it is not sent again
 	Outcome *BatchOutcome // nil if the batch was begun and never ended; then its outcome is unknown
 }
 
 // BatchOutcome is the result of a batch. It holds no data of the cards.
 type BatchOutcome struct {
 	Status     BatchStatus
-	Cards      int    // number of cards that were sent; 0 if that is not known
+	Cards      int    // number of cards that were sent; 0 if it is not known
 	RequestID  string // set if the batch was accepted; redacted if it may be a card number
 	StatusCode int    // HTTP status of the error; 0 if no response arrived
 	Code       string // platform code of the error
-	// Message is the rest of the text of the error, cleared as errors are, on one line. The error of a batch that comes
-	// from the journal has Message in its text only, and not in its own Message, Detail or Fields. That error does not
-	// match the cause of the first error, such as [ErrMalformedResponse].
+	// Message is the text of the error without status and code, on one line, redacted as errors are. When a later run
+	// yields the batch from the journal, the text of its error has this Message, but Message, Detail and Fields of that
+	// error are empty. That error does not match the cause of the original error, such as [ErrMalformedResponse].
 	Message string
 }
 
@@ -64,14 +65,14 @@ type BatchStatus string
 
 // The statuses of batches. All but BatchNotSent are final: later runs do not send the batch again.
 const (
-	BatchAccepted BatchStatus = "accepted" // the service has it
-	// BatchRefused is a batch that the service has decided against. A batch is refused, too, if the answer may come from
-	// the service: with status 408, or with a status from 400 to 499 and a body that is empty or cut off.
+	BatchAccepted BatchStatus = "accepted" // the service accepted the batch
+	// BatchRefused is a batch that the service refused. A batch is also refused if the answer may come from the service:
+	// it has status 408, or a status from 400 to 499 and a body that is empty or cut off.
 	BatchRefused BatchStatus = "refused"
-	// BatchUnknown is a batch that may have been sent, without a usable answer. Status 408 on a connection that was used
+	// BatchUnknown is a batch that may have been sent and got no usable answer. Status 408 on a connection that was used
 	// before is no usable answer.
 	BatchUnknown BatchStatus = "unknown"
-	// BatchNotSent is a batch that was not performed: it was not sent, or the service refused the key (status 401 or 403)
-	// or the rate (429), or a proxy answered with another status from 400 to 499 and a body without a code.
+	// BatchNotSent is a batch that was not performed. It was not sent, or the service refused it with status 401, 403 or
+	// 429, or a proxy answered with another status from 400 to 499 and a body without a code.
 	BatchNotSent BatchStatus = "not sent"
 )

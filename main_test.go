@@ -16,19 +16,19 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// TestMain fails the package if a test leaves a goroutine behind, for example by an open server or pool.
+// TestMain fails if a goroutine is still running after the tests, for example because a test has not closed a server.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errShutdown = errors.New("the program shuts down")
 
-// answering returns a client of a service that always gives the same answer.
+// answering returns a client of a service that gives the same answer to each request.
 func answering(tb testing.TB, status int, body string, opts ...payvault.Option) *payvault.Client {
 	tb.Helper()
 	return service.Client(tb, service.Nowhere, append(opts, service.Over(service.Canned(status, body)))...)
 }
 
-// inTurn returns an option for a service that answers with the statuses in their order, and goes on with the last one.
-// The body is the body of a success. Status 0 is a lost connection.
+// inTurn returns an option for a service that answers with the statuses in their order, and with the last status from
+// then on. Each answer has the body of a success. Status 0 is a lost connection.
 func inTurn(statuses ...int) payvault.Option {
 	return service.Over(service.RoundTripper(func(*http.Request) (*http.Response, error) {
 		status := statuses[0]
@@ -42,17 +42,17 @@ func inTurn(statuses ...int) payvault.Option {
 	}))
 }
 
-// addEvent makes a call that is not repeated if it may have been performed.
+// addEvent makes a call of AddEvent, which is not repeated if it may have been performed.
 func addEvent(tb testing.TB, c *payvault.Client, opts ...payvault.CallOption) error {
 	tb.Helper()
 	_, err := c.Webhooks.AddEvent(tb.Context(), "w", "e", opts...)
 	return err
 }
 
-// call makes a call by a client.
+// call is a function that makes one call by the given client.
 type call func(c *payvault.Client, opts ...payvault.CallOption) (any, error)
 
-// named returns the call with the given name in package calls. It makes the call with the smallest request.
+// named returns the call that has the given name in package calls. The call sends the smallest request.
 func named(tb testing.TB, name string) call {
 	tb.Helper()
 	all := calls.All()
@@ -67,17 +67,17 @@ func request(method string) payvault.Request {
 	return payvault.Request{Method: method, Path: []string{"x"}}
 }
 
-// decode reads a JSON text.
+// decode decodes a JSON text into a T.
 func decode[T any](text string) (T, error) {
 	var v T
 	err := json.Unmarshal([]byte(text), &v)
 	return v, err
 }
 
-// garbageCanary is in values that cannot be read. No error may repeat it.
+// garbageCanary is a part of values that cannot be read. No error may contain it.
 const garbageCanary = "4111garbage1111"
 
-// assertUnreadable checks that reading each text is an error that does not repeat the text.
+// assertUnreadable checks that decoding each text into a T fails, with an error that does not contain the text.
 func assertUnreadable[T any](t *testing.T, texts ...string) {
 	t.Helper()
 	texts = append(texts, `"`+garbageCanary+`"`, `{"a":"`+garbageCanary+`"}`, `["`+garbageCanary+`"]`, `true`)

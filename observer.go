@@ -14,13 +14,13 @@ import (
 )
 
 // Observer has functions that run for every call, for traces and metrics; see [WithObserver]. Each page of an iterator
-// is a call, and so is each batch of [AccountUpdaterService.SubmitAll] that is sent. A page or batch whose wait for the
-// rate limit fails is no call, and a call with a nil context is not observed. Functions that are nil are not called.
-// The other functions run in the goroutine of the call, which waits for them. Concurrent calls run the functions
-// concurrently.
+// is a call, and so is each batch of [AccountUpdaterService.SubmitAll] that is sent. If the wait of a page or batch for
+// the rate limit fails, no call is made, and no function runs. No function runs for a call with a nil context either.
+// Functions that are nil are not called. The functions run in the goroutine of the call, which waits for them.
+// Concurrent calls run the functions concurrently.
 type Observer struct {
 	// Start is called before anything is checked or sent. It returns the context for the HTTP requests of the call, and
-	// for Attempt and End. That context has to be derived from ctx.
+	// for Attempt and End. The context that it returns has to be derived from ctx.
 	Start func(ctx context.Context, call CallInfo) context.Context
 	// Attempt is called after each attempt.
 	Attempt func(ctx context.Context, call CallInfo, result CallResult)
@@ -40,33 +40,35 @@ type CallInfo struct {
 // CallResult is the result of a call or of one attempt.
 type CallResult struct {
 	StatusCode int // HTTP status; 0 if no response arrived
-	// Platform code, or rcode of Tokenize: a text of the service, on one line. It is "" for an attempt, because the body
-	// of an attempt is not decoded.
+	// Code is the platform code, or the rcode of Tokenize, on one line. It is "" for an attempt, because the body of the
+	// answer is decoded only after the last attempt.
 	Code     string
-	Attempts int           // number of attempts; for an attempt its own number, from 1
+	Attempts int           // number of attempts; for an attempt, the number of this attempt, from 1
 	Delivery Delivery      // whether the request reached the service
 	Duration time.Duration // time of the attempt, or of the whole call with its waits
 	Unread   []string      // see [Response.Unread]
-	Waited   time.Duration // only of an attempt: its wait for the rate limit, after a 429 to this call or another
-	// BudgetSpent is set for an attempt if the call would have made another one, but the budget of retries was spent.
+	Waited   time.Duration // only for an attempt: its wait for the rate limit, after a 429 to this call or another
+	// BudgetSpent is set for an attempt if no further attempt was made because the budget of retries was spent.
 	BudgetSpent bool
 	Err         error // the error that the call returns; for an attempt the reason why no complete answer came
 }
 
-// ErrorClass returns the kind of Err in one word for logs and metrics, or "" without an error. If several apply, it
-// returns the first of these:
+// ErrorClass returns the class of Err in one word for logs and metrics, or "" if Err is nil. If several classes apply,
+// it returns the first of this list:
 //
 //   - invalid_request, merchant_not_supported: a local check failed, and nothing was sent
-//   - outcome_unknown: the operation may have been performed, whatever the reason; the class of an attempt is the
+//   - outcome_unknown: the operation may have been performed, whatever the reason; for an attempt, the class is the
 //     reason instead
-//   - rate_limited: status 429, or not sent because of the rate limit
-//   - no_key, canceled, timeout
-//   - rejected: the service gave a code, with a status below 500
-//   - response_too_large, malformed_response
-//   - status: HTTP status 400 or above, without a code or from 500 on
-//   - stopped: not sent or not repeated, because SubmitAll had stopped
-//   - panic: a key source or a transport panicked, in a call that only reads; otherwise outcome_unknown
-//   - certificate, dns, connection
+//   - rate_limited: status 429, or the request was not sent because of the rate limit
+//   - no_key: the key source failed, or its key is invalid
+//   - canceled, timeout: the context ended, or the attempt took too long
+//   - rejected: the service refused by a code, with a status below 500
+//   - response_too_large, malformed_response: the answer has a status below 400 and cannot be used
+//   - status: HTTP status 400 to 499 without a code that refuses, or from 500 on
+//   - stopped: the request was not sent or not repeated, because SubmitAll had stopped
+//   - panic: a key source or a transport panicked, in a call that only reads; any other call has outcome_unknown
+//   - certificate, dns, connection: the connection failed, because of the server's certificate, of the name of the
+//     host, or for another reason
 func (r CallResult) ErrorClass() string {
 	switch err := r.Err; {
 	case err == nil:
@@ -79,7 +81,7 @@ func (r CallResult) ErrorClass() string {
 		return "outcome_unknown"
 	case errors.Is(err, ErrRateLimited):
 		return "rate_limited"
-	case is[*transport.KeyError](err): // first, because the key source may fail with any error
+	case is[*transport.KeyError](err): // before the cases below, because the key source may fail with any error
 		return "no_key"
 	case errors.Is(err, context.Canceled):
 		return "canceled"
@@ -97,7 +99,8 @@ func (r CallResult) ErrorClass() string {
 	return connectionClass(r.Err)
 }
 
-// connectionClass returns the class of an error that came without an answer. It does not handle the end of the context.
+// connectionClass returns the class of an error that came without an answer. ErrorClass has handled canceled contexts
+// and timeouts before.
 func connectionClass(err error) string {
 	switch {
 	case errors.Is(err, errStopped):
@@ -190,7 +193,7 @@ func callResult(
 	return result
 }
 
-// logTo is the observer behind [WithLogger].
+// logTo returns the observer that [WithLogger] adds.
 func logTo(l *slog.Logger) Observer {
 	return Observer{
 		Attempt: func(ctx context.Context, call CallInfo, r CallResult) {
@@ -226,7 +229,7 @@ func logResult(ctx context.Context, l *slog.Logger, level slog.Level, message st
 		slog.Int("attempts", r.Attempts), slog.String("delivery", r.Delivery.String()), slog.Duration("duration", r.Duration))
 	if r.Err != nil {
 		text := r.Err.Error()
-		if _, isOwn := errors.AsType[*Error](r.Err); !isOwn { // the error of an attempt
+		if _, isOwn := errors.AsType[*Error](r.Err); !isOwn { // r.Err is the error of an attempt
 			text = oneLine(text)
 		}
 		attrs = append(attrs, slog.String("error_class", r.ErrorClass()), slog.String("error", text))

@@ -24,7 +24,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// diary records the values that an observer gets for calls that are made one after another.
+// diary records the values that its observer gets. The calls must be made one after another.
 type diary struct {
 	calls          []payvault.CallInfo
 	attempts, ends []payvault.CallResult
@@ -32,7 +32,7 @@ type diary struct {
 
 type diaryKey struct{}
 
-// option returns the observer. The observer also marks the context of a call.
+// option adds the observer of the diary. Its Start adds a value to the context of a call.
 func (d *diary) option() payvault.Option {
 	return payvault.WithObserver(payvault.Observer{
 		Start: func(ctx context.Context, call payvault.CallInfo) context.Context {
@@ -46,8 +46,8 @@ func (d *diary) option() payvault.Option {
 	})
 }
 
-// TestObserver_callInfo checks that observers get the template of the path. Client.Call has none, because its path may
-// hold IDs.
+// TestObserver_callInfo checks that observers get the operation, the method, the server and the template of the path.
+// For Client.Call they get no path, because its path may contain IDs.
 func TestObserver_callInfo(t *testing.T) {
 	t.Parallel()
 	for base, want := range map[string]string{
@@ -66,7 +66,8 @@ func TestObserver_callInfo(t *testing.T) {
 	}
 }
 
-// TestObserver_panic checks that observers and the log get the end of a call in which the caller's own code panics.
+// TestObserver_panic checks that End of an observer is called, and that the call is logged, if a key source panics in
+// the call.
 func TestObserver_panic(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][3]string{
@@ -89,7 +90,7 @@ func TestObserver_panic(t *testing.T) {
 }
 
 // TestObserver_context checks that key sources, transports and log handlers get the context that Start returns. The log
-// has its records before End is called.
+// records are written before End of the observer is called.
 func TestObserver_context(t *testing.T) {
 	t.Parallel()
 	var d diary
@@ -127,8 +128,8 @@ func TestObserver_severalInOrder(t *testing.T) {
 	assert.Equal(t, []string{"start 1", "start 2", "end 1", "end 2"}, order)
 }
 
-// TestObserver_hiddenURL checks that no error has the URL of the request, with which net/http wraps each failure. The
-// failure itself can be matched and is not shown.
+// TestObserver_hiddenURL checks that the errors of a call and of its attempts do not contain the URL of the request,
+// which net/http adds to each failure. errors.Is finds the failure itself, but its text is hidden.
 func TestObserver_hiddenURL(t *testing.T) {
 	t.Parallel()
 	var d diary
@@ -148,8 +149,8 @@ func TestObserver_hiddenURL(t *testing.T) {
 	assert.Empty(t, canary.Find(fmt.Sprintf("%+v %#v", d.attempts[0], d.calls[0]), canary.Forms(canary.Secret)))
 }
 
-// TestCallResult_ErrorClass checks that each kind of error has a class. An unknown outcome and a 429 are no rejections,
-// with any code.
+// TestCallResult_ErrorClass checks the class of each kind of error. An error with a code that refuses is not "rejected"
+// if its outcome is unknown or its status is 429.
 func TestCallResult_ErrorClass(t *testing.T) {
 	t.Parallel()
 	noKey := addEvent(t, service.Client(t, service.Nowhere, payvault.WithKeySource(
@@ -168,7 +169,7 @@ func TestCallResult_ErrorClass(t *testing.T) {
 		{"invalid_request", payvault.CallResult{Err: fmt.Errorf("x: %w", payvault.ErrInvalidRequest)}},
 		{"merchant_not_supported", payvault.CallResult{Err: addEvent(t, service.Client(t, service.Nowhere).ForMerchant(1))}},
 		{"outcome_unknown", payvault.CallResult{StatusCode: 409, Err: &payvault.Error{
-			Op: payvault.OpInvoicesSend, StatusCode: 409, Code: "7", // the last attempt, after a lost one
+			Op: payvault.OpInvoicesSend, StatusCode: 409, Code: "7", // of the last attempt; an earlier one was lost
 		}}},
 		{"outcome_unknown", payvault.CallResult{StatusCode: 503, Err: &payvault.Error{
 			Op: payvault.OpInvoicesSend, StatusCode: 503, Code: "7",
@@ -192,7 +193,7 @@ func TestCallResult_ErrorClass(t *testing.T) {
 	}
 }
 
-// notes is a log handler that keeps records from a level on as lines.
+// notes is a log handler that keeps the records from a level on, each as a line of text.
 type notes struct {
 	slog.Handler
 
@@ -212,7 +213,7 @@ func (n *notes) Handle(ctx context.Context, r slog.Record) error {
 		switch {
 		case a.Key == "duration" && a.Value.Duration() > 0:
 			line += " took"
-		case a.Key == "error": // its text is the text of the error
+		case a.Key == "error": // the tests of errors check the text
 			line += " error"
 		default:
 			line += " " + a.Value.String()
@@ -230,7 +231,7 @@ func TestLogger(t *testing.T) {
 	refused := func(c *payvault.Client, _ ...payvault.CallOption) (any, error) {
 		return nil, c.Payees.Delete(t.Context(), 0)
 	}
-	for _, test := range []struct { // a line has operation, status, code, attempts and delivery
+	for _, test := range []struct { // a line has level, message, operation, status, code, attempts, delivery
 		statuses []int
 		call     call
 		want     []string
@@ -272,7 +273,8 @@ func TestLogger(t *testing.T) {
 	}
 }
 
-// TestLogger_oneLine checks that the error of the caller's own code is logged on one line, for an attempt too.
+// TestLogger_oneLine checks that an error of a key source that has two lines is logged on one line, for the attempt and
+// for the call.
 func TestLogger_oneLine(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder

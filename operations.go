@@ -28,16 +28,16 @@ const (
 	OpNewClient Operation = "client.new"  // Op of [NewClient], in errors
 )
 
-// Replay is the class of an operation by the effect of performing it twice.
+// Replay is the class of an operation. It depends on the effect of performing the operation twice.
 type Replay string
 
-// The classes of replay. The SDK repeats every operation after status 429, and if there was no connection. After a lost
-// connection, a timeout of the attempt, and statuses 502, 503 and 504, it repeats an operation unless its class is
-// ReplayNever.
+// The classes of replay. The SDK repeats an operation of any class after status 429, and if there was no connection.
+// After a lost connection, a timeout of the attempt, and statuses 502, 503 and 504, it repeats an operation unless its
+// class is ReplayNever.
 const (
-	ReplayNever      Replay = "never"          // a second time may move money, send a message or store data once more
+	ReplayNever      Replay = "never"          // performing it twice may move money, send a message or store data twice
 	ReplayWithCardID Replay = "with a card_id" // ReplaySame if the request has a card_id, else ReplayNever
-	ReplaySame       Replay = "same"           // a second time saves the same data in the same place
+	ReplaySame       Replay = "same"           // performing it twice saves the same data in the same place
 	ReplayRead       Replay = "read"           // the operation changes nothing
 )
 
@@ -83,7 +83,7 @@ func (op Operation) isTyped() bool {
 	return slices.ContainsFunc(operations, func(o OperationInfo) bool { return o.Op == op })
 }
 
-// info finds an operation in the table.
+// info returns the row of an operation in the table operations.
 func (op Operation) info() OperationInfo {
 	i := slices.IndexFunc(operations, func(o OperationInfo) bool { return o.Op == op })
 	return operations[i]

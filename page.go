@@ -8,13 +8,14 @@ import (
 
 // Page is one page of a list.
 type Page[T any] struct {
-	Items        []T `json:"data"`         // in the order of the service
+	Items        []T `json:"data"`         // records in the order of the service
 	Number       int `json:"-"`            // zero-based number of the requested page
 	TotalPages   int `json:"totalPages"`   // 0 if the service sends none
 	TotalRecords int `json:"totalRecords"` // number of records on all pages
 }
 
-// pageReply is the success of a page. Before the answer is read, number and tidy are set, and Data points to items.
+// pageReply is the successful answer to a request for a page. Before the answer is read, number and tidy are set, and
+// Data points to items.
 type pageReply[T any] struct {
 	envelope
 
@@ -27,14 +28,14 @@ type pageReply[T any] struct {
 	Data *[]T `json:"data"`
 
 	items  []T
-	number int                                           // of the page, as it was asked for
-	tidy   func(record *T) (missing string, needed bool) // see list
+	number int                                           // number of the requested page
+	tidy   func(record *T) (missing string, needed bool) // see list.tidy
 }
 
-// complete also tidies each record.
+// complete checks that the answer has data, and calls tidy with each record.
 //
-// Data is required. Null, or another value that means "none", stands for a page without records. It counts as missing
-// data only if the totals of the service claim records for this page.
+// If data is null, or another value that means "none", the page has no records. Such a value counts as missing data
+// only if the totals of the service claim records for this page.
 func (r *pageReply[T]) complete() (missing string, needed bool) {
 	claimsRecords := r.TotalRecords > 0 && (r.number == 0 || r.number < r.TotalPages)
 	isNull := r.Data == nil
@@ -69,7 +70,7 @@ type list[T any] struct {
 	tidy func(record *T) (missing string, needed bool)
 }
 
-// page gets the page o.Page. Without o it gets the default page of the service, which it takes for page 0.
+// page gets the page o.Page. If o is nil, it gets the default page of the service and assumes that this is page 0.
 func (l list[T]) page(ctx context.Context, o *ListOptions, opts []CallOption) (*Page[T], error) {
 	r := pageReply[T]{tidy: l.tidy}
 	r.Data = &r.items

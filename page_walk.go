@@ -12,8 +12,8 @@ import (
 	"example.com/payvault/internal/window"
 )
 
-// pageLimit is the number of the first page that a walk does not yield. It ends a walk over a list to which the service
-// claims no end.
+// pageLimit is the number of the first page that a walk does not yield. The limit ends a walk over a list for which the
+// service reports no end.
 const pageLimit = 1 << 20
 
 // all returns an iterator over the records of the pages from o.Page on. It ends after an error.
@@ -34,8 +34,8 @@ func (l list[T]) all(ctx context.Context, o *ListOptions, opts []CallOption) ite
 	}
 }
 
-// pages returns an iterator over the pages from o.Page on. Each use of the iterator is a walk of its own, with the
-// options as they are now: later changes to o do not matter.
+// pages returns an iterator over the pages from o.Page on. Each loop over the iterator is a walk of its own. The
+// iterator uses a copy of o, so later changes to o do not matter.
 func (l list[T]) pages(ctx context.Context, o *ListOptions, opts []CallOption) iter.Seq2[*Page[T], error] {
 	var start ListOptions
 	if o != nil {
@@ -68,18 +68,18 @@ type pageWalk[T any] struct {
 	list     list[T]
 	options  ListOptions // Page is the first page of the run
 	opts     []CallOption
-	response *Response // gets the answer of each page, or nil
+	response *Response // gets the raw answer of each page; nil without WithResponse
 	yield    func(*Page[T], error) bool
 
 	ahead     *window.Window[fetched[T]]
 	next, end int // the pages from next to end-1 may be asked for now
-	// failed is set when a page has failed. Then no further page is asked for. The window holds the failed page, so that
-	// get comes to its error.
+	// failed is set when fetching a page has failed. After that, no further page is asked for. The error stays in the
+	// window until get returns it.
 	failed atomic.Bool
 
-	previous *Page[T] // the last counted page, without slices; nil before the first page
-	records  int      // on all pages of the list up to previous, also before the first page of the walk
-	total    int      // the latest number of all records that the service claims; 0 if it claims none
+	previous *Page[T] // the last page given to count, without slices; nil before the first page
+	records  int      // number of records on the pages up to previous, also on pages before the first page of the walk
+	total    int      // the latest TotalRecords of the service; 0 if it sent none
 }
 
 // fetched is the result of asking for one page.
@@ -94,7 +94,7 @@ type fetched[T any] struct {
 // loop. It returns true if the list has changed and the next page may lack records. That page is not yielded.
 func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 	ctx, cancel := context.WithCancel(ctx)
-	w.next, w.end = w.options.Page, w.options.Page+1 // the first page alone, because it has the number of pages
+	w.next, w.end = w.options.Page, w.options.Page+1 // the first page alone, because its answer has the number of pages
 	w.failed.Store(false)
 	w.ahead = window.New[fetched[T]](w.options.Prefetch)
 	defer w.ahead.Wait()
@@ -107,7 +107,7 @@ func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 		if w.response != nil {
 			*w.response = f.raw
 		}
-		var page *Page[T] // the walk keeps this pointer: the caller may change the page
+		var page *Page[T] // a copy for the walk, because the caller may change the page
 		if f.err == nil {
 			page = f.page.withoutSlices()
 			f.err = w.checkProgress(page)
@@ -137,7 +137,7 @@ func (w *pageWalk[T]) fill(ctx context.Context) {
 	}
 }
 
-// get returns the result for a page. With Prefetch it takes the result from the window, and otherwise it fetches the
+// get returns the result for a page. With Prefetch it takes the result from the window. Without Prefetch it fetches the
 // page now.
 func (w *pageWalk[T]) get(ctx context.Context, number int) fetched[T] {
 	if w.options.Prefetch <= 0 {
@@ -168,7 +168,7 @@ func (w *pageWalk[T]) fetch(ctx context.Context, number int) (f fetched[T]) {
 
 // mayLackRecords reports whether p was fetched ahead and its totals differ from the totals of the page before it.
 // Suppose that the service answers page 2, then gets a new record, and then answers page 1. The record that has moved
-// from page 1 to page 2 is in neither answer. With Prefetch 1 that cannot happen, because the pages are requested one
+// from page 1 to page 2 is in neither answer. With Prefetch 1 this cannot happen, because the pages are requested one
 // after another.
 func (w *pageWalk[T]) mayLackRecords(p *Page[T]) bool {
 	isAhead := w.options.Prefetch > 1 && w.previous != nil
@@ -199,11 +199,13 @@ func (w *pageWalk[T]) count(p *Page[T]) {
 	w.previous = p
 }
 
-// recordsBefore returns how many records the pages before the first page of the walk have. All of those pages are full.
-// The first page of the walk shows how many records a full page has, unless it may be the last page of the list, which
-// may be shorter. Then Count says it, if Count fits the total: a service may give fewer records than Count.
+// recordsBefore returns the number of records on the pages before the first page of the walk. It assumes that these
+// pages are full. The first page of the walk shows how many records a full page has. If the first page may be the last
+// page of the list, it may be shorter than a full page. Then Count is taken as the length of a full page, but only if
+// Count fits TotalRecords: a service may give fewer records per page than Count.
 //
-// The result may be too low, and then the walk ends at an empty page. If it were too high, records would be lost.
+// If the result is too low, the walk still ends at an empty page. If it were too high, the walk would end before the
+// last record.
 func (w *pageWalk[T]) recordsBefore(first *Page[T]) int {
 	mayBeShorter := first.Number+1 >= first.TotalPages
 	countFits := first.Number*w.options.Count+len(first.Items) <= first.TotalRecords
@@ -214,22 +216,22 @@ func (w *pageWalk[T]) recordsBefore(first *Page[T]) int {
 }
 
 // isLast reports whether the walk ends with p: p is empty, or all pages and all records that the service claims have
-// come. The number of pages alone is not enough, because some services round it down. Call count with p before.
+// come. The number of pages alone is not enough, because some services round it down. Call count with p before isLast.
 func (w *pageWalk[T]) isLast(p *Page[T]) bool {
 	return len(p.Items) == 0 || p.TotalPages > 0 && p.Number+1 >= p.TotalPages && w.records >= w.total
 }
 
-// repeats reports whether p has the records of the previous page, because the service ignores the page number. The same
-// records also come twice if exactly one page of records was added in between. That is no repeat: TotalRecords has
-// grown by the length of the page. p and previous are pages without slices.
+// repeats reports whether the service sent the records of previous again, because it ignores the page number. The same
+// records also come twice if exactly one page of records was added to the list between the two requests. In that case
+// TotalRecords has grown by the length of the page, and repeats returns false. p and previous are pages without slices.
 func (p *Page[T]) repeats(previous *Page[T]) bool {
 	added := p.TotalRecords - previous.TotalRecords
 	return len(p.Items) > 0 && added != len(p.Items) && reflect.DeepEqual(p.Items, previous.Items)
 }
 
-// fetchEnd returns the new pageWalk.end when p has come and is not the last page. The walk may ask for the page after p
-// in any case, because the service may claim too few pages. It may ask for all pages that the service claims only if
-// the service claims TotalRecords: otherwise the walk would not notice that the list changes.
+// fetchEnd returns the new value of pageWalk.end after p, which is not the last page. The walk may ask for the page
+// after p in any case, because the service may claim too few pages. It may ask for all pages that the service claims
+// only if the service claims TotalRecords: otherwise the walk would not notice that the list changes.
 func (p *Page[T]) fetchEnd() int {
 	if p.TotalRecords <= 0 {
 		return p.Number + 2
@@ -237,8 +239,8 @@ func (p *Page[T]) fetchEnd() int {
 	return max(p.TotalPages, p.Number+2)
 }
 
-// withoutSlices returns a copy of the page, with nil in each field of its records that is a slice. The caller gets the
-// same slices and may change them. The other fields, which include the IDs, are enough to compare records.
+// withoutSlices returns a copy of the page. Each slice in a record of the copy is nil, because the caller has the same
+// slice and may change it. The other fields, which include the IDs, are enough to compare records.
 func (p *Page[T]) withoutSlices() *Page[T] {
 	copied := *p
 	copied.Items = slices.Clone(p.Items)
@@ -253,16 +255,17 @@ func (p *Page[T]) withoutSlices() *Page[T] {
 	return &copied
 }
 
-// walkError returns the error of a list whose pages contradict each other. It is safe to retry, because the next walk
-// may end well: if a service claims no TotalRecords, a page also repeats when one page of records was just added.
+// walkError returns the error of a list whose pages contradict each other. The error is safe to retry, because the next
+// walk may succeed: if a service sends no TotalRecords, a page also seems to repeat when one page of records was just
+// added.
 func walkError(op Operation, text string) error {
 	return &Error{
 		Op: op, Attempts: 1, Delivery: DeliveryUnknown, cause: fmt.Errorf("%w: %s", ErrMalformedResponse, text),
 	}
 }
 
-// onPage adds the number of the page to an error of the service or of the network. It returns any other error as it is,
-// such as the error of a local check, which concerns all pages.
+// onPage adds the number of the page to an error of the service or of the network. Any other error is returned
+// unchanged, such as the error of a local check, which concerns all pages.
 func onPage(page int, err error) error {
 	if e, ok := errors.AsType[*Error](err); !ok || e.isLocal() {
 		return err

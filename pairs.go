@@ -3,7 +3,7 @@ package payvault
 import (
 	"errors"
 
-	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
+	"github.com/go-json-experiment/json" // becomes encoding/json/v2 in Go 1.27
 	"github.com/go-json-experiment/json/jsontext"
 
 	"example.com/payvault/internal/answer"
@@ -11,8 +11,8 @@ import (
 
 var errNotPairs = errors.New("not a JSON array of single-pair objects")
 
-// Pairs is a list of names and values, sent as text: a JSON array of single-pair objects. The order is kept and names
-// may repeat.
+// Pairs is a list of names and values. It is sent as a JSON string that holds a JSON array of single-pair objects. The
+// order is kept, and a name may occur more than once.
 type Pairs []Pair
 
 // Pair is one name with its value. The service does not document which values it allows. Numbers are read as
@@ -22,8 +22,8 @@ type Pair struct {
 	Value any    // any value that JSON can represent
 }
 
-// ParsePairs reads text such as [{"order":"17"},{"lane":"4"}], for example [TokenizeResponse.EchoFields]. Text of
-// another form is an error. So is an object with two pairs, even if both have the same name.
+// ParsePairs reads text such as [{"order":"17"},{"lane":"4"}], for example [TokenizeResponse.EchoFields]. A text of
+// another form is an error, and so is an object with two pairs, even if both pairs have the same name.
 func ParsePairs(text string) (Pairs, error) {
 	var objects []map[string]any
 	if answer.ReadExactly([]byte(text), &objects) != nil || objects == nil {
@@ -52,12 +52,12 @@ func (p Pairs) writeJSON(enc *jsontext.Encoder) error {
 	}
 	text, err := json.Marshal(objects, enc.Options())
 	if err != nil {
-		return &json.SemanticError{Err: err} // its path is the path of the whole text
+		return &json.SemanticError{Err: err} // the path of the error is the path of the whole text
 	}
 	return enc.WriteToken(jsontext.String(string(text)))
 }
 
-// UnmarshalJSON reads a JSON string that holds the array; null and an empty string are no pairs. An array with
+// UnmarshalJSON reads a JSON string that holds the array; null and an empty string are read as no pairs. An array with
 // [REDACTED] in it is an error.
 func (p *Pairs) UnmarshalJSON(b []byte) (err error) {
 	raw := jsontext.Value(b)

@@ -15,7 +15,7 @@ type PayeeCreateRequest struct {
 	Email      []string     `json:"payee_email,omitempty"` // any number of addresses
 	Address    PayeeAddress `json:"payee_address,omitzero"`
 	Account    PayeeAccount `json:"payee_account,omitzero"`
-	MerchantID MerchantID   `json:"merchant_id,omitzero"` // when acting for another merchant; see also Client.ForMerchant
+	MerchantID MerchantID   `json:"merchant_id,omitzero"` // the merchant to act for; see also Client.ForMerchant
 }
 
 // prepare sets the merchant. It requires a name, and refuses a verified_date, which only the service assigns.
@@ -66,24 +66,26 @@ type PayeeAccount struct {
 
 // Create stores a payee profile and returns it with its ID. A request without a name fails before anything is sent.
 //
-// Create is never repeated by itself once it may have reached the service; see [SafeToRetry].
+// Without [WithReplay], the client repeats Create only if nothing was sent or the service answered with status 429; see
+// [SafeToRetry].
 //
 // POST /platform/vault/payee.
 func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opts ...CallOption) (*Payee, error) {
 	return doRecord[Payee](ctx, s.caller, call{op: OpPayeesCreate.info(), content: jsonBody(req)}, opts)
 }
 
-// Delete removes a payee profile for good. An ID that is not positive fails before anything is sent.
+// Delete removes a payee profile permanently. An ID that is not positive fails before anything is sent.
 //
-// Delete is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown]
-// the payee may be gone: then a second call may be refused because the first one succeeded.
+// Without [WithReplay], the client repeats Delete only if nothing was sent or the service answered with status 429; see
+// [SafeToRetry]. After [ErrOutcomeUnknown] the payee may have been deleted. A second call may be refused because the
+// first call succeeded.
 //
 // DELETE /platform/vault/payee/{payee_id}.
 func (s *PayeesService) Delete(ctx context.Context, id PayeeID, opts ...CallOption) error {
 	return doNoData(ctx, s.caller, call{op: OpPayeesDelete.info(), path: inPath(id), content: merchantQuery}, opts)
 }
 
-// merchantQuery returns the query of an operation whose only parameter is the merchant_id.
+// merchantQuery returns the query of an operation whose only query parameter is the merchant_id.
 func merchantQuery(c *caller, _ *problems) content {
 	query := url.Values{}
 	if c.actsFor != nil {

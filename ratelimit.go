@@ -11,9 +11,9 @@ import (
 	"example.com/payvault/internal/transport"
 )
 
-// This file holds the code by which walks obey the rate limit. A walk waits for the rate limit before each call. If the
-// service refuses the call with status 429, the walk waits again and makes a new call. callInTurn is this loop for
-// lists. The loop of bulk work is in bulk_send.go, because it also writes into the journal. Both loops use waitInWalk
+// The functions of this file make walks obey the rate limit. A walk waits for the rate limit before each call. If the
+// service refuses the call with status 429, the walk waits again and makes a new call. For lists, callInTurn is this
+// loop. The loop of bulk work is in bulk_send.go, because it also writes into the journal. Both loops use waitInWalk
 // and startsOver.
 
 // callInTurn makes one call of a list. It waits for the rate limit of the operation, and starts over if startsOver
@@ -34,11 +34,11 @@ func (c *caller) callInTurn(
 }
 
 // waitInWalk waits for the rate limit of an operation, and returns the options for the call. It returns an error if ctx
-// ends first, or if the wait would be longer than ctx or than a walk accepts.
+// ends first, or if the wait would last beyond the deadline of ctx or longer than MaxBulkRetryAfter.
 func (c *caller) waitInWalk(ctx context.Context, op Operation, opts []CallOption) ([]CallOption, error) {
 	longest := c.policy.MaxBulkRetryAfter
 	var place *overload.Place
-	if pace := c.paces[op]; pace != nil { // it is nil with IgnoreOverload: then the call retries a 429 by itself
+	if pace := c.paces[op]; pace != nil { // pace is nil with IgnoreOverload: then the call itself retries after a 429
 		turn, err := pace.WaitInWalk(ctx, longest)
 		if err != nil {
 			return nil, transportError(ctx, op.info(), transport.Result{Delivery: transport.NotSent}, err)
@@ -48,11 +48,11 @@ func (c *caller) waitInWalk(ctx context.Context, op Operation, opts []CallOption
 	return append(slices.Clip(opts), func(o *callOptions) { o.place, o.maxRetryAfter = place, longest }), nil
 }
 
-// startsOver reports whether a walk makes a call again that ended with err. Four conditions must hold:
-//   - The service refused the call with status 429, and making it again does no harm.
-//   - The operation has a rate limit. Without one the call has made its retries by itself.
+// startsOver reports whether a walk repeats a call that ended with err. Four conditions must hold:
+//   - The service refused the call with status 429, and repeating it does no harm.
+//   - The operation has a rate limit. Without a rate limit, the call itself has made the retries.
 //   - MaxAttempts is not 1. A larger number does not limit how often a walk starts over.
-//   - The service does not ask for a longer wait than a walk accepts.
+//   - The service does not ask for a longer wait than MaxBulkRetryAfter.
 func (c *caller) startsOver(op Operation, err error, opts []CallOption) bool {
 	e, failed := errors.AsType[*Error](err)
 	isRefused := failed && e.StatusCode == http.StatusTooManyRequests

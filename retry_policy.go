@@ -5,22 +5,23 @@ import (
 	"time"
 )
 
-// RetryPolicy sets how often and how fast an operation is repeated. No setting decides which failures are repeated;
-// that follows from the operation, see docs/failures.md. Zero fields take the defaults.
+// RetryPolicy sets how often and how fast an operation is repeated. It does not decide after which failures an
+// operation is repeated: see docs/failures.md. A field that is zero has its default value.
 type RetryPolicy struct {
 	MaxAttempts int // largest number of attempts, the first included; 4 by default, 1 turns retries off
 
-	// The wait before a retry is random. MinBackoff is the longest wait before the first retry, 200 ms by default. It
-	// doubles for each further retry up to MaxBackoff, 5 s by default. A retry that has a Retry-After, or that waits for
-	// the rate limit after a 429, does not use them.
+	// The wait before a retry is random. MinBackoff is the longest wait before the first retry, 200 ms by default. The
+	// longest wait doubles for each further retry up to MaxBackoff, 5 s by default. If the service sent a Retry-After, or
+	// if the retry waits for the rate limit after a 429, MinBackoff and MaxBackoff are not used.
 	MinBackoff time.Duration
 	MaxBackoff time.Duration
 
-	// MaxRetryAfter is the longest wait that a call accepts if the service sends a Retry-After; below 24 h, 30 s by
-	// default. If the service asks for more, the call fails at once.
+	// MaxRetryAfter is the longest Retry-After of the service that a call waits for, 30 s by default. It must be below 24
+	// h. If the service asks for a longer wait, the call fails at once.
 	MaxRetryAfter time.Duration
-	// MaxBulkRetryAfter is the longest wait that SubmitAll and the iterators of lists accept. If they ended, the caller
-	// would have to start them again. It is below 24 h, and 15 minutes by default, or MaxRetryAfter if that is longer.
+	// MaxBulkRetryAfter is the longest wait that SubmitAll and the iterators of lists accept. The default is 15 minutes,
+	// or MaxRetryAfter if that is longer: a long wait is better than a failed loop, which the caller has to start again.
+	// It must be below 24 h.
 	MaxBulkRetryAfter time.Duration
 
 	// IgnoreOverload turns off the two limits that the calls of a client share: the retry budget, and the rate limit of
@@ -28,7 +29,7 @@ type RetryPolicy struct {
 	IgnoreOverload bool
 }
 
-// withDefaults fills in the fields that are zero.
+// withDefaults returns p with the defaults in place of zero fields.
 func (p RetryPolicy) withDefaults() RetryPolicy {
 	p.MaxAttempts = cmp.Or(p.MaxAttempts, 4)
 	p.MinBackoff = cmp.Or(p.MinBackoff, 200*time.Millisecond)

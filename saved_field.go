@@ -6,30 +6,30 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
+	"github.com/go-json-experiment/json" // becomes encoding/json/v2 in Go 1.27
 	"github.com/go-json-experiment/json/jsontext"
 
 	"example.com/payvault/internal/answer"
 )
 
-// SavedField is a field of an application as the service has saved it. To keep it, write it by [MarshalWire] and
-// encrypt that: json.Marshal writes [REDACTED] for every value. MarshalWire refuses a value that has an object with a
-// name twice. [SavedField.Decode] reads its value, and
+// SavedField is a field of an application as the service has saved it. To store a SavedField, write it with
+// [MarshalWire] and encrypt the result. json.Marshal would write [REDACTED] in place of the value. MarshalWire refuses
+// a value with an object in which a name occurs twice. [SavedField.Decode] reads the value of one field, and
 // [ApplicationDataOf] the values of all fields.
 type SavedField struct {
 	Key      string        `json:"key"`
-	Value    Secret        `json:"value"` // JSON, so a string keeps its quotes; empty if the service sent null
+	Value    Secret        `json:"value"` // raw JSON, so a string has its quotes; empty if the service sent null
 	Type     string        `json:"type"`  // kind of field, such as "text" or "toggle"
 	Settings FieldSettings `json:"settings"`
 }
 
 // Decode reads the value into the variable that into points to. The variable has the type of the field in
 // [ApplicationData], such as string, *bool, [Secret] or [Ownership], or any other type that fits the JSON. In a
-// variable of type any, all numbers are [encoding/json.Number]. In any other variable, such as a map[string]any,
-// numbers of type any are float64, which may lose digits. The error names the key.
+// variable of type any, all numbers are [encoding/json.Number]. In a variable of another type that contains any, such
+// as a map[string]any, numbers are float64, which may lose digits. The error names the key.
 //
-// Without a value Decode changes nothing. Nor do "", false, [] and {} change a pointer, be it the variable itself or
-// within it. The exception is false, which sets a *bool.
+// If the field has no value, Decode changes nothing. The values "", false, [] and {} leave a pointer unchanged, whether
+// the variable is the pointer or contains it. The exception is false, which sets a *bool.
 func (f SavedField) Decode(into any) error {
 	if err := readSaved(jsontext.Value(f.Value.Reveal()), into); err != nil {
 		return fmt.Errorf("payvault: %s %w", f.Key, err)
@@ -37,7 +37,7 @@ func (f SavedField) Decode(into any) error {
 	return nil
 }
 
-// savedField is the wire form of a SavedField. T is RawMessage to read the value, and secretJSON to write it.
+// savedField is the wire form of a SavedField. T is RawMessage for reading the value, and secretJSON for writing it.
 type savedField[T any] struct {
 	Key      string        `json:"key"`
 	Value    T             `json:"value"`
@@ -49,15 +49,15 @@ type savedField[T any] struct {
 func savedOf(wire savedField[stdjson.RawMessage]) SavedField {
 	saved := SavedField{Key: wire.Key, Type: wire.Type, Settings: wire.Settings}
 	if value := jsontext.Value(wire.Value); value.Kind() != 'n' {
-		// Texts are written anew, so that an incomplete character becomes U+FFFD: MarshalWire would refuse it.
-		_ = value.Compact(jsontext.PreserveRawStrings(false)) // no error, because it was read before
+		// Let Compact write an incomplete character as U+FFFD, because MarshalWire would refuse the character itself.
+		_ = value.Compact(jsontext.PreserveRawStrings(false)) // no error, because the value was read before
 		saved.Value = NewSecret(string(value))
 	}
 	return saved
 }
 
-// readSaved reads a saved value into the variable that into points to, which is mostly a field of ApplicationData. Null
-// leaves the variable as it is. For pointers see [answer.ReadSaved].
+// readSaved reads a saved value into the variable that into points to, mostly a field of ApplicationData. Null leaves
+// the variable as it is. [answer.ReadSaved] has the rules for pointers.
 func readSaved(raw jsontext.Value, into any) error {
 	variable := reflect.ValueOf(into)
 	if variable.Kind() != reflect.Pointer || variable.IsNil() {
@@ -102,13 +102,13 @@ func (f *SavedField) UnmarshalJSON(b []byte) error {
 
 // FieldSettings describes the values that a field takes.
 type FieldSettings struct {
-	Required bool          `json:"required"`          // as the service reports it
+	Required bool          `json:"required"`          // the service requires the field
 	Options  []FieldOption `json:"options,omitempty"` // the allowed values; empty for a free field
 }
 
 // FieldOption is one of the values that a field takes.
 type FieldOption struct {
 	Label    string `json:"label"`
-	Value    string `json:"value"` // a number or true is kept as it is written; false and null are ""
+	Value    string `json:"value"` // a number or true stays as the service wrote it; false and null are ""
 	Disabled bool   `json:"disabled,omitzero"`
 }

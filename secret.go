@@ -13,22 +13,22 @@ import (
 	"example.com/payvault/internal/redact"
 )
 
-// Secret is text that must not be seen: a card or bank account number, a security code, a tax or identity number.
-// [NewSecret] makes a Secret; the zero value has no text.
+// Secret is a text that must not be seen, such as a card or bank account number, a security code, or a tax or identity
+// number. [NewSecret] makes a Secret; the zero value has no text.
 //
-// A Secret is [REDACTED] under every fmt verb, in log/slog, in JSON, XML, YAML, gob and templates, and for all other
-// code that uses [encoding.TextMarshaler] or [fmt.Formatter]. A Secret without a text is empty there. Dumpers that use
-// reflection find no text either, not even in unexported fields of your own structs. They find the length of a text,
-// and which secrets of a process are equal.
+// A Secret is written as [REDACTED] under every fmt verb, in log/slog, in JSON, XML, YAML, gob and templates, and by
+// all other code that uses [encoding.TextMarshaler] or [fmt.Formatter]. A Secret without a text is written as an empty
+// text. Dumpers that use reflection do not find the text either, not even in unexported fields of your own structs.
+// They find only the length of the text, and which secrets of a process are equal.
 //
-// [Secret.Reveal] and [MarshalWire] give the text, and calls send it. A text with [REDACTED] in it is refused when a
-// Secret is read, and in the body of a request, so that what a log shows never becomes a card number. The memory of a
-// text is not wiped.
+// [Secret.Reveal] and [MarshalWire] give the text, and calls send it. A text that contains [REDACTED] is refused when a
+// Secret is read, and in the body of a request. So [REDACTED] is never stored as a card number. The text is not wiped
+// from memory.
 //
-// Secrets of the same text are equal for [reflect.DeepEqual]. With == only copies of one secret are equal, and
-// Secret{} is equal to itself.
+// Secrets of the same text are equal for [reflect.DeepEqual]. With ==, a secret with a text is equal only to its
+// copies, and all secrets without a text are equal.
 type Secret struct {
-	masked *masked // nil for no text
+	masked *masked // nil if there is no text
 }
 
 const redacted = redact.Mark
@@ -62,15 +62,15 @@ type block struct {
 	at  int
 }
 
-// The keys differ from process to process.
+// tagKey and maskKey differ from process to process.
 //
 //nolint:gochecknoglobals // never changed
 var tagKey, maskKey = maphash.MakeSeed(), maphash.MakeSeed()
 
 // mask hides a text, or restores a hidden one. The result depends on the tag, so that somebody who knows one text
-// cannot read the others. Secrets of the same text look the same, so that they are equal. This keeps texts from being
-// seen by accident and is no encryption: package maphash promises no strength, and whoever can read the memory of the
-// process can read the keys too.
+// cannot read the others. Secrets of the same text have the same hidden text, so that they are equal. Hiding protects a
+// text from being seen by accident and is no encryption: package maphash promises no strength, and whoever can read the
+// memory of the process can read the keys too.
 func (m *masked) mask(text []byte) {
 	var stream uint64
 	for i := range text {
@@ -82,7 +82,7 @@ func (m *masked) mask(text []byte) {
 }
 
 // Reveal returns the text.
-func (s Secret) Reveal() string { // inlined, so that a text that is only read takes no memory
+func (s Secret) Reveal() string { // short enough to be inlined: then a text that does not escape needs no heap memory
 	if s.masked == nil {
 		return ""
 	}
@@ -91,13 +91,13 @@ func (s Secret) Reveal() string { // inlined, so that a text that is only read t
 	return string(text)
 }
 
-// IsZero reports whether there is no text.
+// IsZero reports whether the secret has no text.
 func (s Secret) IsZero() bool { return s.masked == nil }
 
 // hasMark reports whether a text contains [REDACTED].
 func hasMark(text string) bool { return strings.Contains(text, redacted) }
 
-// Format writes [REDACTED] under every verb that calls it: fmt writes the type for %T, and refuses %p.
+// Format writes [REDACTED] under every verb except %T and %p: for %T fmt writes the type, and for %p an error.
 func (s Secret) Format(f fmt.State, verb rune) {
 	text, _ := s.MarshalText()
 	if verb == 'q' || f.Flag('#') {
@@ -106,7 +106,7 @@ func (s Secret) Format(f fmt.State, verb rune) {
 	_, _ = f.Write(text)
 }
 
-// MarshalText returns [REDACTED], or nothing for a secret without a text. JSON uses it too.
+// MarshalText returns [REDACTED], or nil for a secret without a text. Package encoding/json uses it too.
 func (s Secret) MarshalText() ([]byte, error) {
 	if s.IsZero() {
 		return nil, nil
@@ -120,11 +120,12 @@ func (s Secret) MarshalBinary() ([]byte, error) { return s.MarshalText() }
 // UnmarshalBinary reads the text. It fails if the text contains [REDACTED].
 func (s *Secret) UnmarshalBinary(text []byte) error { return s.UnmarshalText(text) }
 
-// MarshalBSON fails: BSON looks for no other method, and would store nothing.
+// MarshalBSON always returns an error. Without this method the BSON encoder would store an empty value, because it
+// calls no other method of Secret.
 func (s Secret) MarshalBSON() ([]byte, error) { return nil, errNoBSON }
 
-// UnmarshalJSON reads a string or the digits of a number. A value that means "none", such as null, is no text. It fails
-// if the text contains [REDACTED].
+// UnmarshalJSON reads a string or the digits of a number. From a value that means "none", such as null, it reads a
+// secret without a text. It fails if the text contains [REDACTED].
 func (s *Secret) UnmarshalJSON(b []byte) error {
 	raw := jsontext.Value(b)
 	if kind := raw.Kind(); kind != '"' && kind != '0' && !answer.IsNone(raw) {

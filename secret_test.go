@@ -16,7 +16,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// TestSecret checks that a secret is read from text and shown as [REDACTED], and that [REDACTED] is not read back.
+// TestSecret checks that a secret is read from a text, written as [REDACTED], and compared by its text. Reading a text
+// that contains [REDACTED] fails.
 func TestSecret(t *testing.T) {
 	t.Parallel()
 	const number = "4111111111111111"
@@ -58,10 +59,12 @@ func TestSecret(t *testing.T) {
 	assert.Equal(t, `["","","[REDACTED]"]`, string(text))
 }
 
-// TestSecret_oneKnown checks that a dump of the memory shows no secret to somebody who knows another one, or a part.
+// TestSecret_oneKnown checks that the hidden form of a secret, as a memory dump has it, cannot be decoded by somebody
+// who knows another secret, or one block of the same secret. For this, no block of eight bytes may be hidden with the
+// same bytes as another block.
 func TestSecret_oneKnown(t *testing.T) {
 	t.Parallel()
-	hidden := func(text string) string { // returns the text that a dumper finds
+	hidden := func(text string) string { // returns the hidden form of text
 		return reflect.ValueOf(payvault.NewSecret(text)).Field(0).Elem().FieldByName("text").String()
 	}
 	stream := func(text string) string {

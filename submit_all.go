@@ -14,14 +14,15 @@ type SubmitAllOptions struct {
 	// 5 ms, 4 requests send up to 80,000 cards a second, and 32 send up to eight times as many. The client's own pool
 	// keeps connections for 128 requests.
 	Concurrency int
-	// Journal lets a later run go on where this run ends, even if the process is killed. Without a Journal every walk
-	// sends all cards.
+	// Journal lets a later run go on where this run ends, even if the process is killed. Without a Journal every run sends
+	// all cards.
 	Journal Journal
 	// Job is the name of the cards in the Journal. It is required with a Journal, and refused without one. It has to be
 	// the same in each run of the same cards, in the same order, for the same service and merchant. Under another name all
-	// cards are sent again. Other cards under the same name are not sent, because they are taken for those of the earlier
-	// run. So make the name from the cards: see [JobName]. The journal knows how many cards a batch had, once it has
-	// ended. Another number ends the walk with an error that matches ErrInvalidRequest and has the field Job.
+	// cards are sent again. Other cards under the same name are not sent, because they are taken for the cards of the
+	// earlier run. So make the name from the cards: see [JobName]. When a batch has ended, the journal has the number of
+	// its cards. If a later run has another number of cards in this batch, SubmitAll stops with an error that matches
+	// ErrInvalidRequest and has the field Job.
 	Job string
 }
 
@@ -30,32 +31,33 @@ const (
 	maxConcurrency     = 10_000
 )
 
-// SubmitAll cuts cards into batches of 100, sends each batch as a request, and keeps some requests in flight. It yields
-// every batch once, in the order of the stream, with the RequestID or with the error. It yields a batch as soon as the
-// requests of that batch and of all batches before it have ended. If an argument is invalid, it reads no card and
-// yields one batch without cards that has the error.
+// SubmitAll cuts the stream of cards into batches of 100, sends each batch as a request, and keeps some requests in
+// flight. Each loop over the result is called a walk. A walk yields every batch once, in the order of the stream, with
+// the RequestID or with the error. It yields a batch as soon as the requests of that batch and of all batches before it
+// have ended. If an argument is invalid, the walk reads no card and yields one batch without cards that has the error.
 //
 // A card that cannot be sent is listed in Invalid, and the rest of its batch is sent. If no card of a batch
 // can be sent, the batch is yielded as not sent, with an error that matches [ErrInvalidRequest]. The journal does not
 // record it.
 //
-// A batch of unknown outcome is never sent again by itself. [WithReplay] says that repeating does no harm; with it a
-// lost request is repeated.
+// A walk never sends a batch of unknown outcome again. [WithReplay] states that repeating does no harm: with this
+// option, a lost request is repeated.
 //
 // # Journal
 //
-// With a [Journal] a walk goes on where an earlier one ended, even if its process was killed. It yields the batches
-// that the journal knows, with FromJournal set, and sends the rest. The outcome of a batch that a killed process had
-// begun and not ended stays unknown. At most Concurrency batches are like this, because a batch that waits for the rate
-// limit has not begun. Without a Journal, the outcomes that were not yielded yet are lost with the process.
+// With a [Journal] a walk continues where an earlier walk ended, even if the process of the earlier walk was killed. It
+// yields the batches that the journal has, with FromJournal set, and sends all other batches. The outcome of a batch
+// that a killed process had begun and not ended stays unknown. At most Concurrency batches are like this, because a
+// batch that waits for the rate limit has not begun. Without a Journal, the outcomes that were not yielded yet are lost
+// with the process.
 //
 // # Stream
 //
-// Each loop over the result reads the stream anew, in a goroutine of its own. The stream has to end with ctx, because
-// the loop waits for it. When the stream returns, its cards count as all cards. So with a Journal, a stream that fails
-// half way has to cancel ctx before it returns, as in the example. Otherwise its last batch is sent with too few cards.
-// Later runs then stop at that batch, so the rest of the stream is not sent under this Job. Without a Journal it is
-// enough to look at the error of the stream after the loop.
+// Each walk reads the stream from its start, in a goroutine of its own. The stream has to return when ctx ends, because
+// the walk waits for it. When the stream returns, the walk takes its cards for all cards. So with a Journal, a stream
+// that fails half way has to cancel ctx before it returns, as in the example. Otherwise its last batch is sent with too
+// few cards. Later runs then stop at that batch, so the rest of the stream is not sent under this Job. Without a
+// Journal it is enough to look at the error of the stream after the loop.
 //
 // Memory does not grow with the stream. At most 2 × Concurrency − 1 batches have been read and not yet yielded, and one
 // more is being read. With [WithResponse] each of these batches may hold an answer of at most [WithMaxResponseBytes].
@@ -65,24 +67,25 @@ const (
 // A walk stops when
 //
 //   - ctx ends,
-//   - the journal fails, or knows another number of cards in a batch,
+//   - the journal fails, or has another number of cards for a batch,
 //   - a batch gets status 401 or 403, or another status from 400 to 499 without a code of the service (except 408): all
-//     other batches would get it too,
+//     other batches would get the same status,
 //   - a batch gets status 429, and the service asks for a longer wait than RetryPolicy.MaxBulkRetryAfter (15 minutes),
-//   - a batch gets status 429, and ctx ends before the wait does, or RetryPolicy.MaxAttempts or [WithMaxAttempts] is 1.
-//     With RetryPolicy.IgnoreOverload the walk goes on then,
+//   - a batch gets status 429, and either ctx ends before the wait is over, or RetryPolicy.MaxAttempts or
+//     [WithMaxAttempts] is 1. With RetryPolicy.IgnoreOverload the walk does not stop in this case,
 //   - 10 batches that were sent in a row, or 2 × Concurrency if that is more, are of unknown outcome: the service seems
-//     to be gone, and somebody has to look up each of them.
+//     to be down, and somebody has to look up each batch of unknown outcome.
 //
-// Then it sends nothing more and yields the rest of the stream as not sent. Requests in flight go on to their end,
-// within the time of one attempt, and are not repeated. Without a Journal they are cut off when ctx ends, which leaves
-// their outcome unknown. If the walk stopped before the end of its stream, or the journal failed, and the last batch
-// does not say so, one more batch does, which has no cards. With a Journal an earlier run may have sent a batch that
-// this run leaves out after the stop. So [SafeToRetry] is false for its error: run the job again.
+// When a walk has stopped, it sends nothing more and yields the rest of the stream as not sent. Requests in flight are
+// completed, within the time of one attempt, and are not repeated. Without a Journal they are cut off when ctx ends,
+// which leaves their outcome unknown. If the walk stopped before the end of its stream, or the journal failed, and the
+// error of the last batch does not say so, the walk yields one more batch. This batch has no cards, and its error says
+// so. With a Journal an earlier run may have sent a batch that this run leaves out after the stop. So [SafeToRetry] is
+// false for the error of such a batch: run the job again.
 //
-// Leaving the loop ends the walk as the end of ctx does. It waits until the stream gives its next card or returns, so
-// cancel ctx before you leave the loop of a stream that may wait. A panic of the stream, a transport, a key source or
-// the journal comes out of the loop, after the batches before it.
+// Leaving the loop ends the walk, like the end of ctx. Leaving waits until the stream yields its next card or returns.
+// So if the stream may wait for long, cancel ctx before you leave the loop. If the stream, a transport, a key source or
+// the journal panics, the loop panics after it has yielded the batches before.
 //
 // POST /platform/aus/add.
 func (s *AccountUpdaterService) SubmitAll(
@@ -142,7 +145,7 @@ func newBulkWalk(ctx context.Context, s *AccountUpdaterService, o SubmitAllOptio
 	w := &bulkWalk{
 		service: s, journal: o.Journal, job: o.Job, opts: opts, keepRaw: newCallOptions(opts).response != nil,
 		ctx: ctx, requests: context.WithoutCancel(ctx), cutOff: func() {},
-		ahead:    window.New[*bulkBatch](2*o.Concurrency - 1), // so that one slow batch does not hold up the others
+		ahead:    window.New[*bulkBatch](2*o.Concurrency - 1), // large, so that a slow batch does not stop others
 		inFlight: make(chan struct{}, o.Concurrency),
 	}
 	w.sending, w.stop = context.WithCancelCause(ctx)

@@ -35,11 +35,11 @@ type Transaction struct {
 	Currency            string            `json:"tran_currency,omitzero"` // numeric code
 	DisputeFlag         bool              `json:"dispute_flag,omitzero"`
 	AmtRefunded         Amount            `json:"amt_refunded,omitzero"` // in units of Currency
-	BatchNumber         int64             `json:"batch_number,omitzero"` // another number than BatchID
+	BatchNumber         int64             `json:"batch_number,omitzero"` // differs from BatchID
 	CustomerID          string            `json:"customer_id,omitzero"`  // the ID of a Customer
 	SubscriptionID      SubscriptionID    `json:"subscription_id,omitzero"`
 	MerchRefNum         string            `json:"merch_ref_num,omitzero"`
-	BatchID             int64             `json:"batch_id,omitzero"`        // another number than BatchNumber
+	BatchID             int64             `json:"batch_id,omitzero"`        // differs from BatchNumber
 	BatchDate           Date              `json:"batch_date,omitzero"`      // YYYY-MM-DD
 	SettleDate          Date              `json:"settle_date,omitzero"`     // YYYY-MM-DD; zero if the service gives none
 	AmtFunded           Amount            `json:"amt_funded,omitzero"`      // in units of FundedCurrency
@@ -49,7 +49,7 @@ type Transaction struct {
 // SubscriptionCancelRequest names the customer whose subscription ends. The customer ID is required.
 type SubscriptionCancelRequest struct {
 	CustomerID string     `json:"customer_id"`          // the ID of a Customer
-	MerchantID MerchantID `json:"merchant_id,omitzero"` // when acting for another merchant; see also Client.ForMerchant
+	MerchantID MerchantID `json:"merchant_id,omitzero"` // the merchant to act for; see also Client.ForMerchant
 }
 
 func (r *SubscriptionCancelRequest) prepare(c *caller, p *problems) {
@@ -71,9 +71,10 @@ func (s *SubscriptionsService) Transactions(
 	return s.list(id).page(ctx, opt, opts)
 }
 
-// AllTransactions walks over all transactions of a subscription from opt.Page on. Without Prefetch it asks for a page
-// when the loop needs it. The walk ends with its first error: an error of Transactions, or [ErrMalformedResponse] if
-// the pages contradict each other. A new loop starts again. AllTransactions is replayable.
+// AllTransactions returns an iterator over all transactions of a subscription from opt.Page on. Without Prefetch it
+// asks for a page when the loop needs it. The loop ends after the first error: an error of Transactions, or an error
+// that matches [ErrMalformedResponse] if the pages contradict each other. A second loop over the iterator begins at
+// opt.Page again. AllTransactions is replayable.
 //
 // GET /platform/subscription/transactions/{subscription_id}.
 func (s *SubscriptionsService) AllTransactions(
@@ -82,7 +83,8 @@ func (s *SubscriptionsService) AllTransactions(
 	return s.list(id).all(ctx, opt, opts)
 }
 
-// TransactionPages walks as AllTransactions does but yields whole pages. Use it in a program that saves its progress.
+// TransactionPages returns an iterator like that of AllTransactions, but over whole pages. Use it in a program that
+// saves its progress.
 //
 // GET /platform/subscription/transactions/{subscription_id}.
 func (s *SubscriptionsService) TransactionPages(
@@ -107,12 +109,12 @@ func (t *Transaction) tidy() (place string, needed bool) {
 	return "", false
 }
 
-// Cancel ends an active, suspended or paused subscription for good: a canceled subscription cannot be resumed. An ID
+// Cancel ends an active, suspended or paused subscription permanently: a canceled subscription cannot be resumed. An ID
 // that is not positive and a request without a customer ID fail before anything is sent.
 //
-// Cancel is never repeated by itself once it may have reached the service; see [SafeToRetry]. After [ErrOutcomeUnknown]
-// the subscription may be canceled. No documented operation shows whether it is: see docs/unknown.md. A second call may
-// be refused because the first one succeeded.
+// Without [WithReplay], the client repeats Cancel only if nothing was sent or the service answered with status 429; see
+// [SafeToRetry]. After [ErrOutcomeUnknown] the subscription may be canceled. No documented operation shows whether it
+// is canceled: see docs/unknown.md. A second call may be refused because the first call succeeded.
 //
 // POST /platform/subscription/{subscription_id}/cancel.
 func (s *SubscriptionsService) Cancel(

@@ -6,15 +6,16 @@ import "context"
 type TokensService struct{ caller *caller }
 
 // TokenizeRequest is payment data to store. Only the merchant ID is documented as required. The service does not
-// document which other fields a card, an ACH account or a wallet needs.
+// document which other fields a card, an ACH account or a wallet needs. The operator has to enable the second kind of
+// wallet.
 type TokenizeRequest struct {
-	// Required; a text on the wire; see also WithMerchantID and Client.ForMerchant.
+	// MerchantID is required. It is a text on the wire. See also WithMerchantID and Client.ForMerchant.
 	MerchantID MerchantID `json:"merchant_id,string"`
 	ProfileID  string     `json:"profile_id,omitzero"` // payment profile of the merchant
-	// Identifier of the integration, any text; see also WithDeveloperID.
+	// DeveloperID names the integration by any text; see also WithDeveloperID.
 	DeveloperID string `json:"developer_id,omitzero"`
 	LocID       string `json:"loc_id,omitzero"` // store location
-	// Required for integrators; see also WithVendorID.
+	// VendorID names the integrator and is required for integrators; see also WithVendorID.
 	VendorID            int64          `json:"vendor_id,omitzero"`
 	CardholderName      string         `json:"cardholder_name,omitzero"`        // card or account holder
 	AVSAddress          string         `json:"avs_address,omitzero"`            // address for address verification
@@ -30,7 +31,7 @@ type TokenizeRequest struct {
 	DDANumber           Secret         `json:"dda_number,omitzero"`             // ACH account number
 	TypeID              ACHAccountType `json:"type_id,omitzero"`                // ACH account type
 	PayloadWalletOnePay Secret         `json:"payload_wallet_one_pay,omitzero"` // encrypted, for the first kind of wallet
-	PayloadWalletTwoPay Secret         `json:"payload_wallet_two_pay,omitzero"` // for the second; the operator enables it
+	PayloadWalletTwoPay Secret         `json:"payload_wallet_two_pay,omitzero"` // for the second kind of wallet
 	SingleUse           *bool          `json:"single_use,omitzero"`             // undocumented effect; nil is not sent
 	EchoFields          Pairs          `json:"echo_fields,omitempty"`           // the answer repeats them unchanged
 	SessionID           string         `json:"session_id,omitzero"`             // undocumented effect
@@ -38,7 +39,8 @@ type TokenizeRequest struct {
 	ReportData          Pairs          `json:"report_data,omitempty"`           // kept for reports
 }
 
-// prepare fills in the values that the client knows, and checks the merchant ID and the expiration date.
+// prepare fills in the IDs of merchant, vendor and developer from the settings of the client. It checks the merchant ID
+// and the expiration date.
 func (r *TokenizeRequest) prepare(c *caller, p *problems) {
 	c.actFor(&r.MerchantID, p)
 	if r.MerchantID == 0 {
@@ -59,12 +61,12 @@ type TokenizeResponse struct {
 	RCode      string `json:"rcode"`                // always 000
 	RMsg       string `json:"rmsg,omitzero"`        // result message
 	PGID       string `json:"pg_id,omitzero"`       // ID of the gateway record
-	CardID     string `json:"card_id,omitzero"`     // ID of the saved card: with it Tokenize updates the card
+	CardID     string `json:"card_id,omitzero"`     // ID of the saved card; Tokenize with this ID updates the card
 	CardNumber string `json:"card_number,omitzero"` // masked: first four and last six digits
 	EchoFields string `json:"echo_fields,omitzero"` // the pairs of the request; see ParsePairs
 }
 
-// tokenizeReply is the success of Tokenize. Its values stand beside the code and not in data.
+// tokenizeReply is the successful answer to Tokenize. Its values are members beside the code and not members of data.
 type tokenizeReply struct {
 	envelope
 
@@ -84,14 +86,14 @@ func (r *tokenizeReply) complete() (missing string, needed bool) {
 	return "", false
 }
 
-// Tokenize stores card or ACH payment data. Without a CardID the service creates a new one; with a CardID it updates
-// the data saved under it. A missing merchant ID and an expiration date that is not MMYY fail before anything is sent.
-// An rcode other than 000 is an error that matches [ErrRejected].
+// Tokenize stores card or ACH payment data. Without a CardID the service stores the data under a new CardID. With a
+// CardID it updates the data under this CardID. A missing merchant ID and an expiration date that is not MMYY fail
+// before anything is sent. An rcode other than 000 is an error that matches [ErrRejected].
 //
-// With a CardID Tokenize is replayable. Without one it is never repeated by itself once it may have reached the
-// service; see [SafeToRetry]. A second call may store the data once more, under another CardID, and no operation lists
-// the cards that belong to no customer. If a stored card that nobody uses does no harm, call again after
-// [ErrOutcomeUnknown], or pass [WithReplay].
+// With a CardID Tokenize is replayable. Without a CardID and without [WithReplay], the client repeats Tokenize only if
+// nothing was sent or the service answered with status 429; see [SafeToRetry]. A second call may store the data a
+// second time, under another CardID, and no operation lists cards without a customer. If a stored card that nobody uses
+// does no harm, call again after [ErrOutcomeUnknown], or pass [WithReplay].
 //
 // POST /pg/tokenize.
 func (s *TokensService) Tokenize(

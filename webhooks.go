@@ -27,7 +27,8 @@ const (
 // all other names of events. AddEvent does not take a merchant_id: through [Client.ForMerchant] it fails with
 // [ErrMerchantNotSupported].
 //
-// AddEvent is never repeated by itself once it may have reached the service; see [SafeToRetry].
+// Without [WithReplay], the client repeats AddEvent only if nothing was sent or the service answered with status 429;
+// see [SafeToRetry].
 //
 // POST /platform/webhook/{webhook_id}/event/{event}.
 func (s *WebhooksService) AddEvent(
@@ -39,8 +40,8 @@ func (s *WebhooksService) AddEvent(
 }
 
 // Notification is a call of a notification_url. The service documents neither the shape of its body nor a signature, so
-// header and body are not changed. They may hold anything. So the JSON, XML and YAML of a Notification do not contain
-// them. To keep a notification, keep its two fields.
+// Header and Body are unchanged. They may contain private data, so the JSON, XML and YAML of a Notification do not
+// contain them. To store a notification, store its two fields.
 type Notification struct {
 	Header http.Header `json:"-" xml:"-" yaml:"-"` // all headers, unchanged
 	Body   []byte      `json:"-" xml:"-" yaml:"-"` // the whole body, unchanged
@@ -60,13 +61,13 @@ func (n Notification) LogValue() slog.Value {
 const maxNotification = 1 << 20
 
 // NotificationHandler returns the handler of a notification_url. It takes POST requests with a body of up to 1 MiB and
-// calls f. If f returns nil, it answers 204, so that the service knows that the notification has arrived. Otherwise it
-// answers 500 and logs the error at Error to [slog.Default], with the context of the request. The sender does not see
-// the error. It panics if f is nil.
+// calls f. If f returns nil, the handler answers 204, so that the service knows that the notification has arrived. If f
+// returns an error, the handler answers 500 and logs the error at Error to [slog.Default], with the context of the
+// request. The sender does not see the error. NotificationHandler panics if f is nil.
 //
-// A notification is a hint and not the truth: the interface documents no signature, so anyone who knows the URL can
-// send one. Look up the record of the notification before you act on it. The URL is a secret: make it long and random,
-// and keep it out of logs. A notification may come twice, so acting on it a second time has to be harmless.
+// Do not trust a notification: the service documents no signature, so anyone who knows the URL can send one. Look up
+// the record in question before you act on a notification. The URL is a secret: make it long and random, and keep it
+// out of logs. A notification may come twice, so acting on it a second time has to be harmless.
 func NotificationHandler(f func(context.Context, *Notification) error) http.Handler {
 	if f == nil {
 		panic("payvault: NotificationHandler: the function is nil")

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
+	"github.com/go-json-experiment/json" // becomes encoding/json/v2 in Go 1.27
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
@@ -18,20 +18,21 @@ import (
 )
 
 // MarshalWire returns the JSON that is sent for v, with the texts of its secrets. v is a request, a result, or a value
-// of your own that holds requests or results. Use MarshalWire for a request that has to wait, in a queue for example;
-// json.Unmarshal reads it back. json.Marshal would write [REDACTED] for the secrets.
+// of your own that holds requests or results. Use MarshalWire for a request that has to wait, in a queue for example.
+// json.Unmarshal reads the result back. json.Marshal would write [REDACTED] for the secrets.
 //
-// The result is card data in clear: encrypt it, keep it out of logs, and delete it when it is sent. Note that the card
-// industry permits nobody to keep security codes and track data once a payment is authorized.
+// The result may contain card data in clear text: encrypt it, keep it out of logs, and delete it when it has been sent.
+// The rules of the card industry forbid keeping security codes and track data once a payment is authorized.
 //
-// It writes the same values as [encoding/json.Marshal]. But <, >, &, U+2028 and U+2029 are written as they are, escapes
-// in raw JSON are written anew, and a json.Number is a number even with the option string. A [Secret] in a field of
-// type any is read back as a string. The file of a [DisputeRespondRequest] is not in its JSON.
+// MarshalWire writes the same values as [encoding/json.Marshal], with three differences in form. The characters <, >,
+// &, U+2028 and U+2029 are not escaped. Escapes in raw JSON are rewritten. A json.Number is written as a number even
+// with the option string. A [Secret] in a field of type any is read back as a string. The file of a
+// [DisputeRespondRequest] is not in its JSON.
 //
 // A value that cannot be sent is an error that matches [ErrInvalidRequest]. These values cannot be sent: a value that
-// encoding/json refuses, a text that is not UTF-8, a text with [REDACTED] in it, and an object with a name twice. A
-// MarshalJSON method of your own writes [REDACTED] for each secret in its type. Such a type needs the method
-// MarshalJSONTo of JSON v2 instead. This method gets the options that write the texts of secrets.
+// encoding/json refuses, a text that is not UTF-8, a text that contains [REDACTED], and an object in which a name
+// occurs twice. A MarshalJSON method of your own writes [REDACTED] for each secret in its type. Such a type needs the
+// method MarshalJSONTo of JSON v2. MarshalJSONTo gets the options that write the texts of secrets.
 func MarshalWire(v any) ([]byte, error) {
 	var p problems
 	wire := marshal(v, &p)
@@ -42,7 +43,8 @@ func MarshalWire(v any) ([]byte, error) {
 }
 
 // marshal returns the JSON that is sent for v. If v cannot be written, marshal returns nil and adds the reason to p,
-// which may have problems already. A text with [REDACTED] is refused: the service would store it as a card number.
+// which may have problems already. A text with [REDACTED] is refused, because the service would store it, for example
+// as a card number.
 func marshal(v any, p *problems) []byte {
 	wire, err := json.Marshal(v, wireForm)
 	if err == nil && hasMark(string(wire)) {
@@ -56,7 +58,7 @@ func marshal(v any, p *problems) []byte {
 		names = keyed.byKey(names)
 	}
 	path := wirePath(names)
-	if _, known := (*p)[path]; !known { // keep the problem of a check: it is clearer than the error of the encoder
+	if _, known := (*p)[path]; !known { // the problem of a check is clearer than the error of the encoder
 		p.add(path, "cannot be written as JSON: "+reason)
 	}
 	return nil
@@ -71,13 +73,13 @@ type byKeys interface {
 // secretJSON is a secret whose text is JSON. In wireForm it is written as null if it has no text.
 type secretJSON struct{ Secret }
 
-// selfWriter is a type that is not written field by field. Its method writes its JSON to enc, with the options of enc,
-// because the options decide how the secrets in it are written.
+// selfWriter is a type that is not written field by field. writeJSON writes its JSON to enc with the options of enc,
+// because these options say how secrets are written.
 type selfWriter interface {
 	writeJSON(enc *jsontext.Encoder) error
 }
 
-// withSecrets returns the option that writes each secret with the given function. isJSON says that the text of the
+// withSecrets returns the option that writes each secret with the given function. isJSON says whether the text of the
 // secret is JSON, as in a secretJSON.
 func withSecrets(write func(enc *jsontext.Encoder, s Secret, isJSON bool) error) json.Options {
 	return json.WithMarshalers(json.JoinMarshalers(
@@ -87,9 +89,9 @@ func withSecrets(write func(enc *jsontext.Encoder, s Secret, isJSON bool) error)
 	))
 }
 
-// There are two forms of JSON. shownForm has [REDACTED] in place of each secret. wireForm is sent and has the secrets.
-// Both follow the rules of encoding/json, which callers know from their own types. The rules of JSON v2 differ: a zero
-// marked omitempty, for example, would be sent.
+// There are two forms of JSON. shownForm has [REDACTED] in place of each secret. wireForm has the texts of the secrets
+// and is sent. Both follow the rules of encoding/json, which callers know from their own types. The rules of JSON v2
+// differ: a zero marked omitempty, for example, would be sent.
 //
 //nolint:gochecknoglobals // never changed
 var (
@@ -100,8 +102,8 @@ var (
 		jsonv1.ReportErrorsWithLegacySemantics(false), // legacy errors have no JSON pointer
 		withSecrets(writeSecret))                      // replaces the marshalers of shownForm
 
-	// selfWriters calls the method of each selfWriter. It also writes json.Number, which JSON v2 supports from Go 1.27
-	// on. It is in both forms, because an option WithMarshalers replaces the one before it.
+	// selfWriters calls the method of each selfWriter. It also writes json.Number, which JSON v2 supports from Go 1.27 on.
+	// Both forms need it, because an option WithMarshalers replaces an earlier WithMarshalers.
 	selfWriters = json.JoinMarshalers(
 		json.MarshalToFunc(func(enc *jsontext.Encoder, v selfWriter) error { return v.writeJSON(enc) }),
 		json.MarshalToFunc(func(enc *jsontext.Encoder, n stdjson.Number) error {
@@ -127,10 +129,10 @@ func writeSecret(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 	}
 }
 
-// secretsOf returns the texts of all secrets in a request that can be encoded. It encodes the request only to find
-// them, and throws the result away. A secret may be the name of a member of a map, and two equal names would end the
-// encoding. So each secret is written as a number of its own. Of a secret that holds JSON it returns the JSON, and the
-// text of a JSON string, because the service may repeat either.
+// secretsOf returns the texts of all secrets in a request that can be encoded. It encodes the request only to find the
+// secrets, and drops the result. A secret may be the name of a member of a map, and two equal names would end the
+// encoding. So each secret is encoded as a number of its own. For a secret that holds JSON it returns the JSON and also
+// the text of a JSON string, because the service may repeat either.
 func secretsOf(body any) (texts []string) {
 	_, _ = json.Marshal(body, wireForm, withSecrets(func(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 		texts = append(texts, s.Reveal())
@@ -142,7 +144,7 @@ func secretsOf(body any) (texts []string) {
 	return texts
 }
 
-// placeOfMark returns the JSON pointer to the first text with [REDACTED] in it. wire contains such a text.
+// placeOfMark returns the JSON pointer to the first text in wire that contains [REDACTED]. There must be such a text.
 func placeOfMark(wire []byte) jsontext.Pointer {
 	dec := jsontext.NewDecoder(bytes.NewReader(wire))
 	for {
@@ -157,10 +159,10 @@ func placeOfMark(wire []byte) jsontext.Pointer {
 // wrap their errors in each other. unwritable keeps the outermost pointer and the innermost reason. If the error is in
 // JSON that a text holds, such as Pairs, the outermost pointer leads to the text.
 //
-// The place is cut before the first name that does not look like the name of a field. A name that the caller chose is
-// shown if it looks like the name of a field, or like an index. The reason may be the text of an error of the caller's
-// own method, such as MarshalJSON. If a value is raw JSON, the reason may quote an invalid character or escape of it.
-// It quotes nothing else.
+// place ends before the first name that looks neither like the name of a field nor like an index, because the caller
+// may have chosen that name. The reason may be the text of an error of the caller's own method, such as MarshalJSON. If
+// the value is raw JSON, the reason may quote an invalid character or escape in it. The reason quotes no other part of
+// a value.
 func unwritable(err error) (place []string, reason string) {
 	var outermost jsontext.Pointer
 	for {
@@ -172,8 +174,8 @@ func unwritable(err error) (place []string, reason string) {
 	}
 }
 
-// wrappedBy returns the JSON pointer in an error of a JSON package, and the error that it wraps. It returns nil for an
-// error of another package.
+// wrappedBy returns the JSON pointer in an error of a JSON package, and the error that this error wraps. For an error
+// of another package, wrapped is nil.
 func wrappedBy(err error) (place jsontext.Pointer, wrapped error) {
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
 		if e.Err == nil {
@@ -187,8 +189,8 @@ func wrappedBy(err error) (place jsontext.Pointer, wrapped error) {
 	return "", nil
 }
 
-// index matches the index of an element of a list, in names that are joined by points. It also matches a name that
-// begins with digits, which no documented field has.
+// index matches the index of an element of a list, in names that are joined by dots. It also matches a name that begins
+// with digits, which no documented field has.
 var index = regexp.MustCompile(`\.(\d+)`)
 
 // wirePath turns the names of a JSON pointer into a path such as billing_cards[1].exp_date.

@@ -21,8 +21,8 @@ const (
 	isMark  = "cannot be written as JSON: a redacted secret, whose text is lost"
 )
 
-// TestMarshalWire_open checks that secrets in fields of type any are written too, and read back as text. [REDACTED] in
-// such a field is an error.
+// TestMarshalWire_open checks that MarshalWire writes the text of a secret in a value of type any. json.Marshal
+// writes [REDACTED], which cannot be read back.
 func TestMarshalWire_open(t *testing.T) {
 	t.Parallel()
 	secret := payvault.NewSecret("4111")
@@ -55,7 +55,7 @@ func TestMarshalWire_open(t *testing.T) {
 	}
 }
 
-// Types of the caller.
+// These types stand for types of the caller.
 type (
 	callerText    struct{ text string }
 	callerPointer struct {
@@ -113,8 +113,8 @@ func callWith(body any) payvault.Request {
 	return payvault.Request{Method: "POST", Path: []string{"x"}, Body: body}
 }
 
-// TestMarshalWire_ownTypes checks that types of the caller are written as encoding/json writes them, with the texts of
-// secrets.
+// TestMarshalWire_ownTypes checks that MarshalWire writes types of the caller as encoding/json does, except that it
+// writes the texts of secrets.
 func TestMarshalWire_ownTypes(t *testing.T) {
 	t.Parallel()
 	form := callerForm{
@@ -143,8 +143,8 @@ func TestMarshalWire_ownTypes(t *testing.T) {
 	}
 }
 
-// TestUnwritable_requests checks that a request with a value that cannot be sent is not sent. The error has the path of
-// the value.
+// TestUnwritable_requests checks that a request is not sent if a value in it is not UTF-8 or contains [REDACTED]. The
+// error has the path of the value.
 func TestUnwritable_requests(t *testing.T) {
 	t.Parallel()
 	const bad = "J\xe4ne"
@@ -190,8 +190,8 @@ func TestUnwritable_requests(t *testing.T) {
 	}
 }
 
-// TestUnwritable_ownTypes checks that a value of the caller's own type that cannot be sent is an error with its path.
-// The path ends before the first name that may be a secret.
+// TestUnwritable_ownTypes checks that a call fails if its body is of the caller's own type and has a value that cannot
+// be sent. The error has the path of the value. The path ends before the first name that may be a secret.
 func TestUnwritable_ownTypes(t *testing.T) {
 	t.Parallel()
 	type inner struct {
@@ -201,7 +201,7 @@ func TestUnwritable_ownTypes(t *testing.T) {
 		Open  any                            `json:"open,omitempty"`
 	}
 	type outer struct{ inner }
-	type embedding struct{ payvault.Secret } // writes [REDACTED]
+	type embedding struct{ payvault.Secret } // json.Marshal writes it as [REDACTED]
 	open := func(value any) outer { return outer{inner{Open: value}} }
 	lost, number := payvault.NewSecret(mark), card().CardNumber
 	client := service.Client(t, service.Nowhere)
@@ -238,7 +238,7 @@ func TestUnwritable_ownTypes(t *testing.T) {
 	}
 }
 
-// otherShape is a type whose JSON has another shape than its fields.
+// otherShape is a type that writes other JSON members than its fields.
 type otherShape struct {
 	A    *int           `json:"a"`
 	L    []int          `json:"l"`
@@ -254,8 +254,8 @@ type failing struct{ err error }
 
 func (f failing) MarshalJSON() ([]byte, error) { return nil, f.err }
 
-// TestClearing_secretsOfBodies checks that every secret of a body is redacted in errors, wherever it stands in the
-// body.
+// TestClearing_secretsOfBodies checks that every secret of a request body is redacted in a message of the service,
+// wherever the body has the secret.
 func TestClearing_secretsOfBodies(t *testing.T) {
 	t.Parallel()
 	type (
