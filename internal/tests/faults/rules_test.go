@@ -174,20 +174,20 @@ func TestDocs(t *testing.T) {
 	t.Parallel()
 	told, struck := map[effect]bool{}, map[effect]bool{}
 	var table strings.Builder
-	table.WriteString("| When… | replayable, or `WithReplay` | all others |\n|---|---|---|\n")
+	table.WriteString("| failure | replayable, or `WithReplay` | all others |\n|---|---|---|\n")
 	for _, row := range []struct {
 		title   string
 		effects []effect
 	}{
 		{"no connection, DNS failure, TLS handshake cut off", []effect{unsent}},
 		{"untrusted certificate, no API key", []effect{distrusted, noKey}},
-		{"idle connection dead, nothing written", []effect{healed}},
-		{"connection closed while it is made or written to", []effect{lost, unsent}},
+		{"idle connection closed, nothing written", []effect{healed}},
+		{"connection closed during the handshake or the request", []effect{lost, unsent}},
 		{"connection lost or attempt timed out", []effect{lost, cutRedirect}},
 		{"429", []effect{turnedAway}},
-		{"429, Retry-After beyond the cap", []effect{heldOff}},
+		{"429 with too long a Retry-After", []effect{heldOff}},
 		{"502, 503, 504", []effect{gatewayDown}},
-		{"any other 5xx; 503, Retry-After beyond the cap", []effect{failed}},
+		{"any other 5xx; 503 with too long a Retry-After", []effect{failed}},
 		{"any other 4xx; 200 with another code", []effect{refused, rejected}},
 		{"200 empty, cut off, malformed or without a code", []effect{malformed}},
 		{"endless body, compressed bomb, redirect", []effect{tooLarge, redirected}},

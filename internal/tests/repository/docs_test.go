@@ -136,7 +136,9 @@ func TestOperationTable(t *testing.T) {
 		payvault.ReplayRead: "yes",
 	}
 	merchants := map[bool]string{true: "yes", false: "no"}
-	table := []string{"| operation | method | sent again after a lost answer | by `ForMerchant` |\n|---|---|---|---|\n"}
+	table := []string{
+		"| operation | method | sent again after a lost answer | works with `ForMerchant` |\n|---|---|---|---|\n",
+	}
 	for _, op := range payvault.Operations() {
 		var methods []string
 		for _, c := range calls.All() {
