@@ -15,8 +15,8 @@ const (
 	RCodeSuccess = "000"
 )
 
-// MostSaid is the length of the longest text of an answer that an error may contain. A longer text is not used at all,
-// because a cut could leave half of a card number, which nobody would recognize as one.
+// MostSaid is the length of the longest text of an answer that an error may contain. A longer text is not used at all.
+// If it were cut, the cut could leave half of a card number, which the SDK would not recognize and redact.
 const MostSaid = 64 << 10
 
 // Codes.Check returns one of these errors for an answer that is not a success.
