@@ -303,7 +303,7 @@ func (s *permits) perform(ctx context.Context, p *Pace) error {
 }
 
 // TestPaceOfManyClients checks ten clients that share the rate limit of one service. Together they must use at least 65
-// % of the permitted rate, and at most one request in ten may be refused.
+// percent of the permitted rate, and at most one request in ten may be refused.
 func TestPaceOfManyClients(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"example.com/payvault/internal/overload"
 )
 
-// waits makes a call with Replay whose attempts all get status 503 and these header fields. It returns the times
-// between the attempts.
+// waits makes a call with Replay whose attempts all get status 503 and the given header. It returns the times between
+// the attempts.
 func waits(t *testing.T, policy Policy, header ...string) []time.Duration {
 	t.Helper()
 	s := &script{steps: times(policy.MaxAttempts, answer(http.StatusServiceUnavailable, "", header...))}
@@ -33,7 +33,7 @@ func waits(t *testing.T, policy Policy, header ...string) []time.Duration {
 	return waits
 }
 
-// TestBackoffIsExponentialWithFullJitter checks that each wait between two attempts is a random part of a ceiling. The
+// TestBackoffIsExponentialWithFullJitter checks that each wait between two attempts is random, from 0 to a ceiling. The
 // ceiling doubles from MinBackoff up to MaxBackoff.
 func TestBackoffIsExponentialWithFullJitter(t *testing.T) {
 	t.Parallel()
@@ -56,8 +56,8 @@ func TestBackoffIsExponentialWithFullJitter(t *testing.T) {
 				}
 			}
 		}
-		// The waits must use the whole range from 0 to the ceiling. That none of 400 waits lies in the first or the last
-		// tenth is very unlikely.
+		// The waits must use the whole range from 0 to the ceiling. With 400 waits, it is very unlikely that none lies in the
+		// first or the last tenth of the range.
 		for n, ceiling := range ceilings {
 			assert.Greater(t, longest[n], ceiling*9/10, "wait %d", n)
 			assert.Less(t, shortest[n], ceiling/10, "wait %d", n)
@@ -91,7 +91,7 @@ func TestBackoffDoesNotOverflow(t *testing.T) {
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	const (
-		none  = -1 // the client waits as long as the policy says
+		none  = -1 // the header asks for no wait, so the client uses its backoff
 		never = -2 // the client makes no further attempt
 	)
 	for name, test := range map[string]struct {

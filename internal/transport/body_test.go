@@ -62,8 +62,8 @@ func TestBodyCap(t *testing.T) {
 	}
 }
 
-// TestBodyBetweenAttempts checks that at most 1 MiB and a byte is read of a response that is retried, and that the last
-// response is read to its end.
+// TestBodyBetweenAttempts checks that at most 1 MiB and one byte are read of a response that is retried, and that the
+// last response is read to its end.
 func TestBodyBetweenAttempts(t *testing.T) {
 	t.Parallel()
 	const size = 4 << 20
@@ -166,7 +166,7 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 		assert.NoError(t, err)
 		status, err := strconv.Atoi(query.Get("status"))
 		assert.NoError(t, err)
-		if status == http.StatusServiceUnavailable && n%2 == 0 { // the retry succeeds
+		if status == http.StatusServiceUnavailable && n%2 == 0 { // so that the retry succeeds
 			status = http.StatusOK
 		}
 		if query.Get("chunked") == "" {
@@ -193,8 +193,8 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 	assert.EqualValues(t, 1, opened.Load())
 }
 
-// TestRequestBodies checks the Content-Length, the Transfer-Encoding and the content of the body that reaches the
-// server, for each kind of request.
+// TestRequestBodies checks the Content-Length, the Transfer-Encoding and the body that reach the server, for requests
+// with and without a body.
 func TestRequestBodies(t *testing.T) {
 	t.Parallel()
 	type arrived struct {

@@ -64,7 +64,7 @@ func TestInspect(t *testing.T) {
 }
 
 // TestUpgradeOfTheCallers checks that a request is sent only once if the caller's own HTTP/2 transport fails after it
-// has sent the request. The Transport has it in TLSNextProto, and it calls no hooks of httptrace.
+// has sent the request. The caller has put that transport into TLSNextProto, and it calls no hooks of httptrace.
 func TestUpgradeOfTheCallers(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(nil)
@@ -172,8 +172,8 @@ func TestResentByTheRoundTripper(t *testing.T) {
 	}
 }
 
-// TestRequestThatIsDumped checks that a RoundTripper may log a request with httputil.DumpRequestOut. That function
-// calls the hooks of httptrace as if it sent the request, but Unsure must stay false.
+// TestRequestThatIsDumped checks a RoundTripper that logs each request with httputil.DumpRequestOut. That function
+// calls the hooks of httptrace as if it sent the request. Unsure must stay false nevertheless.
 func TestRequestThatIsDumped(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -251,9 +251,9 @@ func TestLargestLimits(t *testing.T) {
 	}
 }
 
-// TestMeansToResend checks whether the request that net/http gets has a GetBody, with which net/http can repeat it. It
-// has one only if its Transport uses nothing but HTTP/1 and repeating is permitted. Otherwise it has a Body that can be
-// read only once, even if the body is empty.
+// TestMeansToResend checks whether the request that net/http gets has a GetBody, with which net/http can repeat the
+// request. It must have one only if its Transport uses nothing but HTTP/1 and repeating is permitted. Otherwise the
+// request must have a Body that can be read only once, even if the body is empty.
 func TestMeansToResend(t *testing.T) {
 	t.Parallel()
 	requests := []*Request{post(false).text(""), post(false).text("{}"), post(false).upload(3)}

@@ -13,16 +13,16 @@ import (
 	"example.com/payvault/internal/overload"
 )
 
-// limited returns a Pace to which one refusal with status 429 was reported. So it delays requests.
+// limited returns a rate limit that is in force, because one 429 was reported to it.
 func limited() *overload.Pace {
 	p := overload.NewPace()
 	p.Refused(overload.Place{}, 0)
 	return p
 }
 
-// TestWhatCountsForThePace checks which outcomes raise the rate limit. An answer below 500 does, unless it is a 429. A
-// 500, a lost request and a 429 with a long Retry-After do not. The test reads the effect from the wait after the first
-// 429 that sets a limit: after 100 answers that count, the wait is short.
+// TestWhatCountsForThePace checks which outcomes raise the rate limit. An answer with a status below 500 does, unless
+// it is a 429. A 500, a lost request and a 429 with a long Retry-After do not. The test makes 100 calls, sets the limit
+// with a 429, and measures the wait after it. If the 100 answers count, the wait is short.
 func TestWhatCountsForThePace(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -50,7 +50,7 @@ func TestWhatCountsForThePace(t *testing.T) {
 }
 
 // TestRefusalBeyondTheCap checks that a 429 with a Retry-After above MaxRetryAfter sets no rate limit, because the
-// limit would delay other calls. A shorter Retry-After does.
+// limit would delay other calls. A 429 with a shorter Retry-After sets one.
 func TestRefusalBeyondTheCap(t *testing.T) {
 	t.Parallel()
 	for after, held := range map[string]bool{"1": true, "2": false} {
@@ -209,7 +209,7 @@ func TestBudgetOfACall(t *testing.T) {
 		"refusal":              {500, answer(404, ""), 50, false},
 		"failure":              {500, lost(errLost), 50, false},
 		"stopped, no attempts": {495, nil, 50, true},
-		"refused by the rate":  {495, answer(429, ""), 9, true}, // the rate limit already spares the service
+		"refused by the rate":  {495, answer(429, ""), 9, true}, // a retry after a 429 costs nothing
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			config := testConfig(&script{steps: times(2*test.calls, test.step)})

@@ -256,8 +256,7 @@ func (m *memory) fail(t *testing.T, name string, f *failure) {
 }
 
 // TestFailureOfOneLeavesTheConnectionsOfOthers checks that a failing call does not close the connections of 64 other
-// callers. At the end, one request for each connection that must be left is in the server at the same time, and no new
-// connection may be opened for them.
+// callers. At the end, 65 requests are in the server at the same time, and no new connection may be opened for them.
 func TestFailureOfOneLeavesTheConnectionsOfOthers(t *testing.T) {
 	t.Parallel()
 	const callers = 64
@@ -288,7 +287,7 @@ func TestFailureOfOneLeavesTheConnectionsOfOthers(t *testing.T) {
 			}
 			_, _ = io.WriteString(w, `{"code":0}`)
 		})
-		m.client.config.Policy.MaxBackoff = 0 // in a bubble, a backoff would end only after the other calls
+		m.client.config.Policy.MaxBackoff = 0 // so that retries come while the other calls run
 		m.client.config.Authorization = func(ctx context.Context) (string, error) {
 			if ctx.Value(keylessKey{}) != nil {
 				return "", errNoKey
@@ -503,8 +502,8 @@ func TestStaleConnection(t *testing.T) {
 		for _, partial := range []int{0, 20} { // number of bytes of the request that reach the connection
 			for _, replay := range []bool{false, true} {
 				for _, http2 := range []bool{false, true} {
-					nothingIsSent := partial == 0 && !http2 && request.Method != http.MethodGet // so net/http repeats it
-					// In these cases the client can see that net/http has not read the body. Then the end of the headers was not sent.
+					nothingIsSent := partial == 0 && !http2 && request.Method != http.MethodGet // then net/http repeats it
+					// In these cases the client can see that net/http has not read the body, so the end of the headers was not sent.
 					seesTheBody := request.Length > 0 && (http2 || request.Open != nil || request.Method == http.MethodGet)
 					fails := !replay && !nothingIsSent && !seesTheBody
 					name := fmt.Sprintf("%s of %d bytes, %d written, replay %t, HTTP/2 %t",

@@ -37,8 +37,8 @@ func TestKeyErrorIsNotRepeated(t *testing.T) {
 	assert.Empty(t, result.Keys)
 }
 
-// TestRepeatedUntilItSucceeds checks that these failures are retried until the third attempt succeeds, and that the
-// result is that of the third attempt.
+// TestRepeatedUntilItSucceeds checks that each failure in the table is retried until the third attempt succeeds, and
+// that the result is that of the third attempt.
 func TestRepeatedUntilItSucceeds(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -197,7 +197,7 @@ func TestContextEndsAnAttempt(t *testing.T) {
 				wait := func(req *http.Request) (*http.Response, error) {
 					trace := httptrace.ContextClientTrace(req.Context())
 					trace.GetConn("service.test:443")
-					trace.GotConn(httptrace.GotConnInfo{}) // on HTTP/2 the headers may be on their way now
+					trace.GotConn(httptrace.GotConnInfo{}) // on HTTP/2 the headers may be sent from now on
 					<-req.Context().Done()
 					return nil, err
 				}
@@ -235,9 +235,9 @@ func TestAuthorizationPerAttempt(t *testing.T) {
 	assert.Equal(t, []string{"Basic key1", "Basic key2", "Basic key3"}, result.Keys)
 }
 
-// TestHeaderOfAnEarlierAttempt checks that a RoundTripper that still writes to its request's header after its attempt
-// has ended changes neither the later attempts nor the caller's header. It keeps writing, so that the race detector
-// notices a shared map.
+// TestHeaderOfAnEarlierAttempt checks a RoundTripper that still writes to the header of its request after the attempt
+// has ended. This must change neither the headers of later attempts nor the caller's header. The writing goes on during
+// the later attempts, so that the race detector notices a shared map.
 func TestHeaderOfAnEarlierAttempt(t *testing.T) {
 	t.Parallel()
 	stop, done := make(chan struct{}), make(chan struct{})
@@ -290,7 +290,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 }
 
 // TestResponsesThatHandMadeRoundTrippersGive checks that a response whose Body or Header is nil is read as a response
-// with an empty body. A RoundTripper of the caller may return one.
+// with an empty body. A RoundTripper of the caller may return such a response.
 func TestResponsesThatHandMadeRoundTrippersGive(t *testing.T) {
 	t.Parallel()
 	for _, resp := range []http.Response{

@@ -27,7 +27,7 @@ var (
 	errUnscripted = errors.New("a request that the script does not have")
 )
 
-// step answers one request, or fails it.
+// step returns the response to a request, or an error.
 type step func(req *http.Request) (*http.Response, error)
 
 // script is a RoundTripper for tests. It answers each request with its next step, and records the request.
@@ -77,8 +77,8 @@ func (s *script) assertClosed(t *testing.T) {
 	}
 }
 
-// trackedBody is a response body. It records how many bytes were read, and whether the reader reached its end and
-// closed it.
+// trackedBody is a response body. It records how many bytes were read, whether its end was read, and whether it was
+// closed.
 type trackedBody struct {
 	io.ReadCloser
 

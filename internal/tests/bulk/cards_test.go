@@ -14,7 +14,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// invalid is a card that cannot be sent. Check must find this problem in this field.
+// invalid is a card that cannot be sent. Check must report problem for field.
 type invalid struct {
 	card
 

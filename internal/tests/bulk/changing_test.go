@@ -134,7 +134,7 @@ func TestWalkWhileRecordsAreAdded(t *testing.T) {
 	}
 }
 
-// TestWalkOfAChangingListGoesOnPageByPage checks a walk that has fetched pages ahead, and sees that the totals have
+// TestWalkOfAChangingListGoesOnPageByPage checks a walk that has fetched pages ahead and then sees that the totals have
 // changed between two pages. It must request the pages ahead again, one page at a time.
 func TestWalkOfAChangingListGoesOnPageByPage(t *testing.T) {
 	t.Parallel()

@@ -115,7 +115,7 @@ func TestWalkInOrderAndOnce(t *testing.T) {
 			want := []string{"filter=a%2CIN%2CP%2CQ&page=" + strconv.Itoa(first)}
 			last := n
 			if first == n-1 {
-				last++ // from the last page alone, the walk cannot tell that it is the last
+				last++ // one page more is requested, to see whether there is one
 			}
 			for page := first + 1; page < last; page++ {
 				want = append(want, "filter=a%2CIN%2CP%2CQ&page="+strconv.Itoa(page))

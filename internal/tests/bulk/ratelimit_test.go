@@ -47,8 +47,8 @@ func refusing(first ...reply429) *fake {
 	}}
 }
 
-// limited returns a service with a rate limit. It accepts a burst of requests, and then rate requests a second; it
-// answers the others with status 429. Every response takes 50 ms. refused is the number of 429 responses.
+// limited returns a service with a rate limit. It accepts a burst of requests, and then rate requests a second. It
+// answers all other requests with status 429. Every response takes 50 ms. refused is the number of 429 responses.
 func limited(rate, burst float64, retryAfter string) (s *fake, refused *int) {
 	var mu sync.Mutex
 	tokens, at, refused := burst, time.Duration(0), new(int)
@@ -295,8 +295,8 @@ func TestStoppedWalkSendsNothing(t *testing.T) {
 				assert.ErrorIs(t, b.Err, errDisk)
 			default:
 				assert.ErrorContains(t, b.Err, text)
-				// A batch that waits for its key was begun in the journal, so no earlier run has sent it. A batch that waits for
-				// Begin was not, so an earlier run may have sent it.
+				// A batch that waits for its key was begun in the journal, so no earlier run has sent it. A batch that still waits
+				// for Begin may have been sent by an earlier run.
 				hasBegun := slow == "key"
 				assert.Equal(t, hasBegun, payvault.SafeToRetry(b.Err))
 			}

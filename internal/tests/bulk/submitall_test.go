@@ -56,8 +56,8 @@ func (s *fake) submitAll(t *testing.T, cards iter.Seq[card], o *payvault.SubmitA
 	return s.client(t).AccountUpdater.SubmitAll(t.Context(), cards, o, opts...)
 }
 
-// assertSent checks that the service received each card at these positions once, and no other card. Each two bounds are
-// one range: the first position, and the position after the last.
+// assertSent checks that the service received each card of the given ranges once, and no other card. bounds has two
+// positions for each range: the first one, and the one after the last.
 func (s *fake) assertSent(t *testing.T, bounds ...int) {
 	t.Helper()
 	var want []int
@@ -415,16 +415,16 @@ func TestSubmitAllOfInvalidArguments(t *testing.T) {
 	service.AssertMatches(t, got[0].Err, payvault.ErrMerchantNotSupported)
 }
 
-// TestSubmitAllOfAnswersToAllBatches checks that SubmitAll stops if the service refuses the key, or after a refusal
-// without a code of the service, for example from a proxy: every batch would be refused like this. After a refusal with
-// a code it goes on, because such a refusal concerns only its batch.
+// TestSubmitAllOfAnswersToAllBatches checks that SubmitAll stops after an answer that every batch would get: a refusal
+// of the key, or a refusal without a code of the service, for example from a proxy. After a refusal with a code it goes
+// on, because such a refusal concerns only its batch.
 func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 	t.Parallel()
 	type test struct {
 		status int
 		body   string
-		match  error  // error that the errors of the batches not sent match; nil means none
-		text   string // text of the errors of the batches not sent; "" if all are sent
+		match  error  // sentinel that the errors of unsent batches match; nil means none
+		text   string // text of the errors of unsent batches; "" if all are sent
 	}
 	const none = "a request was refused with status 400 and no code of the service"
 	forEach(t, []test{
@@ -433,7 +433,7 @@ func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 		{404, `<h1>Not Found</h1>`, nil, "a request was refused with status 404 and no code of the service"},
 		{400, `{"error":"Invalid","error":"host"}`, nil, none}, // a complete body, although a name is repeated
 		{400, "{\"error\":\"ung\xfcltig\"}", nil, none},        // a complete body, in Latin-1
-		{400, ``, nil, none}, // the body, with a code, may have been lost
+		{400, ``, nil, none}, // an empty body: a code may have been lost
 		{400, `{"code":2,"message":"Invalid"}`, nil, ""},
 	}, func(t *testing.T, test test) {
 		s := fake{answer: func(asked) (*http.Response, error) { return service.Reply(test.status, test.body), nil }}
@@ -506,8 +506,8 @@ func TestSubmitAllOfAnswersThatProveNothing(t *testing.T) {
 }
 
 // TestSubmitAllThatPanics checks that a panic of the stream, the RoundTripper or the journal comes out of the caller's
-// loop, after the batches before it. A later run with the same journal must yield an error for each batch that was
-// begun but not ended, and send all other batches.
+// loop, after the loop has got the batches before it. A later run with the same journal must yield an error for each
+// batch that was begun but not ended, and send all other batches.
 func TestSubmitAllThatPanics(t *testing.T) {
 	t.Parallel()
 	const yielded, concurrency = 2, 3

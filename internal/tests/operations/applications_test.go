@@ -17,8 +17,8 @@ import (
 
 func amount(text string) payvault.Amount { return payvault.AmountOf(decimal.MustParse(text)) }
 
-// TestApplicationsValidate checks which responses are a result of Validate. They are code 0, with or without messages
-// about fields, and code 2 with messages about fields. Every other response is an error.
+// TestApplicationsValidate checks which responses Validate returns as a result: code 0, with or without messages about
+// fields, and code 2 with messages about fields. Every other response is an error.
 func TestApplicationsValidate(t *testing.T) {
 	t.Parallel()
 	const failed, access = `{"code":2,"message":"failed"`, `{"code":2,"message":"no","data":{"access":["denied"]}}`

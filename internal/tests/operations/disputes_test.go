@@ -21,8 +21,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// assertForm checks the multipart form of a request: it has this disputeResponse, and a file with this name and
-// content. If content is nil, it must have no file.
+// assertForm checks the multipart form of a request. It must have the given disputeResponse, and a file with the given
+// name and content, or no file if content is nil.
 func assertForm(t *testing.T, got service.Seen, response, fileName string, content []byte) {
 	t.Helper()
 	mediaType, params, err := mime.ParseMediaType(got.Header.Get("Content-Type"))

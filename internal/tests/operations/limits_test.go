@@ -85,7 +85,7 @@ type (
 	}
 	pointing struct{ *wide }
 	wide     struct{ Strings [64]string }
-	ours     struct { // types of package payvault that have decoders of their own
+	ours     struct { // with types of package payvault that decode themselves
 		Pairs   []payvault.Pairs           `json:"pairs"`
 		Options []payvault.FieldOption     `json:"options"`
 		Fields  []payvault.SavedField      `json:"fields"`
@@ -115,8 +115,8 @@ type attack struct {
 	most int // maximum number of units; 0 means as many as fit into bodyCap
 }
 
-// body returns head, then as many units as fit, then tail. If one of them has the letters PAD, a text that fills the
-// body up to bodyCap replaces these. The text is not valid UTF-8, so the decoded text is larger.
+// body returns head, then as many units as fit, then tail. If the result contains PAD, a text that fills the body up to
+// bodyCap replaces PAD. This text is not valid UTF-8, so it is larger after decoding.
 func (a attack) body() string {
 	n := (bodyCap - len(a.head) - len(a.tail)) / len(a.unit)
 	if a.most > 0 {
@@ -155,7 +155,7 @@ func attacks() []attack {
 		of("write", record, `]}}`, `{"CARD_ID":1},`), of("structs", data, `]}`, `null,`),
 		of("amounts", listed, `]}`, `1e1,`), of("list, any", ``, ``, `[`), of("any", `{"code":"0"`+members(`"a"`), `}`, ` `),
 
-		// Bodies that repeat the same names, with values in undocumented forms.
+		// Bodies that repeat a member or a part of a text, in undocumented forms.
 		of("transactions", data+`{`, `"rmsg":1}]}`, `"amt_tran":1e1,`, `"tran_time":"2026-01-15 10:20 +0531",`),
 		of("write", `{"code":0,"data":{"customer_id":"a"`, `}}`, `,"rec_id":"x"`),
 		of("instants", listed, `]}`, `"2026-01-15T00:00:00+05:31",`),
@@ -358,7 +358,7 @@ func TestAllocations(t *testing.T) {
 		MerchantID: 212345, CardholderName: "Tina Tester", AVSZip: "10001", CardNumber: card.CardNumber, ExpDate: "1229",
 		CVV2: payvault.NewSecret("123"),
 	}
-	quiet := payvault.WithLogger(slog.New(slog.NewJSONHandler(io.Discard, nil))) // its level is Info
+	quiet := payvault.WithLogger(slog.New(slog.NewJSONHandler(io.Discard, nil))) // a logger of level Info
 	tokenize := func(c *payvault.Client) error {
 		_, err := c.Tokens.Tokenize(t.Context(), request)
 		return err

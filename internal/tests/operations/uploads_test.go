@@ -106,8 +106,7 @@ func (s *careless) upload(t *testing.T, file *payvault.File) (got []byte, err er
 	return <-s.got, err
 }
 
-// shrinking is an *os.File that truncates itself to to bytes when ReadAt is called with an offset for which when
-// returns true.
+// shrinking is an *os.File that ReadAt truncates. The function when decides at which offset, and to is the new size.
 type shrinking struct {
 	*os.File
 
@@ -125,8 +124,8 @@ func (f shrinking) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// newShrinking returns a PDF of size bytes that becomes shorter after the SDK has checked it. The first read at or
-// after offset at, or for 0 the end of the check itself, truncates the file to to bytes.
+// newShrinking returns a PDF of size bytes. After the SDK has checked the file, the first read at or after offset at
+// truncates it; to is its new size. If at is 0, the end of the check truncates it already.
 func newShrinking(t *testing.T, size, at, to int64) *payvault.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "evidence.pdf")
