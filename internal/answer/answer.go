@@ -41,8 +41,8 @@ func (e *PlaceError) Error() string {
 // MostUnread is the largest number of unreadable values that are skipped in an answer.
 const MostUnread = 20
 
-// Read decodes an answer into the variable that into points to. If it cannot read every value, it returns [ErrNotJSON],
-// [ErrTooMany] or a [*PlaceError]. After an error the variable may have a part of the answer.
+// Read decodes an answer into the variable that into points to. If it cannot read the whole answer, it returns
+// [ErrNotJSON], [ErrTooMany] or a [*PlaceError]. After an error the variable may have a part of the answer.
 func Read(text []byte, into any) error {
 	_, err := read(text, into, reader{})
 	return err
@@ -89,12 +89,12 @@ func read(text []byte, into any, how reader) (unread []string, err error) {
 	if isTooMany(text, containers) {
 		return nil, ErrTooMany
 	}
-	const mostReadTwice = 20_000 // containers; measured: then reading any 8 MiB takes less than 300 MB
+	const mostReadTwice = 20_000 // containers; by measurement, any 8 MiB then take less than 300 MB
 	mayBeStrict := !how.saved && containers <= mostReadTwice && !mayHoldNullElement(text)
 	if mayBeStrict && json.Unmarshal(text, into, form) == nil {
 		return nil, nil
 	}
-	pass := how            // a copy, so that the strict pass takes no memory for it
+	pass := how            // a copy, which is allocated only for the tolerant pass
 	if !utf8.Valid(text) { // for example, the text is Latin-1
 		text = bytes.ToValidUTF8(text, []byte("\ufffd"))
 	}
@@ -160,7 +160,7 @@ func ReadAsCaller(text []byte, into any) error {
 var plainName = regexp.MustCompile(`^([A-Za-z_]+[1-4]?|\d{1,6})$`)
 
 // PlainNames returns the names in a JSON pointer, cut before the first name that does not look like the name of a
-// field. The service or the caller chose that name, so it may hold a secret.
+// field. The service or the caller chose such a name, so it may be a secret.
 func PlainNames(pointer jsontext.Pointer) (names []string) {
 	for name := range pointer.Tokens() {
 		if !plainName.MatchString(name) {

@@ -32,7 +32,7 @@ type Code string
 
 // UnmarshalJSON reads a text or a number. A number that is an integer in another form, such as 0.0, is read as that
 // integer. A value that means "none", such as null, does not change the code. After a code that is not success, no
-// value changes the code. A value of another kind or a too long one is an error.
+// value changes the code. A value of another kind, or one that is too long, is an error.
 func (c *Code) UnmarshalJSON(b []byte) error {
 	raw := jsontext.Value(b)
 	isFailure := *c != "" && *c != Success && *c != RCodeSuccess
@@ -100,8 +100,8 @@ func (c Codes) Deciding(by Decider) (own, other Code, success string) {
 //
 //   - own 0 and other 51 disagree, and so do own 51 and other 000.
 //   - own 0 and other 000 agree, and so do own 2 and other 51.
-//   - own 0 and other "OK" do not disagree: a text without a digit from 1 to 9 means neither.
-//   - A code that is missing means neither.
+//   - own 0 and other "OK" do not disagree: a text without a digit from 1 to 9 means neither success nor failure.
+//   - A code that is missing means neither success nor failure.
 func Disagree(own, other Code) bool {
 	switch {
 	case own == "" || other == "":

@@ -90,7 +90,7 @@ func (e *FileError) Unwrap() error { return e.err }
 // Format writes the text of Error under every verb.
 func (e *FileError) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.Error()) }
 
-// fileReader reads a file from its beginning up to the size of the body's file.
+// fileReader reads the file of a body, up to the size that the body announces for it.
 type fileReader struct {
 	file *io.SectionReader
 	left int64 // number of bytes still to be read

@@ -33,8 +33,8 @@ func New() *http.Transport {
 	}
 }
 
-// proxy returns the proxy from the environment. It returns none for a request without TLS, because the proxy could read
-// its key and body.
+// proxy returns the proxy from the environment. It returns none for a request without TLS, because a proxy could read
+// the key and the body of such a request.
 func proxy(req *http.Request) (*url.URL, error) {
 	if req.URL.Scheme != "https" {
 		return nil, nil

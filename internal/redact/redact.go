@@ -61,8 +61,8 @@ func withNoBreakSpaces(text string) string { return strings.ReplaceAll(text, " "
 //
 // To find what escapes hide, Clean compares two orders: unescape, then erase; and erase, then unescape. If the texts
 // differ, an escape hides a secret or a card number. Clean does so in up to four rounds, because a reader may unescape
-// more than once. Tags are found in the same way, first in the text as it is: remove them, then erase; and erase, then
-// remove them.
+// more than once. To find what tags hide, Clean compares two orders in the same way, first in the text as it is: remove
+// the tags, then erase; and erase, then remove the tags.
 func (e Eraser) Clean(text string) string {
 	cleared := e.erase(text)
 	unescaped, clearedUnescaped := text, cleared

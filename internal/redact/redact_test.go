@@ -139,7 +139,7 @@ func TestLongTexts(t *testing.T) {
 }
 
 // FuzzClean checks that the result of Clean has no twelve digits in a row and no secret, even after its escapes are
-// replaced or its tags are removed. A text that has only small letters and blanks, and no secret, must not change.
+// replaced or its tags are removed. A text that has only lowercase letters and blanks, and no secret, must not change.
 func FuzzClean(f *testing.F) {
 	for _, secret := range []string{
 		"4111111111111111", "hunter2-token", "pa%20ss&amp;word", "937", "%B4111111111111111^DOE/JOHN^2512101?",
@@ -182,7 +182,7 @@ func readings(text string) []string {
 			if read, err := strconv.Unquote(`"` + strings.Replace(escape, "%", `\x`, 1) + `"`); err == nil {
 				return read
 			}
-			return escape // half of a surrogate pair
+			return escape // half of a surrogate pair cannot be unquoted
 		})
 		forms = append(forms, text, regexp.MustCompile(`<[^<>]*>`).ReplaceAllString(text, ""))
 	}

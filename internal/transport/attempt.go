@@ -44,8 +44,8 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// waitForTurn waits for the rate limit before an attempt. The first attempt of a call with a Place does not wait,
-// because the walk that makes the call has already waited. Every retry waits here, like a single call.
+// waitForTurn waits for the rate limit before an attempt. The first attempt of a call with a Place does not wait: the
+// caller is a walk, which is a loop of many calls, and has already waited. Every retry waits here, like a single call.
 func (c *call) waitForTurn() error {
 	if c.Place != nil && c.result.Attempts == 0 {
 		c.lastPlace = *c.Place
@@ -96,7 +96,7 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 	if err := c.takeResponse(resp, trace); err != nil {
 		return nil, err
 	}
-	return c.responseForEngine(req), nil // return req and not sent, which has the key
+	return c.responseForEngine(req), nil // with req and not sent, because sent has the key
 }
 
 // beginAttempt begins a new result for the next attempt. It keeps Unsure and Keys, which are about the whole call.

@@ -10,8 +10,8 @@ import (
 // This file reads the response of an attempt into memory, within the size limit.
 
 // takeResponse reads a response and its body into c.result. If the body of a success cannot be read, it returns an
-// error. If the body of a failure cannot be read, it sets BodyIncomplete and returns nil, because the status says
-// enough.
+// error. If the body of a response with status 400 or above cannot be read, it sets BodyIncomplete and returns nil,
+// because the status says enough.
 func (c *call) takeResponse(resp *http.Response, trace *attemptTrace) (err error) {
 	r := &c.result
 	r.Status, r.Header = resp.StatusCode, resp.Header

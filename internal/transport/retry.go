@@ -74,7 +74,7 @@ func (c *call) longestRetryAfter() time.Duration {
 	return cmp.Or(c.MaxRetryAfter, c.client.config.Policy.MaxRetryAfter)
 }
 
-// isWaitedOutByCaller reports whether the call returns a response with status 429 to its caller, a walk, which waits
+// isWaitedOutByCaller reports whether the call leaves a 429 to its caller: a walk, which is a loop of many calls, waits
 // and then makes a new call. If an earlier attempt may have performed the operation, the call itself retries, because
 // the result of a new call would not report that attempt.
 func (c *call) isWaitedOutByCaller(resp *http.Response) bool {

@@ -22,7 +22,8 @@ type outcome[R any] struct {
 // mostJobs limits the memory of the channels if a caller asks for a huge window.
 const mostJobs = 20_000
 
-// New returns a window for up to size jobs, but at most 20,000, that were started and not popped.
+// New returns a window with room for size jobs, but for at most 20,000. A job needs room from its start until its
+// result is popped.
 func New[R any](size int) *Window[R] {
 	size = min(max(size, 0), mostJobs)
 	return &Window[R]{
