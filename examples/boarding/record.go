@@ -15,7 +15,7 @@ import (
 //go:embed merchant.json
 var merchantFile []byte
 
-// record is application data as a list of fields, from which pick selects some by key.
+// record is application data as a list of fields. Its method pick selects fields by key.
 type record []field
 
 type field struct {

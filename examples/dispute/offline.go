@@ -32,8 +32,8 @@ func (a *answer) sendOffline(ctx context.Context, out io.Writer) (err error) {
 	return a.send(ctx, o.client, out)
 }
 
-// newOffline starts an emulator with a dispute of the type of a. It sets the ID of the dispute and, if -file was not
-// given, an example PDF.
+// newOffline starts an emulator and adds a dispute that a can answer. It sets a.dispute to the ID of the dispute and,
+// unless -file was given, a.file to an example PDF.
 func newOffline(a *answer) (*offline, error) {
 	o := &offline{server: payvaulttest.NewServer()}
 	o.client = o.server.Client()

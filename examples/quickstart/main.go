@@ -1,4 +1,4 @@
-// Quickstart makes calls of every part of the service and prints their results.
+// Quickstart calls every part of the service and prints the results.
 //
 // The program runs offline, against the emulator, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID
 // name a sandbox. In a sandbox some calls need the ID of an existing record, such as an invoice, because the service

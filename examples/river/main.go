@@ -122,11 +122,11 @@ func run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client, name stri
 	return submission{name, n, resume, cards}.run(ctx, pool, pv)
 }
 
-// submission is a number of cards to submit under one name. They are divided into parts.
+// submission is a number of cards to submit under one name. The cards are divided into parts.
 type submission struct {
 	job    string
 	n      int
-	resume bool // the queue goes on if it has paused
+	resume bool // resume the queue if it has paused
 	cards  func(part) []payvault.AccountUpdaterCard
 }
 
@@ -154,7 +154,7 @@ func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Cl
 	river.AddWorker(workers, &worker{client: pv, journal: journal, cards: s.cards})
 	r, err := river.NewClient(driver, &river.Config{
 		Workers: workers, Queues: map[string]river.QueueConfig{queue: {MaxWorkers: 4}},
-		JobTimeout: 10 * time.Minute, RescueStuckJobsAfter: 11 * time.Minute, // for the jobs of workers that were killed
+		JobTimeout: 10 * time.Minute, RescueStuckJobsAfter: 11 * time.Minute, // jobs of killed workers run again then
 	})
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// failing is a journal whose Begin fails after left batches.
+// failing is a journal whose Begin succeeds left times and then fails.
 type failing struct{ left atomic.Int64 }
 
 func (f *failing) Begin(context.Context, string, int) (payvault.BatchState, error) {

@@ -88,7 +88,7 @@ func TestFailureToAttachEndsTheProgram(t *testing.T) {
 	require.Error(t, run(t.Context(), environment(variables), &bytes.Buffer{}))
 }
 
-// gate is an output of the program. It blocks the receiver of a notification, when that prints the notification, until
+// gate is an output of the program. When the receiver prints a notification, gate closes arrived and blocks until
 // release is closed.
 type gate struct{ arrived, release chan struct{} }
 

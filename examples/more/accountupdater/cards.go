@@ -48,7 +48,7 @@ func readCards(path string) (*cards, error) {
 }
 
 // stream reads the file again and yields its cards. If the file has changed since readCards or cannot be read, stream
-// calls halt before it returns. Otherwise SubmitAll would take the cards so far for all cards.
+// calls halt before it returns. Without halt, SubmitAll would assume that it has got all cards.
 func (c *cards) stream(halt func(error)) iter.Seq[payvault.AccountUpdaterCard] {
 	return func(yield func(payvault.AccountUpdaterCard) bool) {
 		wanted := true

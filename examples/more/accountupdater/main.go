@@ -12,8 +12,8 @@
 // and the reason, and skips the row. It refuses a file without any row that can be sent.
 //
 // The commands unresolved and refused list batches that somebody has to look up at the service, with the lines of the
-// file. The command resolve records the outcome of a batch. After not-sent the next run sends the batch; after accepted
-// or refused no run sends it.
+// file. The command resolve records the outcome of a batch. If the outcome is not-sent, the next run sends the batch.
+// If it is accepted or refused, no run sends the batch.
 //
 //	accountupdater -cards cards.csv unresolved   # batches that may have arrived
 //	accountupdater -cards cards.csv refused      # batches that the service has refused

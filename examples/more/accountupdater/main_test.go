@@ -539,7 +539,7 @@ func TestSandboxGetsNoMadeUpCards(t *testing.T) {
 	require.ErrorContains(t, run(t.Context(), "", nil, f.getenv, io.Discard), "or none of them")
 }
 
-// inject injects a fault. It returns a function that removes the fault.
+// inject injects a fault into the emulator. It returns a function that removes the fault.
 func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
 	t.Helper()
 	remove, err := srv.Inject(fault)

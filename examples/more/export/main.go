@@ -1,5 +1,6 @@
-// Export writes all customers to a CSV file. It fetches pages ahead. It prints its progress to standard error: as a bar
-// on a terminal, and as plain lines otherwise. If the customers themselves go to a terminal, it prints no progress.
+// Export writes all customers to a CSV file. It requests the next pages while it writes a page. It prints its progress
+// to standard error: as a bar on a terminal, and as plain lines otherwise. If the customers themselves go to a
+// terminal, it prints no progress.
 //
 //	export -o customers.csv
 //	export >customers.csv
