@@ -52,7 +52,7 @@ const queue, perPart, mostLost = "payvault", 5000, 20
 // submission and no card data.
 type part struct {
 	Job      string
-	From, To int // the card To is not included
+	From, To int // From is included, and To is not
 }
 
 func (part) Kind() string { return "payvault.submit" }

@@ -26,8 +26,8 @@ var (
 	ErrDisagree  = errors.New("it says both success and failure")
 )
 
-// Code is the text of a code or an rcode; "" if there is none. If an answer has the same name twice, the value that is
-// not success counts.
+// Code is the text of a code or an rcode; "" if there is none. If the name of the code occurs twice in an answer, the
+// value that is not success counts.
 type Code string
 
 // UnmarshalJSON reads a text or a number. A number that is an integer in another form, such as 0.0, is read as that
@@ -64,7 +64,7 @@ type RCode Code
 
 // UnmarshalJSON reads a value as [Code.UnmarshalJSON] does, and a zero as 000.
 func (c *RCode) UnmarshalJSON(b []byte) error {
-	if jsontext.Value(b).Kind() == '0' && Code(b).IsZero() { // such as 0.0
+	if jsontext.Value(b).Kind() == '0' && Code(b).IsZero() { // for example 0.0
 		b = []byte(`"` + RCodeSuccess + `"`)
 	}
 	return (*Code)(c).UnmarshalJSON(b)

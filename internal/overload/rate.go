@@ -35,7 +35,7 @@ const (
 	lowestRate = 0.1 // a refusal does not cut the rate below this
 
 	// Each answer adds to the rate.
-	searchGrowth = math.Ln2 // added below knownRate; answers at the present rate double it each second
+	searchGrowth = math.Ln2 // added below knownRate; answers at the present rate double the rate each second
 	steadyFor    = 10       // number of answers after a cut that do not raise the rate above knownRate
 	steadyGrowth = 0.05     // minimum that an answer adds, once more than steadyFor answers have come
 )

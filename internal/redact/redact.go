@@ -57,7 +57,7 @@ func New(secrets []string) Eraser {
 func withNoBreakSpaces(text string) string { return strings.ReplaceAll(text, " ", "\u00a0") }
 
 // Clean returns a text with [REDACTED] in place of each secret and card number. It returns only [REDACTED] if escapes
-// or tags hide a secret or a card number, even a part of one, or if escapes are nested too deep to tell.
+// or tags hide a secret or a card number, even a part of one, or if escapes are nested too deep.
 //
 // To find what escapes hide, Clean compares two orders: unescape, then erase; and erase, then unescape. If the texts
 // differ, an escape hides a secret or a card number. Clean does so in up to four rounds, because a reader may unescape

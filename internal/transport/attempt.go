@@ -96,7 +96,7 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 	if err := c.takeResponse(resp, trace); err != nil {
 		return nil, err
 	}
-	return c.responseForEngine(req), nil // with req and not sent, because sent has the key
+	return c.responseForEngine(req), nil // the response refers to req, because sent has the key
 }
 
 // beginAttempt begins a new result for the next attempt. It keeps Unsure and Keys, which are about the whole call.

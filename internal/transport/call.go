@@ -65,8 +65,9 @@ func (c *call) run() error {
 	return nil
 }
 
-// newRequest returns the request for the engine. Its context is waitContext, because the engine uses it for its waits.
-// Each attempt sends a copy of this request with the caller's context, the header of the call, and the API key.
+// newRequest returns the request for the engine. Its context is waitContext, because the engine waits with the context
+// of its request. Each attempt sends a copy of this request with the caller's context, the header of the call, and the
+// API key.
 func (c *call) newRequest() (*retryablehttp.Request, error) {
 	req := &http.Request{Method: c.Method, URL: c.URL, Host: c.URL.Host, Header: http.Header{}}
 	r := &retryablehttp.Request{Request: req.WithContext(c.waitContext())}

@@ -112,9 +112,9 @@ func (c *call) isProvenUnsent(err error, trace *attemptTrace, bodyMayBeRead bool
 	case c.client.standard && trace.connections.Load() == 0:
 		return true // an *http.Transport got no connection; this is the only proof for a request without a body
 	default:
-		// Nobody has read the body. A RoundTripper that never calls WroteHeaders is assumed to read the body before it sends
-		// the headers. A RoundTripper that calls WroteHeaders would have called it by now. But when a context ends, HTTP/2
-		// returns although it may still be writing the headers.
+		// An unread body proves that the headers were not sent. A RoundTripper that calls WroteHeaders would have called it
+		// by now, and one that never calls it is assumed to read the body before it sends the headers. The exception is the
+		// end of a context: then HTTP/2 returns although it may still be writing the headers.
 		return bodyIsUnread && !isContextError(err)
 	}
 }

@@ -46,7 +46,7 @@ func isSafe(method string) bool {
 	return slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}, method)
 }
 
-// setBody sets the body of an attempt. If net/http must not repeat the request, the body gets no GetBody. Otherwise an
+// setBody sets the body of an attempt. If net/http must not repeat the request, setBody removes GetBody. Otherwise an
 // upload gets a GetBody that opens it again, and a body in memory keeps the GetBody of the engine. net/http may repeat
 // a request only on HTTP/1. With a safe method net/http repeats even a request that it has written, so the request must
 // have Replay too. The caller must call end on the attemptBody that setBody returns.
@@ -74,7 +74,7 @@ func (c *call) setBody(req *http.Request) *attemptBody {
 }
 
 // attemptBody is the state that all readers of the body of one attempt share. On HTTP/2 net/http may still read the
-// body after the attempt. But by then the caller may change the content, so such reads fail.
+// body after the attempt. But by then the caller may change the content, so reads after the attempt fail.
 type attemptBody struct {
 	mu        sync.Mutex
 	mayBeRead bool // net/http may have read a part of the body

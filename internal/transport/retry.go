@@ -107,7 +107,7 @@ func (c *call) isRetryable(resp *http.Response, failed *attemptError) bool {
 func (c *call) isRetryableStatus(status int) bool {
 	switch status {
 	case http.StatusTooManyRequests:
-		return c.Replay || !c.result.Unsure // without Replay, no earlier attempt may have performed the operation
+		return c.Replay || !c.result.Unsure // harmless if no earlier attempt may have performed the operation
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return c.Replay
 	case http.StatusRequestTimeout:
@@ -123,9 +123,9 @@ func isPermanent(err error) bool {
 	return keyless || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrStopped) || trust.Failure(err) != nil
 }
 
-// payForRetry takes the cost of another attempt from the budget, and reports whether there was enough. A retry that
-// waits for the rate limit costs nothing, because the rate limit already spares the service. It sets prepaid to the
-// cost, which run refunds if the retry never begins.
+// payForRetry takes the cost of another attempt from the budget, and reports whether the budget had enough. A retry
+// that waits for the rate limit costs nothing, because the rate limit already spares the service. payForRetry sets
+// prepaid to the cost, which run refunds if the retry never begins.
 func (c *call) payForRetry(resp *http.Response, failed *attemptError) bool {
 	if c.isPaced(resp) {
 		return true

@@ -69,7 +69,7 @@ type Request struct {
 	URL           *url.URL
 	Header        http.Header
 	Body          []byte           // body in memory; nil if there is no body, or if Open is set
-	Open          func() io.Reader // returns a new reader over an upload each time
+	Open          func() io.Reader // returns a new reader of the upload at each call
 	Length        int64            // length of Body or of the upload
 	Replay        bool             // repeating the request is harmless, even if it was performed
 	MaxAttempts   int              // 0 means the value of the policy

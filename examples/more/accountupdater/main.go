@@ -147,7 +147,7 @@ func submit(ctx context.Context, client *payvault.Client, file, target string, o
 	bar := progress.New(out, "cards", total)
 	accepted, refused, unknown := 0, 0, 0
 	for batch := range client.AccountUpdater.SubmitAll(ctx, cards.stream(halt), options) {
-		bar.Add(len(batch.Invalid)) // these cards are printed above
+		bar.Add(len(batch.Invalid)) // submit has printed these cards already
 		sent := batch.End - batch.Start - len(batch.Invalid)
 		switch {
 		case batch.Start == batch.End: // a batch without cards has the error that stopped SubmitAll

@@ -358,8 +358,8 @@ func TestWrongCommands(t *testing.T) {
 	require.ErrorIs(t, run(t.Context(), "", f.args, f.getenv, io.Discard), errUsage)
 }
 
-// TestFinishedJob checks a file whose cards are all accepted: its batches cannot be resolved, and it is refused after a
-// card was added.
+// TestFinishedJob checks a file whose cards are all accepted. Its batches cannot be resolved, and the file is refused
+// after a card was added to it.
 func TestFinishedJob(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)

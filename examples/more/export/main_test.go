@@ -106,7 +106,7 @@ func TestFailedExportLeavesTheOldFile(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
-	require.NoError(t, seed(t.Context(), srv.Client(), 60)) // two pages
+	require.NoError(t, seed(t.Context(), srv.Client(), 60)) // these customers fill two pages
 	path := filepath.Join(t.TempDir(), "customers.csv")
 	require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
 

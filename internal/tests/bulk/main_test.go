@@ -142,8 +142,8 @@ func (s *fake) client(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	return c
 }
 
-// gives returns an answer for the fake service: requests for the pages or batches in at get this status and body, and
-// all other requests succeed.
+// gives returns an answer for the fake service: requests for the pages or batches listed in at get this status and
+// body, and all other requests succeed.
 func gives(status int, body string, at ...int) answer {
 	return func(r asked) (*http.Response, error) {
 		if !slices.Contains(at, r.n) {

@@ -32,7 +32,7 @@ func pageBody(totalPages, totalRecords int, ids ...string) string {
 		totalPages, totalRecords, strings.Join(records, ","))
 }
 
-// recordIDs returns the IDs of the records on a page of a list of n pages.
+// recordIDs returns the IDs of the records on one page of a list of n pages.
 func recordIDs(page, n int) (ids []string) {
 	for i := range perPage {
 		if page < n && (page < n-1 || i < perPage-1) {
@@ -50,7 +50,7 @@ func allIDs(first, n int) (ids []string) {
 	return ids
 }
 
-// correct returns the JSON of a page of a list of n pages, with correct totals.
+// correct returns the JSON of one page of a list of n pages, with correct totals.
 func correct(page, n int) string { return pageBody(n, n*perPage-1, recordIDs(page, n)...) }
 
 // lying returns a service that answers a request for a page with body(page), whose totals may be wrong. If the body is
@@ -115,7 +115,7 @@ func TestWalkInOrderAndOnce(t *testing.T) {
 			want := []string{"filter=a%2CIN%2CP%2CQ&page=" + strconv.Itoa(first)}
 			last := n
 			if first == n-1 {
-				last++ // one page more is requested, to see whether there is one
+				last++ // the walk also requests page n, to see whether it exists
 			}
 			for page := first + 1; page < last; page++ {
 				want = append(want, "filter=a%2CIN%2CP%2CQ&page="+strconv.Itoa(page))

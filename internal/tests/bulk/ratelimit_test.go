@@ -76,8 +76,8 @@ func addEvent(ctx context.Context, c *payvault.Client) error {
 }
 
 // TestWalksWaitOutRefusals checks that a walk over a list and SubmitAll request a page or a batch again after each 429,
-// more often than MaxAttempts permits. They reach nearly the rate that the service permits, with few 429 responses,
-// although they do not know this rate.
+// more often than MaxAttempts permits. They must nearly reach the rate that the service permits, with few 429
+// responses, although no option tells them this rate.
 func TestWalksWaitOutRefusals(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -65,7 +65,7 @@ func into[T any](ctx context.Context, c *payvault.Client) error {
 	return c.Call(ctx, payvault.Request{Method: http.MethodGet, Path: []string{"x"}}, new(T))
 }
 
-// Types that a caller could pass to Client.Call.
+// These are types that a caller could pass to Client.Call.
 type (
 	arrays struct {
 		Data []map[string]struct{ A [1 << 10]byte } `json:"data"`
@@ -107,8 +107,8 @@ func readings() map[string]reading {
 	}
 }
 
-// attack is a hostile response body: reading it takes much more memory than the body itself. readings has the names of
-// the readings that read it.
+// attack is a hostile response body: reading it takes much more memory than the body itself. The field readings has the
+// names of the readings that read the body.
 type attack struct {
 	readings, head, unit, tail string
 
@@ -135,11 +135,11 @@ func attacks() []attack {
 		listed = `{"code":0,"x":[`
 	)
 	return slices.Concat(
-		// Bodies with a long text, which the decoder copies.
+		// These bodies have a long text, which the decoder copies.
 		of("list", data+`{"customer_id":"`, `"}]}`, "\xff"), of("list", data+`{"customer_id":1,"comments":"`, `"}]}`, `x`),
 		of("saved", fields+`{"key":"bank_routing","value":"`, `"}]}}`, "\xffa"),
 
-		// Bodies with as many records and values as are permitted, of the largest types, and with a long text.
+		// These bodies have as many records and values as are permitted, of the largest types, and a long text.
 		upTo(mostRecords, of("transactions", data, `,{"pg_id":"PAD"}]}`, `{"pg_id":1},`)),
 		upTo(mostRecords, of("list", data+`{"customer_id":1,"billing_cards":[`, `,{"card_type":"PAD"}]}]}`, `{},`)),
 		upTo(mostRecords/2, of("list", data, `,{"customer_id":"PAD"}]}`, `{"customer_id":1},`)),
@@ -150,12 +150,12 @@ func attacks() []attack {
 		upTo(mostRecords, of("saved", fields+`{"key":"ownership","value":{"owners":[`, `,{"cbExp":"PAD"}]}}]}}`, `{},`)),
 		upTo(mostRecords/4, of("validate", `{"code":2,"data":{"a":[`, `],"b":"PAD"}}`, `[{}],`)),
 
-		// Bodies with more values than are permitted.
+		// These bodies have more values than are permitted.
 		of("list", data, `]}`, `{"billing_cards":[{},{}]},`, `{"customer_id":1},`, strings.Repeat(" ", 200)+`{},`),
 		of("write", record, `]}}`, `{"CARD_ID":1},`), of("structs", data, `]}`, `null,`),
 		of("amounts", listed, `]}`, `1e1,`), of("list, any", ``, ``, `[`), of("any", `{"code":"0"`+members(`"a"`), `}`, ` `),
 
-		// Bodies that repeat a member or a part of a text, in undocumented forms.
+		// These bodies repeat a member or a part of a text, in undocumented forms.
 		of("transactions", data+`{`, `"rmsg":1}]}`, `"amt_tran":1e1,`, `"tran_time":"2026-01-15 10:20 +0531",`),
 		of("write", `{"code":0,"data":{"customer_id":"a"`, `}}`, `,"rec_id":"x"`),
 		of("instants", listed, `]}`, `"2026-01-15T00:00:00+05:31",`),
@@ -163,7 +163,7 @@ func attacks() []attack {
 		of("payee", `{"code":0,"data":{"payee_account":{"tr_number":"`, `"},"payee_id":"x"},"x":"`+"\xff"+`"}`, `x`),
 		of("tokenize", `{"code":0,"rcode":"000","card_id":"`, `"}`, `\u0041`),
 
-		// Bodies that are read into types of the caller. Some of these types contain types of package payvault.
+		// These bodies are read into types of the caller. Some of these types contain types of package payvault.
 		upTo(mostRecords/2, of("arrays, any", data, `],"y":"PAD"}`, `{"a":{}},`)),
 		upTo(10*mostRecords, of("any", data, `],"y":"PAD"}`, `1,`)),
 		upTo(mostRecords, of("ours", `{"code":0,"fields":[`, `],"y":"PAD"}`, `{},`)),
@@ -172,7 +172,7 @@ func attacks() []attack {
 		upTo(mostRecords/2, of("wide", listed, `],"y":"PAD"}`, `{"a":{}},`)),
 		of("secrets", listed, `]}`, `"`+strings.Repeat("x", 40)+`",`),
 
-		// Bodies of refusals, whose texts become parts of the error.
+		// These bodies are refusals, whose texts become parts of the error.
 		of("list", `{"code":7,"message":"`, `"}`, `4111 1111 `, "\xffa", `&amp;\\u0041%41`),
 		of("list", `{"code":"`, `"}`, `4 `), of("list", `{"code":2,"data":{"a":["`, `"]}}`, `&amp;","`),
 		of("list", `{"code":2,"data":{"":""`+members(`"a"`), "}}", ` `),

@@ -44,8 +44,8 @@ func nowhere(t *testing.T) *payvault.Client {
 	return service.Client(t, service.Nowhere)
 }
 
-// exchange makes a call to a server that answers with status 200 and the body answer. It returns the request that the
-// server received, and the result of the call.
+// exchange makes a call to a server that answers with status 200 and answer as the body. It returns the request that
+// the server received, and the result of the call.
 func exchange(
 	t *testing.T, o *calls.Operation, request any, answer string, opts ...payvault.Option,
 ) (service.Seen, any, error) {

@@ -99,7 +99,7 @@ func (File) Cards(_ context.Context, ref string, start, end int) (cards []payvau
 }
 
 // toMend returns an error that pauses the job until somebody has corrected the problem. The text of the error is stored
-// in the history of the workflow, so that this person can read it.
+// in the history of the workflow, so that the operator can read it.
 func toMend(err error) error {
 	return temporal.NewNonRetryableApplicationError(err.Error(), "File", nil)
 }
@@ -125,7 +125,7 @@ func WriteReport(w io.Writer, file string, s *temporalpayvault.Summary) (lines i
 	}
 	out := csv.NewWriter(w)
 	_ = out.Write([]string{"first_row", "last_row", "status", "reason"}) // out.Error returns its error later
-	write := func(from, to int, status, reason string) {                 // the card to is not included
+	write := func(from, to int, status, reason string) {                 // from is included, and to is not
 		lines++
 		_ = out.Write([]string{strconv.Itoa(numbers[from]), strconv.Itoa(numbers[min(to, len(numbers))-1]), status, reason})
 	}
