@@ -387,7 +387,7 @@ func TestSubmitAllOfInvalidArguments(t *testing.T) {
 	known := newJournal(t, nil)
 	j := known.options(1)
 	for name, test := range map[string]struct {
-		ctx  context.Context //nolint:containedctx // an argument of SubmitAll
+		ctx  context.Context //nolint:containedctx // an argument of the walk
 		o    payvault.SubmitAllOptions
 		n    int // argument of WithMaxAttempts
 		want string

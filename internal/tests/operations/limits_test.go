@@ -219,7 +219,7 @@ func assertSmall(t *testing.T, f func(), what string) {
 		for !ended.Load() {
 			metrics.Read(heap)
 			highest = max(highest, heap[0].Value.Uint64())
-			time.Sleep(200 * time.Microsecond) //nolint:forbidigo // this is the interval between two samples of the heap
+			time.Sleep(200 * time.Microsecond) //nolint:forbidigo // samples the heap; nothing waits for it
 		}
 	})
 	f()
