@@ -12,11 +12,11 @@ import (
 	"example.com/payvault"
 )
 
-// maxRounds is the number of times that the data is corrected. A corrected field can make others required, so one round
-// may not be enough.
+// maxRounds is the maximum number of times that the data is corrected. A corrected field can make other fields
+// required, so one round may not be enough.
 const maxRounds = 4
 
-// filledIn returns the keys of the fields that the merchant has filled in so far.
+// filledIn returns the keys of the fields that the merchant has already filled in.
 func filledIn() []string {
 	return []string{"legal_name", "business_name", "business_email", "business_type"}
 }
@@ -27,7 +27,8 @@ type boarding struct {
 	out     io.Writer
 }
 
-// board creates an application and corrects it until it passes.
+// board creates an application, validates it, and saves the fields that do not pass. It repeats this until the
+// application passes.
 func (b *boarding) board(ctx context.Context, request *payvault.ApplicationCreateRequest) error {
 	created, err := b.partner.Applications.Create(ctx, request)
 	if err != nil {
@@ -56,8 +57,8 @@ func (b *boarding) board(ctx context.Context, request *payvault.ApplicationCreat
 	return errors.New("the application does not pass with what is on file")
 }
 
-// save saves the given fields with their values in the merchant's file. Saving is replayable, so the client repeats it
-// if an answer is lost.
+// save saves the fields with the given keys, with their values from the merchant's file. Saving twice is harmless, so
+// the client retries it after a lost answer.
 func (b *boarding) save(ctx context.Context, id payvault.ApplicationID, keys []string) error {
 	data, found, err := b.onFile.pick(keys)
 	if err != nil {
@@ -70,7 +71,7 @@ func (b *boarding) save(ctx context.Context, id payvault.ApplicationID, keys []s
 	if err != nil {
 		return err
 	}
-	saved, err := payvault.ApplicationDataOf(fields) // the whole saved application
+	saved, err := payvault.ApplicationDataOf(fields) // all data that the application has now
 	if err != nil {
 		return err
 	}
@@ -86,8 +87,8 @@ func (b *boarding) report(problems map[string][]string) {
 	}
 }
 
-// fieldsOf returns the fields to save again. A field is saved as a whole, even if the problem lies within it
-// ("ownership.owners[0].dob"). The routing number and the account number are saved together.
+// fieldsOf returns the keys of the fields to save again. A path such as "ownership.owners[0].dob" belongs to the field
+// ownership, which is saved as a whole. The routing number and the account number are always saved together.
 func fieldsOf(problems map[string][]string) []string {
 	fields := map[string]bool{}
 	for path := range problems {

@@ -1,9 +1,10 @@
-// Boarding shows how a partner boards a merchant. It saves the fields that the merchant has filled in so far. Then it
-// reads which fields are missing, and fills them in from its own file, until the application passes.
+// Boarding shows how a partner boards a merchant. The program saves the fields that the merchant has already filled in.
+// Then it validates the application, reads which fields are missing, and saves these with values from the partner's
+// file about the merchant, until the application passes.
 //
-// It runs offline, against the emulator, unless PAYVAULT_BASE_URL and PAYVAULT_PARTNER_API_KEY name a sandbox. Then
-// PAYVAULT_VENDOR_ID, PAYVAULT_CHANNEL_ID and PAYVAULT_SALES_REP are needed too. The key and the ID of a merchant are
-// not needed.
+// The program runs offline, against the emulator, unless PAYVAULT_BASE_URL and PAYVAULT_PARTNER_API_KEY name a sandbox.
+// A sandbox also needs PAYVAULT_VENDOR_ID, PAYVAULT_CHANNEL_ID and PAYVAULT_SALES_REP, but no key and no ID of a
+// merchant.
 package main
 
 import (
@@ -54,7 +55,7 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
 	return b.board(ctx, request)
 }
 
-// newPartner returns the client of a partner.
+// newPartner returns a client with the partner's key and vendor ID.
 func newPartner(getenv func(string) string) (*payvault.Client, error) {
 	baseURL, key := getenv("PAYVAULT_BASE_URL"), getenv("PAYVAULT_PARTNER_API_KEY")
 	if baseURL == "" || key == "" {
@@ -67,7 +68,8 @@ func newPartner(getenv func(string) string) (*payvault.Client, error) {
 	return payvault.NewClient(baseURL, key, payvault.WithVendorID(vendor))
 }
 
-// createRequest returns a request with the numbers that the operator has assigned to the partner.
+// createRequest returns a request with the channel ID and the sales rep that the operator of the service has assigned
+// to the partner.
 func createRequest(getenv func(string) string) (*payvault.ApplicationCreateRequest, error) {
 	channel, err := sandbox.Integer(getenv, "PAYVAULT_CHANNEL_ID")
 	if err != nil {

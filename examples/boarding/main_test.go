@@ -20,7 +20,8 @@ func environment(variables map[string]string) func(string) string {
 	return func(name string) string { return variables[name] }
 }
 
-// TestOfflineRunMendsTheApplication checks that the program adds the fields that validation reports, until it passes.
+// TestOfflineRunMendsTheApplication checks that an offline run saves the fields that validation reports, until the
+// application passes.
 func TestOfflineRunMendsTheApplication(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -35,7 +36,7 @@ func TestOfflineRunMendsTheApplication(t *testing.T) {
 	assert.NotContains(t, text, "123456789", "the tax ID")
 }
 
-// TestSandboxRun checks that the program boards a merchant with the key of a partner.
+// TestSandboxRun checks that the program boards a merchant with the key of a partner and without the key of a merchant.
 func TestSandboxRun(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -60,7 +61,7 @@ func TestSandboxRun(t *testing.T) {
 	require.NoError(t, err, "the partner's client can tokenize too")
 }
 
-// TestSandboxNeedsAllVariables checks that each missing or invalid variable is an error that names it.
+// TestSandboxNeedsAllVariables checks that run returns an error with the name of a variable that is missing.
 func TestSandboxNeedsAllVariables(t *testing.T) {
 	t.Parallel()
 	variables := map[string]string{
@@ -81,7 +82,7 @@ func TestSandboxNeedsAllVariables(t *testing.T) {
 		"PAYVAULT_SALES_REP is not a positive number")
 }
 
-// boardWith boards a merchant whose file has only the fields that keep selects.
+// boardWith runs board with a merchant's file that has only the fields for whose keys keep returns true.
 func boardWith(t *testing.T, keep func(key string) bool) error {
 	t.Helper()
 	all, err := readRecord(merchantFile)
@@ -98,7 +99,8 @@ func boardWith(t *testing.T, keep func(key string) bool) error {
 	return b.board(t.Context(), &payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 42})
 }
 
-// TestWhatIsNotOnFileIsNamed checks that the error names the required fields that are missing from the merchant's file.
+// TestWhatIsNotOnFileIsNamed checks that the error has the keys of required fields that the merchant's file does not
+// have.
 func TestWhatIsNotOnFileIsNamed(t *testing.T) {
 	t.Parallel()
 	require.EqualError(t, boardWith(t, func(key string) bool { return key != "tax_id" }), "nothing on file of: tax_id")
@@ -106,7 +108,8 @@ func TestWhatIsNotOnFileIsNamed(t *testing.T) {
 	require.ErrorContains(t, boardWith(t, func(key string) bool { return key != "bank_routing" }), "bank_routing")
 }
 
-// TestRecordHasToBeApplicationData checks that an invalid file of the merchant is an error.
+// TestRecordHasToBeApplicationData checks that a merchant's file that is not JSON, or has a value of a wrong type, is
+// an error.
 func TestRecordHasToBeApplicationData(t *testing.T) {
 	t.Parallel()
 	_, err := readRecord([]byte("{"))
@@ -115,7 +118,8 @@ func TestRecordHasToBeApplicationData(t *testing.T) {
 	require.ErrorContains(t, err, "the merchant's record: ")
 }
 
-// TestFieldsOf checks that problems of nested fields are assigned to their top-level keys.
+// TestFieldsOf checks that fieldsOf returns the key of the top-level field for each path, and both keys of the bank
+// account.
 func TestFieldsOf(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, []string{"bank_account_number", "bank_routing", "ownership", "tax_id"}, fieldsOf(map[string][]string{

@@ -9,13 +9,13 @@ import (
 	"example.com/payvault"
 )
 
-// merchantFile is the partner's file about a merchant, in the wire form of application data. All of it is made up. Real
-// files hold tax IDs and bank accounts, and must be stored safely.
+// merchantFile is the partner's file about a merchant, in the JSON form of application data. All values are made up.
+// Real files contain tax IDs and bank accounts, and must be stored safely.
 //
 //go:embed merchant.json
 var merchantFile []byte
 
-// record is application data whose fields can be picked by key.
+// record is application data as a list of fields. Its method pick selects fields by key.
 type record []field
 
 type field struct {
@@ -31,7 +31,7 @@ func readRecord(file []byte) (record, error) {
 	return r, nil
 }
 
-// pick returns the values of some fields, and the keys of those that the record has.
+// pick returns the fields with the given keys as application data, and the keys that it has found in the record.
 func (r record) pick(keys []string) (data payvault.ApplicationData, found []string, err error) {
 	var picked record
 	for _, f := range r {

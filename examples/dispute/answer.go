@@ -12,7 +12,7 @@ import (
 	"example.com/payvault"
 )
 
-// send answers the dispute. The file is streamed from disk, whatever its size.
+// send answers the dispute. The file is read from disk while it is sent, whatever its size.
 func (a *answer) send(ctx context.Context, client *payvault.Client, out io.Writer) error {
 	if a.file != "" {
 		file, err := payvault.OpenFile(a.file)
@@ -33,8 +33,8 @@ func (a *answer) send(ctx context.Context, client *payvault.Client, out io.Write
 	return nil
 }
 
-// explain adds advice to an error. A dispute is answered once. So an answer whose outcome is unknown must not be sent
-// again before somebody has looked it up.
+// explain adds advice to an error. The service accepts only one answer to a dispute. So if the outcome of an answer is
+// unknown, somebody has to look it up before the answer is sent again.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, payvault.ErrInvalidRequest):

@@ -3,7 +3,7 @@
 //	dispute -id 4711 -file receipt.pdf -message "The signed receipt is attached."   # a retrieval dispute
 //	dispute -id 4711 -file receipt.pdf -type CE -evidence … -amount 12.50           # a first-time dispute
 //
-// It runs offline, against the emulator and without flags, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and
+// The program runs offline, against the emulator and without flags, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and
 // PAYVAULT_MERCHANT_ID name a sandbox.
 package main
 
@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	return a.send(ctx, client, out)
 }
 
-// answer has the values of the flags.
+// answer has the values of the program's flags.
 type answer struct {
 	given    bool // at least one flag was given
 	dispute  int64
@@ -83,7 +83,8 @@ func parseAnswer(args []string) (answer, error) {
 	return a, nil
 }
 
-// complete returns an error that names the missing flags. A retrieval dispute, which has no -type, needs a file.
+// complete returns an error that names the first missing flag. Without -type the dispute is a retrieval dispute, which
+// needs a file and a message.
 func (a *answer) complete() error {
 	switch {
 	case a.dispute < 1:

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func nothing(string) string { return "" }
 
-// TestOfflineRun checks that an offline run answers a dispute of the emulator.
+// TestOfflineRun checks that a run without variables answers a retrieval dispute of an emulator with the example PDF.
 func TestOfflineRun(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -28,7 +28,7 @@ func TestOfflineRun(t *testing.T) {
 	assert.Regexp(t, `^Offline: .*\nDispute \d+ is answered\.\nSent receipt\.pdf, \d+ bytes\.\n$`, out.String())
 }
 
-// TestOfflineRunOfAFirstTimeDispute checks that an offline run answers a dispute of the given ID.
+// TestOfflineRunOfAFirstTimeDispute checks that sendOffline answers a first-time dispute if -type is given.
 func TestOfflineRunOfAFirstTimeDispute(t *testing.T) {
 	t.Parallel()
 	a, err := parseAnswer([]string{"-id", "4711", "-type", "CE", "-evidence", "receipt", "-amount", "12.50"})
@@ -38,8 +38,8 @@ func TestOfflineRunOfAFirstTimeDispute(t *testing.T) {
 	assert.Contains(t, out.String(), "Dispute 4711 is answered.\n")
 }
 
-// TestOfflineTakesNoFlags checks that flags are refused offline. Otherwise the user could think that a real dispute was
-// answered.
+// TestOfflineTakesNoFlags checks that a run without variables refuses flags. Otherwise the user could think that a real
+// dispute was answered.
 func TestOfflineTakesNoFlags(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"-id", "4"}, {"-id=0"}, {"-file", "mine.pdf"}, {"-message", "Mine."}} {
@@ -49,7 +49,7 @@ func TestOfflineTakesNoFlags(t *testing.T) {
 	}
 }
 
-// sandboxed returns the environment variables of a sandbox, with an emulator as the sandbox.
+// sandboxed returns the environment variables with which the program uses srv as its sandbox.
 func sandboxed(srv *payvaulttest.Server) func(string) string {
 	return func(name string) string {
 		return map[string]string{
@@ -60,7 +60,8 @@ func sandboxed(srv *payvaulttest.Server) func(string) string {
 	}
 }
 
-// TestSandboxRun checks that the program answers a dispute with the user's file, and that a second answer is refused.
+// TestSandboxRun checks that the program answers a dispute with the user's file, and that the service refuses a second
+// answer.
 func TestSandboxRun(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -81,7 +82,7 @@ func TestSandboxRun(t *testing.T) {
 		"it is answered already")
 }
 
-// TestFailuresSayWhatToDo checks that the error of each kind of failure tells the user how to continue.
+// TestFailuresSayWhatToDo checks the advice in the error of each way in which an answer can fail.
 func TestFailuresSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	text := filepath.Join(t.TempDir(), "evidence.txt")
@@ -122,7 +123,7 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 	}
 }
 
-// TestFlags checks that invalid and missing flags are errors.
+// TestFlags checks that run returns an error for each invalid or missing flag.
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	require.ErrorContains(t, run(t.Context(), []string{"receipt.pdf"}, nothing, &bytes.Buffer{}),
@@ -141,7 +142,7 @@ func TestFlags(t *testing.T) {
 	require.ErrorIs(t, run(t.Context(), []string{"-h"}, nothing, &bytes.Buffer{}), flag.ErrHelp)
 }
 
-// inject injects a fault. It returns a function that removes the fault.
+// inject injects a fault into the emulator. It returns a function that removes the fault.
 func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
 	t.Helper()
 	remove, err := srv.Inject(fault)

@@ -15,7 +15,7 @@ import (
 //go:embed receipt.pdf
 var receipt []byte
 
-// offline is an emulator with a dispute, and a directory for the PDF of the answer.
+// offline has an emulator with a dispute, and a temporary directory for the PDF.
 type offline struct {
 	client *payvault.Client
 	server *payvaulttest.Server
@@ -32,7 +32,8 @@ func (a *answer) sendOffline(ctx context.Context, out io.Writer) (err error) {
 	return a.send(ctx, o.client, out)
 }
 
-// newOffline sets the values that the flags do not set.
+// newOffline starts an emulator and adds a dispute that a can answer. It sets a.dispute to the ID of the dispute and,
+// unless -file was given, a.file to an example PDF.
 func newOffline(a *answer) (*offline, error) {
 	o := &offline{server: payvaulttest.NewServer()}
 	o.client = o.server.Client()

@@ -2,7 +2,7 @@ package main
 
 import "example.com/payvault"
 
-// businessData returns all data except the owners and the bank account.
+// businessData returns all required data of an application, except that of ownerAndBankData.
 func businessData() payvault.ApplicationData {
 	address := payvault.ApplicationAddress{
 		Address1: "1 Main Street", City: "Springfield", State: "IL", Zip: "62701",
@@ -36,7 +36,7 @@ func businessData() payvault.ApplicationData {
 	}
 }
 
-// ownerAndBankData returns the data of the owners and the bank account.
+// ownerAndBankData returns the owners and the bank account of an application.
 func ownerAndBankData() payvault.ApplicationData {
 	return payvault.ApplicationData{
 		Ownership: payvault.Ownership{InterestCount: 1, Owners: []payvault.Owner{{

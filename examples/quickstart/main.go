@@ -1,8 +1,9 @@
-// Quickstart uses every part of the service and prints the results.
+// Quickstart calls every part of the service and prints the results.
 //
-// It runs offline, against the emulator, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a
-// sandbox. Some operations then need the ID of a record, and the service documents no operation that creates such a
-// record. They are skipped unless the variable in target.go has the ID.
+// The program runs offline, against the emulator, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID
+// name a sandbox. In a sandbox some calls need the ID of an existing record, such as an invoice, because the service
+// documents no operation that creates such a record. The comments in target.go name the variables for these IDs. A call
+// whose variable is not set is skipped.
 package main
 
 import (
@@ -49,7 +50,7 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
 	return refused
 }
 
-// quickstart has one method per part of the service.
+// quickstart has one method for each part of the service.
 type quickstart struct {
 	*target
 
@@ -61,7 +62,7 @@ func (q *quickstart) did(op payvault.Operation, format string, args ...any) {
 	fmt.Fprintf(q.out, "%-26s  %s\n", op, fmt.Sprintf(format, args...))
 }
 
-// missing prints the variables that an operation needs in a sandbox.
+// missing prints that an operation was left out, and the variables that it needs in a sandbox.
 func (q *quickstart) missing(op payvault.Operation, variables string) error {
 	q.did(op, "left out: set %s", variables)
 	return nil

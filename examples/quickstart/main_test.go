@@ -20,7 +20,7 @@ func environment(variables map[string]string) func(string) string {
 	return func(name string) string { return variables[name] }
 }
 
-// TestOfflineRun checks that the program uses every part of the service.
+// TestOfflineRun checks that an offline run prints a result for every part of the service, and no full account number.
 func TestOfflineRun(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -34,7 +34,8 @@ func TestOfflineRun(t *testing.T) {
 	assert.NotContains(t, out.String(), "000987654321", "the account number of the payee")
 }
 
-// TestSandboxNeedsAllThreeVariables checks that a sandbox with only one of its variables is an error.
+// TestSandboxNeedsAllThreeVariables checks that run returns an error if only one of the three variables of a sandbox is
+// set.
 func TestSandboxNeedsAllThreeVariables(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"PAYVAULT_BASE_URL", "PAYVAULT_API_KEY", "PAYVAULT_MERCHANT_ID"} {
@@ -45,7 +46,8 @@ func TestSandboxNeedsAllThreeVariables(t *testing.T) {
 	}
 }
 
-// TestSandboxRunLeavesOutWhatHasNoID checks that calls that need an ID are skipped if the ID is not set.
+// TestSandboxRunLeavesOutWhatHasNoID checks that a run against a sandbox skips a call whose ID is not set, and makes
+// the other calls.
 func TestSandboxRunLeavesOutWhatHasNoID(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -62,7 +64,7 @@ func TestSandboxRunLeavesOutWhatHasNoID(t *testing.T) {
 	assert.Zero(t, srv.Commits(payvault.OpInvoicesSend))
 }
 
-// TestSandboxNumbersAreNumbers checks that a variable that must be a number is checked.
+// TestSandboxNumbersAreNumbers checks that run returns an error if PAYVAULT_CHANNEL_ID is not a number.
 func TestSandboxNumbersAreNumbers(t *testing.T) {
 	t.Parallel()
 	err := run(t.Context(), environment(map[string]string{

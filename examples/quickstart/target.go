@@ -11,23 +11,24 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// target is the service that the operations use, with the IDs of existing records.
+// target is the service that quickstart calls, with the IDs of existing records. A comment at a field names the
+// variable that sets the field for a sandbox.
 type target struct {
 	merchant *payvault.Client
-	partner  *payvault.Client // PAYVAULT_PARTNER_API_KEY, PAYVAULT_VENDOR_ID: boards merchants; nil to skip that
+	partner  *payvault.Client // PAYVAULT_PARTNER_API_KEY and PAYVAULT_VENDOR_ID; if nil, board is skipped
 	close    func()
 
 	isSandbox bool
 
 	channel, salesRep int64                   // PAYVAULT_CHANNEL_ID, PAYVAULT_SALES_REP
-	dispute           payvault.DisputeID      // PAYVAULT_DISPUTE_ID: a retrieval dispute
-	subscription      payvault.SubscriptionID // PAYVAULT_SUBSCRIPTION_ID: will be canceled
+	dispute           payvault.DisputeID      // PAYVAULT_DISPUTE_ID: a retrieval dispute, which will be answered
+	subscription      payvault.SubscriptionID // PAYVAULT_SUBSCRIPTION_ID: a subscription, which will be canceled
 	subscriber        string                  // PAYVAULT_CUSTOMER_ID: the customer of the subscription
-	invoice           payvault.InvoiceID      // PAYVAULT_INVOICE_ID: will be sent to an example address
-	webhook           payvault.WebhookID      // PAYVAULT_WEBHOOK_ID: will get the events
+	invoice           payvault.InvoiceID      // PAYVAULT_INVOICE_ID: an invoice, which will be sent to an example address
+	webhook           payvault.WebhookID      // PAYVAULT_WEBHOOK_ID: a webhook, to which an event will be added
 }
 
-// newTarget returns the sandbox if the environment names one, and the emulator otherwise.
+// newTarget returns a target for the sandbox if the variables name one, and otherwise for an emulator.
 func newTarget(getenv func(string) string, out io.Writer) (*target, error) {
 	merchant, err := sandbox.Client(getenv)
 	if err != nil {
@@ -43,8 +44,8 @@ func newTarget(getenv func(string) string, out io.Writer) (*target, error) {
 	return emulator(), nil
 }
 
-// emulator starts the emulator in this process. It seeds the records for which the service has no operation to create
-// them.
+// emulator starts an emulator in this process. It adds the records that the service has no operation to create, such as
+// an invoice.
 func emulator() *target {
 	srv := payvaulttest.NewServer()
 	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{
@@ -64,7 +65,7 @@ func emulator() *target {
 	}
 }
 
-// named reads the IDs of existing records in a sandbox from the environment.
+// named returns a target for a sandbox, with the IDs of existing records from the environment variables.
 func named(getenv func(string) string, merchant *payvault.Client) (*target, error) {
 	t := &target{
 		merchant: merchant, isSandbox: true, close: func() {},

@@ -1,8 +1,9 @@
-// Reconcile adds up the transactions of a subscription between two days, by status and currency, in exact decimals.
+// Reconcile adds up the transactions of a subscription between two days, separately for each status and currency. The
+// sums are exact decimal numbers.
 //
 //	reconcile -subscription 4711 -from 2026-10-01 -to 2026-12-31
 //
-// It runs offline, against the emulator and without flags, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and
+// The program runs offline, against the emulator and without flags, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and
 // PAYVAULT_MERCHANT_ID name a sandbox.
 package main
 
@@ -59,7 +60,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 	return sum.print(out)
 }
 
-// question has the values of the flags.
+// question has the values of the program's flags.
 type question struct {
 	given        bool // at least one flag was given
 	subscription payvault.SubscriptionID

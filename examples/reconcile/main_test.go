@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func nothing(string) string { return "" }
 
-// TestOfflineRun checks the table of an offline run, and that flags are refused offline.
+// TestOfflineRun checks the table that an offline run prints, and that an offline run refuses flags.
 func TestOfflineRun(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -39,7 +39,7 @@ $`, out.String())
 	}
 }
 
-// sandboxed returns the environment variables of a sandbox, with an emulator as the sandbox.
+// sandboxed returns the environment variables with which the program uses srv as its sandbox.
 func sandboxed(srv *payvaulttest.Server) func(string) string {
 	return func(name string) string {
 		return map[string]string{
@@ -50,7 +50,7 @@ func sandboxed(srv *payvaulttest.Server) func(string) string {
 	}
 }
 
-// TestSandboxRun checks the sums for a range of days.
+// TestSandboxRun checks that a run against a sandbox adds up exactly the transactions between the two days.
 func TestSandboxRun(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -59,9 +59,9 @@ func TestSandboxRun(t *testing.T) {
 	id := srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{
 		{Time: day(1), Status: "P", AmtTran: payvault.MustParseAmount("0.10")},
 		{Time: day(2), Status: "P", AmtTran: payvault.MustParseAmount("0.2"), AmtRefunded: payvault.MustParseAmount("0.005")},
-		// more digits than a float64 has
+		// an amount with more digits than a float64 has
 		{Time: day(3), Status: "V", AmtTran: payvault.MustParseAmount("9007199254740993.01")},
-		// after the last day of the range
+		// a transaction after the last day
 		{Time: day(4), Status: "P", AmtTran: payvault.MustParseAmount("77")},
 	}}).ID
 	var out bytes.Buffer
@@ -71,7 +71,8 @@ func TestSandboxRun(t *testing.T) {
 	assert.Contains(t, out.String(), "       V       840      1  9007199254740993.01         0  9007199254740993.01\n")
 }
 
-// TestErrorsOfTheServiceEndTheWalk checks that a refused walk returns no sums.
+// TestErrorsOfTheServiceEndTheWalk checks that ask returns an error and no sums if the service refuses the list of
+// transactions.
 func TestErrorsOfTheServiceEndTheWalk(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -86,7 +87,8 @@ func TestErrorsOfTheServiceEndTheWalk(t *testing.T) {
 	assert.Nil(t, sums)
 }
 
-// TestSumsAreExactOrFail checks that a sum that would be rounded is an error.
+// TestSumsAreExactOrFail checks that add keeps all decimal places, and returns an error if a sum would have to be
+// rounded.
 func TestSumsAreExactOrFail(t *testing.T) {
 	t.Parallel()
 	most := decimal.MustParse("9999999999999999.99")
@@ -104,7 +106,7 @@ func TestSumsAreExactOrFail(t *testing.T) {
 	assert.Equal(t, "3.25", mixed.amount.String(), "the places of the sum count too")
 }
 
-// TestFlags checks that invalid and missing flags are errors.
+// TestFlags checks that run returns an error for each invalid or missing flag.
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	require.ErrorContains(t, run(t.Context(), []string{"4711"}, nothing, &bytes.Buffer{}), `unexpected argument "4711"`)
@@ -117,7 +119,7 @@ func TestFlags(t *testing.T) {
 	require.EqualError(t, run(t.Context(), nil, sandboxed(srv), &bytes.Buffer{}), "-subscription is required")
 }
 
-// inject injects a fault. It returns a function that removes the fault.
+// inject injects a fault into the emulator. It returns a function that removes the fault.
 func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
 	t.Helper()
 	remove, err := srv.Inject(fault)

@@ -7,8 +7,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// seed adds a subscription with a year of daily transactions. The interface documents only the status P; D and R are
-// made up.
+// seed adds a subscription with a transaction for each day of a year to the emulator. The interface documents only the
+// status P; the statuses D and R are made up.
 func seed(srv *payvaulttest.Server) payvault.SubscriptionID {
 	var transactions []payvaulttest.Transaction
 	for day := range 365 {

@@ -14,19 +14,20 @@ import (
 	"example.com/payvault"
 )
 
-// kind identifies the transactions that are added up together: amounts of different currencies never are.
+// kind is the status and the currency of transactions that are added up together. Amounts of different currencies
+// cannot be added.
 type kind struct {
 	status   payvault.TransactionStatus
 	currency string // numeric code, such as 840
 }
 
-// total is the sum of one kind.
+// total has the sums of the transactions of one kind.
 type total struct {
 	count                     int
 	amount, refunded, balance decimal.Decimal
 }
 
-// add adds the amounts of a transaction. It fails if a sum would be rounded.
+// add adds the amounts of a transaction to the sums. It fails if a sum would have to be rounded.
 func (t *total) add(amount, refunded decimal.Decimal) error {
 	var err error
 	if t.amount, err = exactly(t.amount.AddExact, t.amount, amount); err != nil {
@@ -40,8 +41,8 @@ func (t *total) add(amount, refunded decimal.Decimal) error {
 	return err
 }
 
-// exactly returns the result of operation on b with all decimal places of a and b. It fails if that has more digits
-// than a Decimal can hold. operation is a method of a.
+// exactly adds b to a or subtracts it, with all decimal places of both numbers. operation is the method AddExact or
+// SubExact of a. exactly fails if the result has more digits than a Decimal can have.
 func exactly(
 	operation func(decimal.Decimal, int) (decimal.Decimal, error), a, b decimal.Decimal,
 ) (decimal.Decimal, error) {
@@ -50,12 +51,12 @@ func exactly(
 
 type totals map[kind]total
 
-// ask adds up all transactions between the two days. The service filters them.
+// ask adds up all transactions between the two days. The service selects them by a filter.
 func (q *question) ask(ctx context.Context, client *payvault.Client) (totals, error) {
 	sums := totals{}
 	transactions := client.Subscriptions.AllTransactions(ctx, q.subscription, &payvault.ListOptions{
 		Filters: []payvault.Filter{payvault.BetweenDates("tran_date", q.from, q.to)},
-		OrderOn: "tran_time", OrderBy: payvault.Ascending, // a list that grows in the meantime grows at its end
+		OrderOn: "tran_time", OrderBy: payvault.Ascending, // so that new transactions come at the end of the list
 		Count: 100, Prefetch: 2,
 	})
 	for transaction, err := range transactions {
@@ -72,7 +73,7 @@ func (q *question) ask(ctx context.Context, client *payvault.Client) (totals, er
 	return sums, nil
 }
 
-// print writes one line per kind.
+// print writes one line for each kind.
 func (s totals) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "status\tcurrency\tcount\tamount\trefunded\tbalance\t")

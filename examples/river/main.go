@@ -1,19 +1,19 @@
-// River submits made-up cards to the account updater by jobs of River, for users of Postgres without Temporal. The
-// journal of sqlpayvault is in the same database and has the batches that were sent. So no batch is sent twice, even if
-// a process is killed. Run any number of these processes; ctrl-C stops one. The jobs of a killed process wait 11
-// minutes (RescueStuckJobsAfter).
+// River submits made-up cards to the account updater with jobs of River, a job queue in Postgres. It is for users of
+// Postgres who do not use Temporal. The journal of sqlpayvault is in the same database. It records which batches were
+// sent, so that no batch is sent twice, even if a process is killed. You can run any number of these processes, and
+// stop each of them with ctrl-C. The jobs of a killed process run again after 11 minutes (RescueStuckJobsAfter).
 //
 //	DATABASE_URL=postgres://... go run -C examples/river . -cards 100000 -job november
 //
-// When the key is refused, a proxy answers instead of the service, or 20 batches of a process are refused or unknown,
-// the queue pauses and all processes end. A run prints the cards that cannot be sent, and at its end the batches that
-// are refused or unknown. Look up each batch at the service. Record its outcome while no process runs, and start with
-// -resume:
+// In three cases the queue pauses and all processes end: the service refuses the key, a proxy answers instead of the
+// service, or 20 batches of one process are refused or of unknown outcome. A run prints the cards that cannot be sent.
+// At its end it prints the batches that are refused or of unknown outcome. Look up each of these batches at the
+// service, record its outcome while no process runs, and start again with -resume:
 //
 //	go run -C examples/river . -job november -resolve 1700=not-sent   # the batch whose first card is 1700
 //
-// -resolve takes accepted and refused, too. With cards of your own, put their payvault.JobName into the name of the
-// job: other cards under an old name count as sent.
+// -resolve also takes accepted and refused. If you submit your own cards, make their payvault.JobName a part of the
+// name of the job: other cards under the name of an earlier job would count as sent.
 package main
 
 import (
@@ -45,18 +45,19 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-const queue, perPart, mostLost = "payvault", 5000, 20 // mostLost batches may be refused or of unknown outcome
+// A part has perPart cards. The queue pauses when mostLost batches of a process are refused or of unknown outcome.
+const queue, perPart, mostLost = "payvault", 5000, 20
 
-// part is a job of River. It submits a range of the cards of a submission. It has the name of the submission, and no
-// card data.
+// part is the argument of a River job that submits a range of the cards of a submission. It contains the name of the
+// submission and no card data.
 type part struct {
 	Job      string
-	From, To int // the card To is not included
+	From, To int // From is included, and To is not
 }
 
 func (part) Kind() string { return "payvault.submit" }
 
-// name returns the name of the part in the journal.
+// name returns the name that the journal has for the part.
 func (p part) name() string { return fmt.Sprint(p.Job, "/", p.From) }
 
 type worker struct {
@@ -67,8 +68,8 @@ type worker struct {
 	lost    atomic.Int64
 }
 
-// Work submits the batches of a part that are not in the journal. The journal records the batches that are refused or
-// of unknown outcome. Work returns an error if River has to run it again.
+// Work submits the batches of a part that the journal does not have yet. The journal records batches that are refused
+// or of unknown outcome. If other batches could not be sent, Work returns an error, so that River runs the job again.
 func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 	options := &payvault.SubmitAllOptions{Journal: w.journal, Job: job.Args.name()}
 	for batch := range w.client.AccountUpdater.SubmitAll(ctx, slices.Values(w.cards(job.Args)), options) {
@@ -76,36 +77,37 @@ func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 		if !failed || batch.FromJournal || areAllInvalid(batch) {
 			continue
 		}
-		if e.Fields["Job"] != nil { // the journal has other cards for this job
+		if e.Fields["Job"] != nil { // the journal has another number of cards for this job
 			log.Printf("a part of the job is canceled: %v", e)
 			return river.JobCancel(e)
 		}
-		// The answer is not about the batch: the service refuses the key, or a proxy has answered.
+		// If the service refuses the key, or if a proxy has answered, every batch gets the same answer.
 		refusesAll := batch.Status == payvault.BatchNotSent && e.Delivery == payvault.DeliveryAnswered &&
 			!errors.Is(e, payvault.ErrRateLimited)
 		if batch.Status == payvault.BatchNotSent && !refusesAll && !errors.Is(e, payvault.ErrInvalidRequest) {
 			if e.RetryAfter > 0 || ctx.Err() != nil {
-				return river.JobSnooze(e.RetryAfter) // does not count as an attempt of the job
+				return river.JobSnooze(e.RetryAfter) // River does not count this run as an attempt of the job
 			}
 			again = e
 			continue
 		}
-		if !refusesAll && w.lost.Add(1) < mostLost { // the batch is refused, or of unknown outcome
+		if !refusesAll && w.lost.Add(1) < mostLost { // the batch is refused or of unknown outcome
 			continue
 		}
 		log.Printf("the queue pauses: %v", e)
 		err := river.ClientFromContext[pgx.Tx](ctx).QueuePause(context.WithoutCancel(ctx), queue, nil)
-		return errors.Join(err, river.JobSnooze(0)) // all processes notice the pause, and end
+		return errors.Join(err, river.JobSnooze(0)) // all processes notice the pause and end
 	}
 	return again
 }
 
-// areAllInvalid reports whether a batch has cards and none of them can be sent. run has printed them.
+// areAllInvalid reports whether a batch has cards, but none that can be sent. The method check has printed these cards.
 func areAllInvalid(batch *payvault.AccountUpdaterBatch) bool {
 	return batch.End > batch.Start && len(batch.Invalid) == batch.End-batch.Start
 }
 
-// cards makes up cards. Real cards would be read from a snapshot of a table that does not change, by position.
+// cards makes up the cards of a part. A real program would read them by position, from a snapshot of a table that does
+// not change.
 func cards(p part) (cards []payvault.AccountUpdaterCard) {
 	for i := p.From; i < p.To; i++ {
 		number, id := payvault.NewSecret(fmt.Sprintf("41111111%08d", i)), fmt.Sprint("card-", i)
@@ -114,20 +116,21 @@ func cards(p part) (cards []payvault.AccountUpdaterCard) {
 	return cards
 }
 
-// run submits n cards, or those of them that are left. It returns an error if a card is not accepted.
+// run submits those of n made-up cards that the journal does not have yet. It returns an error unless all cards are
+// accepted.
 func run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client, name string, n int, resume bool) error {
 	return submission{name, n, resume, cards}.run(ctx, pool, pv)
 }
 
-// submission is a job with n cards.
+// submission is a number of cards to submit under one name. The cards are divided into parts.
 type submission struct {
 	job    string
 	n      int
-	resume bool // continue after a pause
+	resume bool // resume the queue if it has paused
 	cards  func(part) []payvault.AccountUpdaterCard
 }
 
-// parts yields the parts of the submission. Each part is one River job.
+// parts yields the parts of the submission. Each part becomes one River job.
 func (s submission) parts(yield func(part) bool) {
 	for from := 0; from < s.n; from += perPart {
 		if !yield(part{s.job, from, min(from+perPart, s.n)}) {
@@ -151,7 +154,7 @@ func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Cl
 	river.AddWorker(workers, &worker{client: pv, journal: journal, cards: s.cards})
 	r, err := river.NewClient(driver, &river.Config{
 		Workers: workers, Queues: map[string]river.QueueConfig{queue: {MaxWorkers: 4}},
-		JobTimeout: 10 * time.Minute, RescueStuckJobsAfter: 11 * time.Minute, // for the jobs of workers that were killed
+		JobTimeout: 10 * time.Minute, RescueStuckJobsAfter: 11 * time.Minute, // jobs of killed workers run again then
 	})
 	if err != nil {
 		return err
@@ -187,7 +190,8 @@ func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Cl
 	return nil
 }
 
-// check prints the cards that cannot be sent, and counts them. It also counts the batches with cards that can be sent.
+// check prints the cards that cannot be sent and counts them. It also counts the batches that have at least one card
+// that can be sent.
 func (s submission) check() (batches, leftOut int) {
 	for p := range s.parts {
 		position := p.From
@@ -210,7 +214,7 @@ func (s submission) check() (batches, leftOut int) {
 	return batches, leftOut
 }
 
-// list logs the batches of unknown outcome, which somebody has to look up, and the refused batches.
+// list logs the batches of unknown outcome and the refused batches, which somebody has to look up at the service.
 func (s submission) list(ctx context.Context, journal *sqlpayvault.Journal) error {
 	for p := range s.parts {
 		unknown, err := journal.Unresolved(ctx, p.name())
@@ -225,7 +229,8 @@ func (s submission) list(ctx context.Context, journal *sqlpayvault.Journal) erro
 	return nil
 }
 
-// resolve records the outcome of a batch that somebody has looked up, such as 1700=accepted.
+// resolve records the outcome of a batch that somebody has looked up. text is the first card and the outcome, such as
+// 1700=accepted.
 func resolve(ctx context.Context, pool *pgxpool.Pool, job, text string) error {
 	first, status, _ := strings.Cut(text, "=")
 	card, err := strconv.Atoi(first)

@@ -26,7 +26,7 @@ const (
 	op          = payvault.OpAccountUpdaterSubmit
 )
 
-// TestMain runs the worker that TestKilled kills, if an environment variable is set.
+// TestMain runs a worker, which TestKilled kills, if RIVER_TEST_URL is set. Otherwise it runs the tests.
 func TestMain(m *testing.M) {
 	if url := os.Getenv("RIVER_TEST_URL"); url != "" {
 		pool, err := pgxpool.New(context.Background(), os.Getenv("DATABASE_URL"))
@@ -43,7 +43,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// newPool returns a pool with a new schema, and the connection string for that schema.
+// newPool creates a schema in Postgres. It returns a connection pool that uses the schema, and the connection string of
+// the pool.
 func newPool(t *testing.T) (pool *pgxpool.Pool, dsn string) {
 	t.Helper()
 	if dsn = os.Getenv("PAYVAULT_TEST_POSTGRES"); dsn == "" {
@@ -70,7 +71,7 @@ func newServer(t *testing.T) *payvaulttest.Server {
 	return srv
 }
 
-// counts returns the number of batches in the journal by status.
+// counts returns the number of batches in the journal for each status.
 func counts(t *testing.T, pool *pgxpool.Pool) (counts map[string]int) {
 	t.Helper()
 	require.NoError(t, pool.QueryRow(t.Context(), `SELECT coalesce(json_object_agg(status, n), '{}') FROM
@@ -78,7 +79,8 @@ func counts(t *testing.T, pool *pgxpool.Pool) (counts map[string]int) {
 	return counts
 }
 
-// TestKilled checks that killed workers send no batch twice and skip none.
+// TestKilled kills two workers, and completes their job with a third one. No batch may be sent twice, and each batch
+// must be in the journal.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	pool, dsn := newPool(t)
@@ -98,7 +100,7 @@ func TestKilled(t *testing.T) {
 		require.Eventually(t, func() bool { return srv.Commits(op) > 50*(kill+1) }, 20*time.Second, time.Millisecond)
 		require.NoError(t, worker.Process.Kill())
 		_ = worker.Wait()
-		// River does this after RescueStuckJobsAfter.
+		// River itself makes such jobs available again only after RescueStuckJobsAfter.
 		_, err := pool.Exec(ctx, "UPDATE river_job SET state = 'available' WHERE state = 'running'")
 		require.NoError(t, err)
 	}
@@ -134,14 +136,15 @@ func TestKilled(t *testing.T) {
 	assert.Len(t, performed, before)
 }
 
-// TestRun_pauses checks that the queue pauses when the service is down or refuses everything. So only a few batches are
-// refused or of unknown outcome.
+// TestRun_pauses checks that the queue pauses if the service does not answer properly or refuses all batches. Only a
+// few batches may be refused or of unknown outcome by then. After the failure is over and the queue resumes, the other
+// batches must be accepted.
 func TestRun_pauses(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		status int
 		body   string
-		lost   string // status of the batches that are refused or unknown
+		lost   string // status of the batches that are not accepted and not sent again; "" for none
 	}{
 		"the service is gone":   {http.StatusServiceUnavailable, "", "unknown"},
 		"all cards are refused": {http.StatusBadRequest, `{"code":7}`, "refused"},
@@ -180,8 +183,8 @@ func TestRun_pauses(t *testing.T) {
 	}
 }
 
-// TestRun_cardsThatCannotBeSent checks that bad cards are counted and skipped, even many of them, and that all others
-// are accepted.
+// TestRun_cardsThatCannotBeSent checks that cards that cannot be sent are counted and skipped, even whole batches of
+// them, and that all other cards are accepted.
 func TestRun_cardsThatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	pool, _ := newPool(t)
@@ -201,7 +204,8 @@ func TestRun_cardsThatCannotBeSent(t *testing.T) {
 	}
 }
 
-// TestResolve checks that resolve records the outcomes of batches of unknown outcome, so that the job can be completed.
+// TestResolve checks that resolve records the outcome of batches of unknown outcome, and that the next run then
+// completes the job.
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	pool, _ := newPool(t)
@@ -218,7 +222,7 @@ func TestResolve(t *testing.T) {
 	for batch := range 54 {
 		first := strconv.Itoa(batch * payvault.MaxAccountUpdaterCards)
 		if found := first + "=accepted"; performed["card-"+first] {
-			_ = resolve(t.Context(), pool, "job", found) // most of the outcomes are recorded already, which is an error
+			_ = resolve(t.Context(), pool, "job", found) // an error, because the outcome is recorded already, is fine here
 			continue
 		}
 		require.NoError(t, resolve(t.Context(), pool, "job", first+"=not-sent"))
@@ -228,8 +232,8 @@ func TestResolve(t *testing.T) {
 	assert.Equal(t, 54, srv.Commits(op))
 }
 
-// TestRun_otherJobs checks that batches of other jobs are not counted, even if their names match this job's name as a
-// pattern.
+// TestRun_otherJobs checks that run counts only the batches of its own job. Names of jobs such as a_b would match a-b
+// if they were used as SQL patterns.
 func TestRun_otherJobs(t *testing.T) {
 	t.Parallel()
 	pool, _ := newPool(t)
@@ -244,7 +248,8 @@ func TestRun_otherJobs(t *testing.T) {
 	}
 }
 
-// TestRun_moreCards checks that a job that is started again with more cards fails and sends nothing twice.
+// TestRun_moreCards checks that a job that is run again with more cards fails, and that the batch whose number of cards
+// has changed is not sent.
 func TestRun_moreCards(t *testing.T) {
 	t.Parallel()
 	pool, _ := newPool(t)
@@ -259,7 +264,7 @@ func TestRun_moreCards(t *testing.T) {
 	assert.Contains(t, why, "had another number of cards in an earlier run, in batch 0")
 }
 
-// stopping is a transport that stops the program at its 20th request.
+// stopping is a RoundTripper that calls stop, as ctrl-C would, at its 20th request.
 type stopping struct {
 	requests atomic.Int64
 	stop     context.CancelFunc
@@ -272,8 +277,8 @@ func (s *stopping) RoundTrip(req *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(req)
 }
 
-// TestRun_stopped checks that a stopped program records the batches in flight, and that River can run its jobs again at
-// once.
+// TestRun_stopped checks that a stopped run records the outcomes of the batches in flight, and that River can run its
+// jobs again at once.
 func TestRun_stopped(t *testing.T) {
 	t.Parallel()
 	pool, _ := newPool(t)

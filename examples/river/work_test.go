@@ -14,7 +14,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// failing is a journal that fails after some batches.
+// failing is a journal whose Begin succeeds left times and then fails.
 type failing struct{ left atomic.Int64 }
 
 func (f *failing) Begin(context.Context, string, int) (payvault.BatchState, error) {
@@ -26,7 +26,8 @@ func (f *failing) Begin(context.Context, string, int) (payvault.BatchState, erro
 
 func (*failing) End(context.Context, string, int, payvault.BatchOutcome) error { return nil }
 
-// TestWork_batchesLeft checks that a job fails if some of its batches were not sent, so that River runs it again.
+// TestWork_batchesLeft checks that Work returns an error if some batches of its job were not sent, so that River runs
+// the job again.
 func TestWork_batchesLeft(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -1,9 +1,10 @@
-// Webhooks receives the notifications of a webhook until it is interrupted. Then it finishes the notifications that are
-// under way.
+// Webhooks receives the notifications of a webhook until it is interrupted. Then it waits for notifications that are
+// being received.
 //
-// Offline, the emulator sends a few notifications and the program ends by itself. PAYVAULT_BASE_URL, PAYVAULT_API_KEY
-// and PAYVAULT_MERCHANT_ID name a sandbox. Then the program attaches the events to its webhook PAYVAULT_WEBHOOK_ID,
-// whose notification_url has to lead to this program. It listens on PAYVAULT_LISTEN (127.0.0.1:8080) until ctrl-C.
+// The program runs offline unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Offline
+// the emulator sends a few notifications, and the program ends by itself. For a sandbox the program adds events to the
+// webhook PAYVAULT_WEBHOOK_ID, whose notification_url has to lead to this program. It listens on PAYVAULT_LISTEN, by
+// default 127.0.0.1:8080, until ctrl-C.
 package main
 
 import (
@@ -58,8 +59,8 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
 	})
 }
 
-// attach adds the events that the interface names to a webhook. The interface does not document the effect of adding an
-// event twice.
+// attach adds all events that the interface names to a webhook. The interface does not document what happens if an
+// event is added twice.
 func attach(ctx context.Context, client *payvault.Client, webhook payvault.WebhookID) error {
 	for _, event := range []payvault.Event{
 		payvault.EventTransactionStatusUpdated, payvault.EventAccountUpdaterRequestCreated,

@@ -25,7 +25,7 @@ func environment(variables map[string]string) func(string) string {
 	return func(name string) string { return variables[name] }
 }
 
-// sandboxed returns the environment variables of a sandbox, with an emulator as the sandbox.
+// sandboxed returns the environment variables with which the program uses srv as its sandbox.
 func sandboxed(srv *payvaulttest.Server) map[string]string {
 	return map[string]string{
 		"PAYVAULT_BASE_URL":    srv.URL,
@@ -35,7 +35,7 @@ func sandboxed(srv *payvaulttest.Server) map[string]string {
 	}
 }
 
-// TestOfflineRunReceivesAllEvents checks that an offline run receives a notification of each event and then stops.
+// TestOfflineRunReceivesAllEvents checks that an offline run receives one notification of each event and then ends.
 func TestOfflineRunReceivesAllEvents(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -50,7 +50,8 @@ func TestOfflineRunReceivesAllEvents(t *testing.T) {
 	assert.True(t, strings.HasSuffix(out.String(), "Shut down; 3 notifications received.\n"))
 }
 
-// TestSandboxRunEndsWithItsContext checks that a run needs a webhook ID, and that it stops when its context ends.
+// TestSandboxRunEndsWithItsContext checks that a run against a sandbox fails without PAYVAULT_WEBHOOK_ID, and that it
+// ends when its context ends.
 func TestSandboxRunEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -63,7 +64,7 @@ func TestSandboxRunEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	reader, writer := io.Pipe()
 	go func() {
-		_, _ = reader.Read(make([]byte, 1)) // after its first output the program listens
+		_, _ = reader.Read(make([]byte, 1)) // the program listens when it writes its first output
 		cancel()
 		_, _ = io.Copy(io.Discard, reader)
 	}()
@@ -74,7 +75,8 @@ func TestSandboxRunEndsWithItsContext(t *testing.T) {
 	require.NoError(t, writer.Close())
 }
 
-// TestFailureToAttachEndsTheProgram checks that the program ends if the webhook is unknown or the address is invalid.
+// TestFailureToAttachEndsTheProgram checks that run returns an error if the service does not know the webhook, or if
+// PAYVAULT_LISTEN is invalid.
 func TestFailureToAttachEndsTheProgram(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -86,7 +88,8 @@ func TestFailureToAttachEndsTheProgram(t *testing.T) {
 	require.Error(t, run(t.Context(), environment(variables), &bytes.Buffer{}))
 }
 
-// gate is an output that blocks the report of a notification.
+// gate is an output of the program. When the receiver prints a notification, gate closes arrived and blocks until
+// release is closed.
 type gate struct{ arrived, release chan struct{} }
 
 func (g gate) Write(p []byte) (int, error) {
@@ -97,7 +100,8 @@ func (g gate) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestNotificationUnderWayIsFinished checks that an interrupt waits for a notification that is being received.
+// TestNotificationUnderWayIsFinished checks that serve, when its context ends, waits for a notification that is being
+// received. The sender of the notification must get status 204.
 func TestNotificationUnderWayIsFinished(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -124,7 +128,7 @@ func TestNotificationUnderWayIsFinished(t *testing.T) {
 	assert.Equal(t, 1, r.count())
 }
 
-// waitForShutdown returns when the address no longer accepts connections.
+// waitForShutdown returns when no connection to the address can be made any more.
 func waitForShutdown(ctx context.Context, address string) {
 	for {
 		connection, err := new(net.Dialer).DialContext(ctx, "tcp", address)
@@ -135,7 +139,7 @@ func waitForShutdown(ctx context.Context, address string) {
 	}
 }
 
-// post sends body and returns the status of the answer, or 0 if there is no answer.
+// post sends body and returns the status of the response, or 0 if there is no response.
 func post(ctx context.Context, url string, body io.Reader) int {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, body)
 	if err != nil {
@@ -149,7 +153,7 @@ func post(ctx context.Context, url string, body io.Reader) int {
 	return response.StatusCode
 }
 
-// TestServerThatFailsEndsTheWork checks that a failing server cancels the work, and that both errors are returned.
+// TestServerThatFailsEndsTheWork checks that serve cancels work if its server fails, and returns the errors of both.
 func TestServerThatFailsEndsTheWork(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -163,7 +167,8 @@ func TestServerThatFailsEndsTheWork(t *testing.T) {
 	require.ErrorContains(t, err, "stopped")
 }
 
-// TestReceive checks that notifications are printed and counted, even if their bodies are equal or unknown.
+// TestReceive checks that receive prints and counts each notification, even if its body equals an earlier one or has an
+// unknown form.
 func TestReceive(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

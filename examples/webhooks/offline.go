@@ -9,7 +9,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// offline receives notifications that the emulator sends.
+// offline starts an emulator and receives the notifications that it sends.
 func offline(ctx context.Context, out io.Writer) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -30,7 +30,7 @@ func offline(ctx context.Context, out io.Writer) error {
 	})
 }
 
-// happen makes each of the events occur once.
+// happen changes records of the emulator so that each event of attach occurs once.
 func happen(ctx context.Context, srv *payvaulttest.Server) error {
 	_, err := srv.Client().AccountUpdater.Submit(ctx, []payvault.AccountUpdaterCard{
 		{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.FormatExpDate(1, 2027)},

@@ -11,7 +11,7 @@ import (
 	"example.com/payvault"
 )
 
-// receiver prints and counts the notifications that arrive.
+// receiver prints and counts the notifications that it receives.
 type receiver struct {
 	mu       sync.Mutex
 	received int
@@ -28,12 +28,13 @@ func (r *receiver) count() int {
 	return r.received
 }
 
-// receive is called for each notification. If it returns nil, the service knows that the notification has arrived. So a
-// real program first stores the notification, and returns the error if that fails.
+// receive is called for each notification. If it returns nil, the service is told that the notification has arrived. So
+// a real program first stores the notification, and returns the error if storing fails.
 //
-// The interface documents neither signatures nor retries nor the shape of a notification. Anybody who knows the URL can
-// call it, a notification may come twice, and two notifications with equal bodies may be about two events. So take it
-// for a hint to look up the record, not for the truth. Make sure that acting on the record a second time is harmless.
+// The interface does not document signatures, retries or the content of a notification. So anybody who knows the URL
+// can send one, one notification may come twice, and two notifications with equal bodies may be about two events. Do
+// not trust a notification: use it only as a hint to look up the record. Acting on the record a second time must be
+// harmless.
 func (r *receiver) receive(_ context.Context, n *payvault.Notification) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -42,7 +43,8 @@ func (r *receiver) receive(_ context.Context, n *payvault.Notification) error {
 	return nil
 }
 
-// eventOf reads the event in the form of the emulator. The service does not document its form.
+// eventOf returns the event of a notification in the form that the emulator sends. The service does not document the
+// form.
 func eventOf(n *payvault.Notification) string {
 	var body struct {
 		Event string `json:"event"`

@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// shutdownTime is the time that notifications under way have when the program ends.
+// shutdownTime is how long the program waits for notifications that are being received when it ends.
 const shutdownTime = 10 * time.Second
 
-// serve receives notifications while work runs, and then shuts down gracefully. It accepts no new notifications and
-// waits for those under way. Otherwise a notification could be lost that the service counts as delivered.
+// serve receives notifications while work runs. Then it accepts no new notifications, and waits for those that are
+// being received. Otherwise the program could end before it has stored a notification.
 func serve(ctx context.Context, listener net.Listener, r *receiver, work func(context.Context) error) error {
 	fmt.Fprintln(r.out, "Listening on", listener.Addr())
 	mux := http.NewServeMux()
 	mux.Handle("/notifications", r.handler())
 	server := &http.Server{
 		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: 15 * time.Second,
-		// Notifications under way go on after ctrl-C.
+		// After ctrl-C, notifications that are being received are still processed.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served := make(chan error, 1)
 	go func() {
-		defer cancel() // stop work if nobody listens
+		defer cancel() // work ends when the server has ended
 		served <- server.Serve(listener)
 	}()
 	failed := work(ctx)

@@ -1,6 +1,6 @@
-// Package answer reads JSON as services really write it. It reads strictly first. If that fails, it reads once more and
-// tolerates the forms in which common serializers write a documented value. Its memory depends only on the length of
-// the text. The package knows no operation and no type of the SDK.
+// Package answer reads JSON in the forms in which services really write it. It reads strictly first. If that fails, it
+// reads the text again and tolerates the forms in which common serializers write a documented value. The memory that it
+// takes depends only on the length of the text. The package does not depend on the operations or types of the SDK.
 package answer
 
 import (
@@ -41,8 +41,8 @@ func (e *PlaceError) Error() string {
 // MostUnread is the largest number of unreadable values that are skipped in an answer.
 const MostUnread = 20
 
-// Read decodes an answer into the variable that into points to. If it cannot read every value, it returns [ErrNotJSON],
-// [ErrTooMany] or a [*PlaceError]. After an error the variable may have a part of the answer.
+// Read decodes an answer into the variable that into points to. If it cannot read the whole answer, it returns
+// [ErrNotJSON], [ErrTooMany] or a [*PlaceError]. After an error the variable may have a part of the answer.
 func Read(text []byte, into any) error {
 	_, err := read(text, into, reader{})
 	return err
@@ -54,17 +54,17 @@ func ReadLenient(text []byte, into any) (unread []string, err error) {
 	return read(text, into, reader{lenient: true})
 }
 
-// ReadSaved is like [Read], for a value that the caller will send again. A pointer keeps its value, mostly nil, if its
-// JSON means "none" (see [IsNone]): the caller would send a pointer to an empty value. The exception is false for a
-// *bool.
+// ReadSaved is like [Read], for a value that the caller will send again. A value that means "none" (see [IsNone]) does
+// not set a pointer, because the caller would send the empty value that the pointer points to. The exception is the
+// value false, which sets a *bool.
 func ReadSaved(text []byte, into any) error {
 	_, err := read(text, into, reader{saved: true})
 	return err
 }
 
-// form has the options of both passes. Names may be in another case, but must have the same _ and -. If a name occurs
-// twice, the last value counts, and objects are merged. To refuse such a text, the decoder would have to keep all names
-// in memory.
+// form has the options of the decoder for the strict and the tolerant pass. Names may be in another case, but must have
+// the same _ and -. If a name occurs twice, the last value counts, and objects are merged. To refuse such a text, the
+// decoder would have to keep all names in memory.
 //
 //nolint:gochecknoglobals // never changed
 var (
@@ -76,24 +76,26 @@ var (
 	byteOrderMark = []byte("\ufeff")
 )
 
-// read decodes a text for Read, ReadLenient and ReadSaved, which differ in how. It decodes strictly first, so that a
+// read decodes a text for Read, ReadLenient or ReadSaved; how says which of them. It decodes strictly first, so that a
 // documented answer does not take the time of the tolerant pass. If that fails, it decodes again into the same variable
-// and tolerates more. The first pass may leave values in the variable; the second pass overwrites each of them. A text
-// of many containers gets the tolerant pass only: two passes would take the memory twice. So does a saved value: the
-// strict pass would set its pointers to empty values.
+// and tolerates more. The first pass may leave values in the variable; the second pass overwrites each of them. In
+// three cases there is only the tolerant pass:
+//   - The text has many containers, so that two passes would take twice the memory.
+//   - The text may have null as an element of a list, which the strict pass would read as an empty record.
+//   - The value is a saved one, whose pointers the strict pass would set to empty values.
 func read(text []byte, into any, how reader) (unread []string, err error) {
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	containers := countContainers(text)
 	if isTooMany(text, containers) {
 		return nil, ErrTooMany
 	}
-	const mostReadTwice = 20_000 // containers; measured, so that any 8 MiB take less than 300 MB
+	const mostReadTwice = 20_000 // containers; by measurement, any 8 MiB then take less than 300 MB
 	mayBeStrict := !how.saved && containers <= mostReadTwice && !mayHoldNullElement(text)
 	if mayBeStrict && json.Unmarshal(text, into, form) == nil {
 		return nil, nil
 	}
-	pass := how            // a copy, so that the strict pass takes no memory for it
-	if !utf8.Valid(text) { // such as Latin-1
+	pass := how            // a copy, which is allocated only for the tolerant pass
+	if !utf8.Valid(text) { // for example, the text is Latin-1
 		text = bytes.ToValidUTF8(text, []byte("\ufffd"))
 	}
 	err = json.Unmarshal(text, into, form, brokenText, json.WithUnmarshalers(json.UnmarshalFromFunc(pass.value)))
@@ -117,8 +119,8 @@ func countContainers(text []byte) int {
 }
 
 // isTooMany reports whether a text has too many containers or values to be decoded. containers is the result of
-// countContainers. Within these limits any 8 MiB take less than 300 MB, garbage included. A longer text may have more
-// containers and values, in proportion.
+// countContainers. Within these limits, decoding any 8 MiB takes less than 300 MB, garbage included. A longer text may
+// have more containers and values, in proportion to its length.
 func isTooMany(text []byte, containers int) bool {
 	const usual = 8 << 20
 	most := 72_000 + max(0, len(text)-usual)/64
@@ -154,11 +156,11 @@ func ReadAsCaller(text []byte, into any) error {
 	return unreadable
 }
 
-// plainName matches a name like those of fields, and an index. It matches no card number.
+// plainName matches a name that looks like the name of a field, and an index of a list. It matches no card number.
 var plainName = regexp.MustCompile(`^([A-Za-z_]+[1-4]?|\d{1,6})$`)
 
 // PlainNames returns the names in a JSON pointer, cut before the first name that does not look like the name of a
-// field. The service or the caller chose that name, so it may hold a secret.
+// field. The service or the caller chose such a name, so it may be a secret.
 func PlainNames(pointer jsontext.Pointer) (names []string) {
 	for name := range pointer.Tokens() {
 		if !plainName.MatchString(name) {

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shout is a text with its own UnmarshalJSON.
+// shout is a type with its own UnmarshalJSON. It turns a text into capital letters, and refuses the text canary.
 type shout string
 
 func (s *shout) UnmarshalJSON(b []byte) error {
@@ -29,7 +29,7 @@ type address struct {
 	City string `json:"city"`
 }
 
-// document has a field of each kind.
+// document has a field for each way in which Read treats a type.
 type document struct {
 	Text    string             `json:"text"`
 	Number  int64              `json:"number"`
@@ -46,7 +46,8 @@ type document struct {
 	Snake   string             `json:"snake_case"`
 }
 
-// TestRead checks which forms are read besides the documented one, for each kind of value, and the results.
+// TestRead checks what Read returns for the documented JSON form of each type of field, and for all forms that it
+// tolerates.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	for want, texts := range map[*document][]string{
@@ -54,7 +55,7 @@ func TestRead(t *testing.T) {
 			`{"text":"a"}`, `{"TEXT":"a"}`, "\ufeff" + `{"text":"a"}`, `{"text":"b","text":"a"}`, `{"text":"a","x":[{}]}`,
 		},
 		{Text: "17.50"}: {`{"text":17.50}`}, {Text: "true"}: {`{"text":true}`},
-		{Text: "M\ufffdller"}: {"{\"text\":\"M\xfcller\"}", `{"text":"M\ud83dller"}`}, // Latin-1, half of an emoji
+		{Text: "M\ufffdller"}: {"{\"text\":\"M\xfcller\"}", `{"text":"M\ud83dller"}`}, // Latin-1; one half of an emoji
 		{Text: ""}: {
 			`{"text":null}`, `{"text":false}`, `{"text":""}`, `{"text":[]}`, `{"text":{ }}`, `{"snakecase":"a"}`,
 		},
@@ -91,7 +92,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestRead_fails checks that every other form is an error with the JSON pointer of the value and without the value.
+// TestRead_fails checks that a value in any other form is an error. The error must have the JSON pointer of the value,
+// and not the value.
 func TestRead_fails(t *testing.T) {
 	t.Parallel()
 	for text, place := range map[string]string{
@@ -128,7 +130,8 @@ func TestRead_fails(t *testing.T) {
 	}
 }
 
-// TestReadLenient checks that unreadable values are skipped and listed, and that more than 20 of them are an error.
+// TestReadLenient checks that ReadLenient skips values that cannot be read and returns their JSON pointers. More than
+// 20 such values are an error.
 func TestReadLenient(t *testing.T) {
 	t.Parallel()
 	var got document
@@ -145,8 +148,8 @@ func TestReadLenient(t *testing.T) {
 	assert.Len(t, unread, 20)
 }
 
-// TestRead_bounds checks that an answer with too many records or values is refused before it is decoded. A longer
-// answer may have more.
+// TestRead_bounds checks that Read and ReadExactly refuse a text with too many lists or values. A text that is longer
+// than 8 MiB may have more of them.
 func TestRead_bounds(t *testing.T) {
 	t.Parallel()
 	lists := func(n int) string { return `{"x":[` + strings.TrimSuffix(strings.Repeat("[],", n), ",") + `]}` }
@@ -177,8 +180,8 @@ func TestExactNumbers(t *testing.T) {
 	}
 }
 
-// TestReadAsCaller checks that types of the caller are read as encoding/json reads them. Errors name only fields of the
-// caller's type.
+// TestReadAsCaller checks that ReadAsCaller reads a text into a caller's type as encoding/json does. Its errors must
+// have no name except those of the fields of that type.
 func TestReadAsCaller(t *testing.T) {
 	t.Parallel()
 	type inner struct{ N int }
@@ -200,7 +203,8 @@ func TestReadAsCaller(t *testing.T) {
 	assert.NotContains(t, err.Error(), "canary")
 }
 
-// TestPlainNames checks that the names of a JSON pointer are returned up to the first name that may hold a secret.
+// TestPlainNames checks that PlainNames returns the names in a JSON pointer, up to the first name that may contain a
+// secret.
 func TestPlainNames(t *testing.T) {
 	t.Parallel()
 	for pointer, want := range map[jsontext.Pointer][]string{
@@ -211,7 +215,7 @@ func TestPlainNames(t *testing.T) {
 	}
 }
 
-// TestDecimal checks that a number is read exactly or not at all.
+// TestDecimal checks that Decimal reads a number exactly, or reports that it cannot do so.
 func TestDecimal(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

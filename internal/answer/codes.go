@@ -15,8 +15,8 @@ const (
 	RCodeSuccess = "000"
 )
 
-// MostSaid is the length of the longest text of an answer that an error may contain. A longer text is not used at all,
-// because a cut could leave half of a card number, which nobody would recognize as one.
+// MostSaid is the length of the longest text of an answer that an error may contain. A longer text is not used at all.
+// If it were cut, the cut could leave half of a card number, which the SDK would not recognize and redact.
 const MostSaid = 64 << 10
 
 // Codes.Check returns one of these errors for an answer that is not a success.
@@ -26,13 +26,13 @@ var (
 	ErrDisagree  = errors.New("it says both success and failure")
 )
 
-// Code is the text of a code or an rcode; "" if there is none. If an answer has the same name twice, the value that is
-// not success counts.
+// Code is the text of a code or an rcode; "" if there is none. If the name of the code occurs twice in an answer, the
+// value that is not success counts.
 type Code string
 
 // UnmarshalJSON reads a text or a number. A number that is an integer in another form, such as 0.0, is read as that
 // integer. A value that means "none", such as null, does not change the code. After a code that is not success, no
-// value changes the code. A value of another kind or a too long one is an error.
+// value changes the code. A value of another kind, or one that is too long, is an error.
 func (c *Code) UnmarshalJSON(b []byte) error {
 	raw := jsontext.Value(b)
 	isFailure := *c != "" && *c != Success && *c != RCodeSuccess
@@ -64,7 +64,7 @@ type RCode Code
 
 // UnmarshalJSON reads a value as [Code.UnmarshalJSON] does, and a zero as 000.
 func (c *RCode) UnmarshalJSON(b []byte) error {
-	if jsontext.Value(b).Kind() == '0' && Code(b).IsZero() { // such as 0.0
+	if jsontext.Value(b).Kind() == '0' && Code(b).IsZero() { // for example 0.0
 		b = []byte(`"` + RCodeSuccess + `"`)
 	}
 	return (*Code)(c).UnmarshalJSON(b)
@@ -100,8 +100,8 @@ func (c Codes) Deciding(by Decider) (own, other Code, success string) {
 //
 //   - own 0 and other 51 disagree, and so do own 51 and other 000.
 //   - own 0 and other 000 agree, and so do own 2 and other 51.
-//   - own 0 and other "OK" do not disagree: a text without a digit from 1 to 9 means neither.
-//   - A code that is missing means neither.
+//   - own 0 and other "OK" do not disagree: a text without a digit from 1 to 9 means neither success nor failure.
+//   - A code that is missing means neither success nor failure.
 func Disagree(own, other Code) bool {
 	switch {
 	case own == "" || other == "":

@@ -9,10 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCodes_Check checks that only the documented code makes a success, and that the other code must not contradict it.
+// TestCodes_Check checks that an answer is a success only if its deciding code is the documented code of success, and
+// if the other code does not mean a failure.
 func TestCodes_Check(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string][3]error{ // the errors if code decides, if rcode decides, and if either may decide
+	for text, want := range map[string][3]error{ // the errors for ByCode, ByRCode and ByEither
 		`{"code":0}`:                        {nil, ErrNoCode, nil},
 		`{"code":"0"}`:                      {nil, ErrNoCode, nil},
 		`{"code":0.0}`:                      {nil, ErrNoCode, nil},
@@ -29,7 +30,7 @@ func TestCodes_Check(t *testing.T) {
 		`{"code":0,"code":null}`:            {nil, ErrNoCode, nil},
 		`{"code":0,"rcode":"000"}`:          {nil, nil, nil},
 		`{"code":0,"rcode":"000 Approved"}`: {nil, ErrDisagree, nil},
-		// A word is no success in the documented code, and no failure in the other code.
+		// A word such as Approved is no success as the deciding code, and no failure as the other code.
 		`{"code":0,"rcode":"Approved"}`: {nil, ErrDisagree, nil},
 		`{"code":0,"rcode":"051"}`:      {ErrDisagree, ErrDisagree, ErrDisagree},
 		`{"code":5,"rcode":"000"}`:      {ErrDisagree, ErrDisagree, ErrDisagree},
@@ -45,7 +46,7 @@ func TestCodes_Check(t *testing.T) {
 	}
 }
 
-// TestCode_unreadable checks which values are not read as a code, and which codes equal zero.
+// TestCode_unreadable checks which JSON values are refused as a code, and for which codes IsZero returns true.
 func TestCode_unreadable(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`true`, `{"a":1}`, `[7]`, `"` + strings.Repeat("7", MostSaid) + `"`} {

@@ -17,8 +17,8 @@ import (
 
 var errOtherKind = errors.New("a value of another kind")
 
-// set sets a variable from a value of another kind, as setScalar does. The variable may be a pointer to a scalar: then
-// a value that stands for none makes it nil, and any other value sets a new variable that it points to.
+// set sets a variable from a JSON value of another kind, as setScalar does. If the variable is a pointer to a scalar, a
+// value that means "none" (see IsNone) makes it nil. Any other value sets a new variable that it points to.
 func set(raw jsontext.Value, target reflect.Value) error {
 	if target.Kind() != reflect.Pointer || IsNone(raw) {
 		return setScalar(raw, target)
@@ -31,9 +31,9 @@ func set(raw jsontext.Value, target reflect.Value) error {
 	return nil
 }
 
-// setScalar sets a variable from a value of another kind, such as a string from a number or a bool from "Y". An empty
-// value (see IsNone) sets the zero value, or an empty list if the variable is a list. One scalar sets a list of texts.
-// Integers come here too, quoted or not. Any other value is an error.
+// setScalar sets a variable from a JSON value of another kind, such as a string from a number or a bool from "Y". A
+// value that means "none" (see IsNone) sets the zero value, or an empty list if the variable is a list. A scalar sets a
+// list of texts with one element. Integers, quoted or not, are read here too. Any other value is an error.
 func setScalar(raw jsontext.Value, target reflect.Value) error {
 	isScalar := raw.Kind() == '"' || raw.Kind() == '0' || raw.Kind() == 't'
 	switch {
@@ -44,7 +44,7 @@ func setScalar(raw jsontext.Value, target reflect.Value) error {
 	case !isScalar:
 		return errOtherKind
 	case target.Kind() == reflect.String:
-		target.SetString(Text(raw)) // the literal of a number, with all its digits
+		target.SetString(Text(raw)) // a number becomes a text with all its digits
 	case target.Type() == reflect.TypeFor[[]string]():
 		target.Set(reflect.ValueOf([]string{Text(raw)}))
 	case target.Kind() == reflect.Bool:
@@ -82,8 +82,8 @@ func setFlag(text string, target reflect.Value) error {
 	return nil
 }
 
-// IsNone reports whether a JSON value means "none": null, "", false, [] or {}, also with blanks within. PHP writes
-// "none" in each of these forms.
+// IsNone reports whether a JSON value means "none": null, "", false, [] or {}. There may be blanks inside the quotes,
+// brackets or braces. PHP writes "none" in each of these forms.
 func IsNone(raw jsontext.Value) bool {
 	switch raw.Kind() {
 	case 'n', 'f':
@@ -116,7 +116,7 @@ func Text(raw jsontext.Value) string {
 }
 
 // Trimmed returns the text of a value without blanks around it, and "" for a value that means "none". It is for types
-// that decode themselves.
+// with their own UnmarshalJSON.
 func Trimmed(raw jsontext.Value) string {
 	if IsNone(raw) {
 		return ""
@@ -137,12 +137,12 @@ func Decimal(text string) (number decimal.Decimal, isExact bool) {
 	return number, significant(mantissa) == significant(number.String())
 }
 
-// significant returns the digits of a number without zeros at either end.
+// significant returns the digits of a number without the zeros at its beginning and end.
 func significant(number string) string {
 	return strings.Trim(strings.Replace(number, ".", "", 1), "+-0")
 }
 
-// exactNumbers reads a number into a variable of type any with all its digits.
+// exactNumbers reads a number into a variable of type any as a stdjson.Number, which has all digits.
 //
 //nolint:gochecknoglobals // never changed
 var exactNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, into *any) error {

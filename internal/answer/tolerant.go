@@ -9,12 +9,12 @@ import (
 	"example.com/payvault/internal/jsonskip"
 )
 
-// This file is the tolerant pass over a text.
+// This file implements the tolerant pass over a text.
 
 // reader holds the state of one tolerant pass over a text.
 type reader struct {
-	lenient bool     // for ReadLenient
-	saved   bool     // for ReadSaved
+	lenient bool     // skips values that cannot be read, for ReadLenient
+	saved   bool     // does not set pointers from values that mean "none", for ReadSaved
 	unread  []string // JSON pointers of the skipped values
 }
 
@@ -77,10 +77,11 @@ func setSaved(raw jsontext.Value, pointer reflect.Value) error {
 	return nil
 }
 
-// isOfKind reports whether the decoder itself reads a value of this kind into a variable of the given type. The package
-// reads the others: values of another kind than the variable, and all signed integers, quoted or not. For a pointer to
-// a record isOfKind returns true for any kind: the decoder makes the record and calls value again, which then sees the
-// kind. It may be [], as PHP writes an empty record.
+// isOfKind reports whether the decoder itself reads a value of this kind into a variable of the given type. The method
+// value reads all other values: those of another kind than the variable, and all signed integers, quoted or not.
+//
+// For a pointer to a record isOfKind returns true for any kind. The decoder then makes the record and calls the method
+// value again, this time for the record itself. The value may be [], as PHP writes an empty record.
 func isOfKind(kind jsontext.Kind, of reflect.Type) bool {
 	switch of.Kind() {
 	case reflect.Interface:

@@ -1,5 +1,5 @@
-// Package formdata builds multipart/form-data bodies. Their length is known, they can be sent again, and their memory
-// does not depend on the size of the file.
+// Package formdata builds multipart/form-data bodies. The length of a body is known, it can be sent again, and its
+// memory does not depend on the size of the file.
 package formdata
 
 import (
@@ -50,8 +50,8 @@ func New(fields [][2]string, file *File) *Body {
 	return b
 }
 
-// CleanName makes a file name safe for a header. It replaces control characters and bytes that are not UTF-8 by "_",
-// and removes all before the last slash or backslash.
+// CleanName makes a file name safe for a header. It removes everything up to the last slash or backslash, and replaces
+// control characters and bytes that are not UTF-8 with "_".
 func CleanName(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	return strings.Map(func(r rune) rune {
@@ -69,7 +69,7 @@ func (b *Body) ContentType() string { return b.contentType }
 func (b *Body) Len() int64 { return int64(len(b.prefix)) + b.size + int64(len(b.suffix)) }
 
 // Open returns a new reader over the whole body. If the file cannot be read as a whole, the reader fails with a
-// [FileError] before the end of the form, so that the receiver never gets a form that looks complete.
+// [FileError] before the end of the form. So the receiver never gets a form that looks complete.
 func (b *Body) Open() io.Reader {
 	prefix, suffix := bytes.NewReader(b.prefix), bytes.NewReader(b.suffix)
 	return io.MultiReader(prefix, &fileReader{io.NewSectionReader(b.file, 0, b.size), b.size}, suffix)
@@ -90,14 +90,14 @@ func (e *FileError) Unwrap() error { return e.err }
 // Format writes the text of Error under every verb.
 func (e *FileError) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.Error()) }
 
-// fileReader reads a file to its size.
+// fileReader reads the file of a body, up to the size that the body announces for it.
 type fileReader struct {
 	file *io.SectionReader
 	left int64 // number of bytes still to be read
 }
 
-// Read turns a panic of the file into an error: net/http reads a body in a goroutine of its own, where a panic would
-// end the process.
+// Read reads from the file and turns a panic of it into an error: net/http reads a body in a goroutine of its own,
+// where a panic would end the process.
 func (r *fileReader) Read(p []byte) (n int, err error) {
 	defer func() {
 		if value := recover(); value != nil {

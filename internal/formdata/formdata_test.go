@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// bytesFile returns a file with the given content.
+// bytesFile returns a File with this name and content.
 func bytesFile(name, content string) *File {
 	return &File{
 		Field: "file", Name: name, ContentType: "application/pdf",
@@ -28,7 +28,7 @@ func bytesFile(name, content string) *File {
 	}
 }
 
-// part is one part of a form as a server sees it.
+// part is one part of a form, as a server reads it.
 type part struct{ name, file, contentType, content string }
 
 func parts(t *testing.T, b *Body) []part {
@@ -50,7 +50,7 @@ func parts(t *testing.T, b *Body) []part {
 	}
 }
 
-// TestForm checks that a form has the expected parts each time it is read.
+// TestForm checks that a form has the expected parts, and has them again when it is read a second time.
 func TestForm(t *testing.T) {
 	t.Parallel()
 	text := [2]string{"disputeResponse", `{"message":"ü"}`}
@@ -97,7 +97,8 @@ func allOf(t *testing.T, b *Body) []byte {
 	return all
 }
 
-// TestFormIsThatOfTheStandardLibrary checks that the form has the bytes that multipart.Writer writes.
+// TestFormIsThatOfTheStandardLibrary checks all bytes of a form with a text and a file. They must be those that
+// multipart.Writer writes.
 func TestFormIsThatOfTheStandardLibrary(t *testing.T) {
 	t.Parallel()
 	b := New([][2]string{{"disputeResponse", "{}"}}, bytesFile("a.pdf", "%PDF-"))
@@ -128,13 +129,14 @@ func TestLengthIsExact(t *testing.T) {
 	}
 }
 
-// TestOpenedTwice checks that two readers of one form do not share their position.
+// TestOpenedTwice checks that two readers of one form are independent: reading half of the form from the first one does
+// not change what the second one reads.
 func TestOpenedTwice(t *testing.T) {
 	t.Parallel()
 	b := New([][2]string{{"disputeResponse", "{}"}}, bytesFile("a.pdf", strings.Repeat("%PDF-", 1000)))
 	first, second := b.Open(), b.Open()
 	half := make([]byte, b.Len()/2)
-	_, err := io.ReadFull(first, half) // leaves the first reader in the middle
+	_, err := io.ReadFull(first, half) // the first reader is in the middle of the form now
 	require.NoError(t, err)
 	all, err := io.ReadAll(second)
 	require.NoError(t, err)
@@ -161,7 +163,7 @@ func TestOpenedAtOnce(t *testing.T) {
 	}
 }
 
-// closing is content that records whether it was closed.
+// closing is the content of a file. It records whether it was closed.
 type closing struct {
 	io.ReaderAt
 
@@ -195,7 +197,7 @@ func post(t *testing.T, b *Body) ([]byte, error) {
 	return <-got, resp.Body.Close()
 }
 
-// TestContentIsNotClosed checks that the content is sent but not closed.
+// TestContentIsNotClosed checks that sending a form sends the content of its file and does not close it.
 func TestContentIsNotClosed(t *testing.T) {
 	t.Parallel()
 	content := &closing{ReaderAt: strings.NewReader("%PDF-")}
@@ -206,7 +208,8 @@ func TestContentIsNotClosed(t *testing.T) {
 	assert.False(t, content.closed)
 }
 
-// TestContentOfAnotherSize checks that content beyond the given size is not sent, and that missing content is an error.
+// TestContentOfAnotherSize checks a file whose content has another length than Size. Content beyond Size is not sent.
+// If the content is shorter or cannot be read, reading and sending the form must fail.
 func TestContentOfAnotherSize(t *testing.T) {
 	t.Parallel()
 	long := New(nil, &File{Field: "file", Name: "a.pdf", Content: strings.NewReader("%PDF-1.7"), Size: 5})
@@ -227,8 +230,8 @@ func TestContentOfAnotherSize(t *testing.T) {
 	require.ErrorIs(t, err, errDisk)
 }
 
-// TestContentThatPanics checks that a panic becomes an error. The error has only the text of a runtime panic, because
-// any other text may hold data.
+// TestContentThatPanics checks that a panic in ReadAt of the file becomes an error. The error has the text of a runtime
+// panic, but no other text of a panic, because that may contain data.
 func TestContentThatPanics(t *testing.T) {
 	t.Parallel()
 	const broken = "the file cannot be read: panic in ReadAt"
@@ -257,7 +260,7 @@ type failing struct{}
 
 func (failing) ReadAt([]byte, int64) (int, error) { return 0, errDisk }
 
-// generated is content of any size that needs no memory.
+// generated is content without an end. ReadAt computes each byte from its position, so it needs no memory.
 type generated struct{}
 
 func (generated) ReadAt(p []byte, off int64) (int, error) {
@@ -279,7 +282,8 @@ func drain(t *testing.T, b *Body) {
 	require.Equal(t, b.Len(), n)
 }
 
-// TestMemoryDoesNotDependOnTheSize checks that sending a large file allocates no more memory than sending a small one.
+// TestMemoryDoesNotDependOnTheSize checks that reading a form with a file of 64 MiB allocates less than 256 KiB, and
+// that a larger file causes no more allocations than a small one.
 //
 //nolint:paralleltest // it measures the memory of the process
 func TestMemoryDoesNotDependOnTheSize(t *testing.T) {
@@ -297,7 +301,7 @@ func TestMemoryDoesNotDependOnTheSize(t *testing.T) {
 	assert.InDelta(t, small, big, 16, "none for each of the 32 reads more")
 }
 
-// TestCleanName checks the file name that is sent for a path or an unusual name.
+// TestCleanName checks the file name that CleanName returns for paths and for unusual names.
 func TestCleanName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
@@ -327,7 +331,8 @@ func TestCleanName(t *testing.T) {
 	}
 }
 
-// assertHarmless checks that a file name changes nothing in the form but the file name itself.
+// assertHarmless checks that a form with this file name has the same parts and headers as any other form, except for
+// the file name.
 func assertHarmless(t *testing.T, name string) {
 	t.Helper()
 	clean := CleanName(name)
@@ -361,7 +366,8 @@ func assertHarmless(t *testing.T, name string) {
 	assert.Equal(t, io.EOF, err)
 }
 
-// TestHostileNames checks that no file name can change the form.
+// TestHostileNames runs assertHarmless for file names with each possible byte, and for names that try to add a header
+// or a part.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	for b := range 256 {
@@ -376,7 +382,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// FuzzCleanName checks that no file name changes anything in the form but the file name itself.
+// FuzzCleanName runs assertHarmless for random file names.
 func FuzzCleanName(f *testing.F) {
 	for _, name := range []string{"a.pdf", `a"b`, "a\r\nb", `..\..\x`, "\xff", "世", "", `"; name="x"`, "%22"} {
 		f.Add(name)
@@ -384,7 +390,7 @@ func FuzzCleanName(f *testing.F) {
 	f.Fuzz(assertHarmless)
 }
 
-// TestFileOfTheSystem checks that an *os.File is sent under its base name and left open.
+// TestFileOfTheSystem checks that a form sends an *os.File under the last element of its path and leaves it open.
 func TestFileOfTheSystem(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() + "/a.pdf"
@@ -393,7 +399,7 @@ func TestFileOfTheSystem(t *testing.T) {
 	require.NoError(t, err)
 	b := New(nil, &File{Field: "file", Name: path, Content: f, Size: 5})
 	assert.Equal(t, []part{{name: "file", file: "a.pdf", content: "%PDF-"}}, parts(t, b))
-	_, err = f.Stat() // the form has not closed it
+	_, err = f.Stat() // the file must still be open
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 	_, err = io.ReadAll(b.Open())

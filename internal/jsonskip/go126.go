@@ -4,5 +4,5 @@ package jsonskip
 
 import "encoding/json/v2"
 
-// Err is json.SkipFunc in Go 1.26 with GOEXPERIMENT=jsonv2: there go-json-experiment is an alias of encoding/json/v2.
+// Err is json.SkipFunc in Go 1.26 with GOEXPERIMENT=jsonv2, where go-json-experiment is an alias of encoding/json/v2.
 var Err = json.SkipFunc

@@ -1,9 +1,10 @@
 //go:build !goexperiment.jsonv2 || go1.27
 
-// Package jsonskip has the error with which a function of JSON v2 leaves a value to the decoder or encoder.
+// Package jsonskip has the error that a caller's function returns in order to leave a value to the decoder or encoder
+// of JSON v2.
 package jsonskip
 
 import "errors"
 
-// Err is for the functions in json.MarshalToFunc and json.UnmarshalFromFunc to return.
+// Err is the error to return from a function that is passed to json.MarshalToFunc or json.UnmarshalFromFunc.
 var Err = errors.ErrUnsupported

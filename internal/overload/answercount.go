@@ -32,7 +32,7 @@ func (c *answerCount) recent() rate.Limit {
 }
 
 // moveTo begins a new second if now is not in the present second. If several goroutines call it at the same time, only
-// one of them begins the second. The others go on before it has moved the counts.
+// one of them begins the second. The others may go on before it has moved the counts.
 func (c *answerCount) moveTo(now time.Time) {
 	second := now.Unix()
 	before := c.second.Load()

@@ -12,8 +12,8 @@ import (
 
 // Pace is the rate limit of one operation, shared by all its calls. It limits nothing until the service refuses a
 // request with status 429. From then on requests are sent at a limited rate. Refusals cut the rate and answers raise
-// it, as in TCP. The file rate.go describes which of them count. No request is sent during a wait that the service has
-// asked for.
+// it, as in TCP; rate.go describes which refusals and answers count. No request is sent during a wait that the service
+// has asked for.
 //
 // This file records the outcome of each request. rate.go computes the new rate. queue.go holds the requests that wait.
 type Pace struct {
@@ -21,7 +21,7 @@ type Pace struct {
 	answers answerCount // also counts while there is no limit
 
 	turn     chan struct{} // has one token; the request that holds it is the next to be sent
-	walkTurn chan struct{} // has one token; among the callers of WaitInWalk, only its holder may wait for turn
+	walkTurn chan struct{} // has one token; only the caller of WaitInWalk that holds it may wait for turn
 
 	mu        sync.Mutex
 	until     time.Time     // no request is sent before this time
@@ -57,18 +57,18 @@ type Place struct {
 	at time.Time // time of the permission; zero if there was no limit
 }
 
-// These figures come from simulations, like the figures in rate.go. A turn is the time between two requests at the
-// rate.
+// These figures come from simulations, like the figures in rate.go. Here a turn is the time between two requests at the
+// present rate.
 const (
-	// A refusal makes all requests wait. Clients that were refused at the same time must not come back at the same time.
-	// So a part of the wait is random.
-	longestPause = 0.5 // longest wait after a refusal without a Retry-After, in turns; all of it is random
+	// A refusal makes all requests wait. A part of the wait is random, so that clients that were refused at the same time
+	// do not send again at the same time.
+	longestPause = 0.5 // longest wait after a refusal without a Retry-After, in turns; the whole wait is random
 	mostJitter   = 0.1 // longest random addition to the Retry-After, as a share of it
 
-	// The limit ends after twice the quiet time without a refusal. After the quiet time the known rate is dropped, so
-	// that the rate grows fast again.
+	// The limit ends when no refusal has come for twice the quiet time. After the quiet time itself, the known rate is
+	// dropped, so that the rate grows fast again.
 	quietTime           = time.Minute
-	leastQuietIntervals = 40 // the quiet time is at least this many intervals, which are long at a low rate
+	leastQuietIntervals = 40 // the quiet time is at least this many times p.interval()
 )
 
 // Answered records an answer that is not a refusal. It raises the rate, or ends the limit if the last refusal was long

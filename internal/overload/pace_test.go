@@ -12,7 +12,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// play reports the outcomes of requests to p, one in each millisecond. Each letter of script is one event.
+// play reports the outcomes of requests to p, one in each millisecond. Each letter of script is one outcome, or a
+// pause.
 func play(p *Pace, script string) {
 	first := Place{at: time.Now()}
 	for _, event := range script {
@@ -23,9 +24,9 @@ func play(p *Pace, script string) {
 			p.Answered(now)
 		case 'r':
 			p.Refused(now, 0)
-		case 'b': // an answer to the request that was sent first
+		case 'b': // an answer to a request that was sent before all others
 			p.Answered(first)
-		case 'q': // a refusal of the request that was sent first
+		case 'q': // a refusal of a request that was sent before all others
 			p.Refused(first, 0)
 		case 'u': // an answer to a request that was sent when there was no limit
 			p.Answered(Place{})
@@ -37,13 +38,15 @@ func play(p *Pace, script string) {
 	}
 }
 
-// TestRateOfAPace checks the rate after each sequence of answers and refusals. The function play defines the letters.
+// TestRateOfAPace checks the rate after each sequence of answers and refusals. Function play explains the letters: "a"
+// is an answer, "r" is a refusal, "s" is a second without requests.
 func TestRateOfAPace(t *testing.T) {
 	t.Parallel()
 	const ten = "aaaaaaaaaa"
 	const hundred = ten + ten + ten + ten + ten + ten + ten + ten + ten + ten
 	for script, want := range map[string]rate.Limit{
-		// The first refusal sets the limit to 0.8 times the answers of the last second.
+		// The first refusal sets the rate to 0.8 times the number of answers in a second, and to at least 0.8. An answer to a
+		// request that was sent without a limit counts even if it comes after the refusal.
 		"r":                       0.8,
 		hundred + "r":             80,
 		hundred + "sr":            80,
@@ -51,14 +54,16 @@ func TestRateOfAPace(t *testing.T) {
 		hundred + "s" + ten + "r": 80,
 		"ruuuuuuuuuu":             8,
 		hundred + "ru":            80.8,
-		// Each further refusal halves the rate. Refusals of requests that were sent earlier do not count.
+		// Each refusal without an answer before it halves the rate, down to 0.1. A refusal of a request that was sent before
+		// the last cut changes nothing.
 		"rr":    0.4,
 		"rrr":   0.2,
 		"rrrr":  0.1,
 		"rrrrr": 0.1,
 		"rq":    0.8,
 		"rrrrq": 0.1,
-		// Answers raise the rate fast up to the last known limit. At first there is none.
+		// Each answer adds 0.693, but at most doubles the rate. The rate stops at the known rate: the rate after the last
+		// refusal that followed an answer. Before such a refusal, no rate is known.
 		"ra":          0.8 + 0.693,
 		"raa":         0.8 + 2*0.693,
 		"rrrra":       0.2,
@@ -69,25 +74,26 @@ func TestRateOfAPace(t *testing.T) {
 		"rarrb":       0.597,
 		"rarrraa":     1.194,
 		"raarr" + ten: 1.749,
-		// Beyond the last known limit, the rate rises only after ten answers.
+		// The first ten answers at the known rate add nothing. Each answer after them adds 0.05.
 		"rar" + ten:         1.194,
 		"rar" + ten + "b":   1.194,
 		"rar" + ten + "a":   1.244,
 		"rar" + ten + "aaa": 1.344,
-		// A refusal beyond the last known limit lowers the rate by less.
+		// A refusal after more than ten answers multiplies the rate by 0.9 instead of 0.8.
 		"rar" + ten + "r":        0.956,
 		"rar" + ten + "ar":       1.120,
 		"rar" + ten + "ar" + ten: 1.120,
 		"rar" + ten + "arr":      0.560,
-		// A minute after the last refusal, the last known limit is dropped.
+		// A minute after the last refusal the known rate is dropped, and answers add 0.693 again.
 		"rarma":  1.194 + 0.693,
 		"rarmaa": 1.194 + 2*0.693,
-		// It is not dropped if a minute has room for only a few requests.
+		// The known rate is kept if fewer than 40 requests fit into this minute at the present rate.
 		"rarrrrrma":     0.2,
 		"rarrrrrmaaa":   0.8,
 		"rarrrrrmaaaa":  0.8 + 0.693,
 		"rarrrrrmmmmma": 0.2,
-		// Two minutes without a refusal lift the limit. A later refusal starts anew.
+		// After two minutes without a refusal, or the time of 80 requests if that is longer, an answer ends the limit. Then
+		// the next refusal is a first refusal again.
 		"rarmma":              rate.Inf,
 		"rarrrrrmmmmmmmmmma":  0.2,
 		"rarrrrrmmmmmmmmmmma": rate.Inf,
@@ -107,14 +113,14 @@ func TestRateOfAPace(t *testing.T) {
 	}
 }
 
-// TestLiftedForThoseWhoWait checks that waiting requests are sent within a second after the limit is lifted, even at
-// the lowest rate.
+// TestLiftedForThoseWhoWait checks that requests that wait at the lowest rate, one in ten seconds, are all sent within
+// a second after the rate limit has ended.
 func TestLiftedForThoseWhoWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, gone := NewPace(), make(chan time.Time, 20)
 		play(p, "rrrr")
-		<-time.After(805 * time.Second) // at one request in ten seconds, 80 requests without a refusal lift the limit
+		<-time.After(805 * time.Second) // the limit ends after the time of 80 requests, which is 800 seconds
 		for range cap(gone) {
 			go func() {
 				_, err := p.Wait(t.Context(), time.Hour)
@@ -132,7 +138,7 @@ func TestLiftedForThoseWhoWait(t *testing.T) {
 	})
 }
 
-// TestTurnOfThoseWhoGaveUp checks that requests that give up do not delay the other requests.
+// TestTurnOfThoseWhoGaveUp checks that a request need not wait for earlier requests whose contexts have ended.
 func TestTurnOfThoseWhoGaveUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -150,7 +156,8 @@ func TestTurnOfThoseWhoGaveUp(t *testing.T) {
 	})
 }
 
-// TestCallBesideWalks checks that a single call waits for at most one request of a walk, even if many of them wait.
+// TestCallBesideWalks checks that a single call waits for at most one request of a walk, even if eight requests of
+// walks are waiting. A walk is a loop of many calls.
 func TestCallBesideWalks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -171,12 +178,12 @@ func TestCallBesideWalks(t *testing.T) {
 	})
 }
 
-// TestWhileHeld checks that no request is sent during the wait that a refusal asks for. A request fails at once if its
-// limit or the deadline of its context ends before the wait.
+// TestWhileHeld checks that no request is sent before the end of the Retry-After of a refusal. A request fails at once
+// with a HeldError if it accepts only a shorter wait, or if its context has an earlier deadline.
 func TestWhileHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const hold = 300 * time.Second // the wait in the second refusal, which comes one second after the first
+		const hold = 300 * time.Second // Retry-After of the second refusal, a second after the first
 		const untilEnd = time.Second + hold
 		p, first, start := NewPace(), Place{at: time.Now()}, time.Now()
 		p.Refused(first, 2*time.Second)
@@ -204,15 +211,15 @@ func TestWhileHeld(t *testing.T) {
 		}
 		<-time.After(time.Second)
 		p.Refused(Place{at: time.Now()}, hold)
-		p.Refused(first, time.Second) // a shorter wait does not replace the longer one
+		p.Refused(first, time.Second) // a shorter Retry-After does not replace the longer one
 		<-time.After(90 * time.Second)
 		p.Answered(first)
 		all.Wait()
 	})
 }
 
-// TestLongestWait checks that the limit of a request applies to the wait that the service asks for, not to the rate and
-// the jitter.
+// TestLongestWait checks that the longest wait that a request accepts is compared with the Retry-After only. The
+// request also waits for its turn at the rate and for the random addition, without an error.
 func TestLongestWait(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{0, time.Second} {
@@ -227,8 +234,8 @@ func TestLongestWait(t *testing.T) {
 	}
 }
 
-// TestCauseOfTheContext checks that Wait does not return the cause of the context, which may be the error of another
-// call.
+// TestCauseOfTheContext checks that both functions that wait return context.Canceled, and not the cause of the context.
+// The cause may be the error of another call.
 func TestCauseOfTheContext(t *testing.T) {
 	t.Parallel()
 	p := NewPace()
@@ -241,11 +248,12 @@ func TestCauseOfTheContext(t *testing.T) {
 	}
 }
 
-// TestJitter checks that requests that are refused at the same time are not sent again at the same time.
+// TestJitter checks that clients that were refused at the same time wait for different times, each within the permitted
+// range.
 func TestJitter(t *testing.T) {
 	t.Parallel()
 	for after, want := range map[time.Duration][2]time.Duration{
-		0:           {0, 625 * time.Millisecond}, // up to half of the 1.25 seconds between two requests
+		0:           {0, 625 * time.Millisecond}, // at most half of the interval, which is 1.25 s at 0.8 requests a second
 		time.Second: {time.Second, 1100 * time.Millisecond},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -263,14 +271,15 @@ func TestJitter(t *testing.T) {
 	}
 }
 
-// permits is a service with a limit: all its clients together may send 20 requests a second.
+// permits is a service with a rate limit: all clients together may send 20 requests a second.
 type permits struct {
 	mu                 sync.Mutex
 	tokens             *rate.Limiter
 	performed, refused int
 }
 
-// perform sends requests until one is performed.
+// perform sends one request again and again until the service performs it. It waits for the rate limit of p before each
+// try.
 func (s *permits) perform(ctx context.Context, p *Pace) error {
 	for {
 		at, err := p.WaitInWalk(ctx, time.Hour)
@@ -293,7 +302,8 @@ func (s *permits) perform(ctx context.Context, p *Pace) error {
 	}
 }
 
-// TestPaceOfManyClients checks that several clients at one limit use most of the permitted rate and get few refusals.
+// TestPaceOfManyClients checks ten clients that share the rate limit of one service. Together they must use at least 65
+// percent of the permitted rate, and at most one request in ten may be refused.
 func TestPaceOfManyClients(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// This file has the queue of the requests that wait for the rate limit. The queue has two lanes. Single calls, and all
-// retries inside a call, wait for turn. Walks wait for walkTurn before they wait for turn. The request that holds turn
-// waits until the limiter has a token for it and no pause is left.
+// This file has the two queues of the requests that wait for the rate limit. Single calls, and all retries inside a
+// call, wait for turn. Walks, which are loops of many calls, wait for walkTurn before they wait for turn. The request
+// that holds turn waits until the limiter has a token for it and no pause is left.
 
 // HeldError is the error of a request that is not sent because it would have to wait too long. After is the length of
 // the wait. There are two cases:
@@ -48,10 +48,11 @@ func (p *Pace) Wait(ctx context.Context, longest time.Duration) (Place, error) {
 	return Place{now.Sub(start), now}, nil
 }
 
-// take takes a token for a request that is sent now, and returns 0. If the request has to wait, take returns the time.
+// take takes a token for a request that is sent now, and returns 0. If the request has to wait, take takes no token and
+// returns the time to wait.
 //
-// Cancel returns a token to the limiter only if the token was not free at once. So a take during a pause may use up a
-// token, and the first request after the pause may come up to one turn late.
+// There is an exception, because Cancel does not return a token that was free at once. So a take during a pause may use
+// up a token, and the first request after the pause may come up to one turn late.
 func (p *Pace) take() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,7 +65,7 @@ func (p *Pace) take() time.Duration {
 }
 
 // WaitInWalk waits like Wait, for a walk that is about to make a call. Many requests of walks may wait. Only one of
-// them at a time competes with single calls, so that single calls get their turns beside any walk.
+// them at a time competes with single calls, so that a single call waits for at most one of them.
 func (p *Pace) WaitInWalk(ctx context.Context, longest time.Duration) (Place, error) {
 	if !p.IsLimited() {
 		return Place{}, nil

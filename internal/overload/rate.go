@@ -21,7 +21,7 @@ import (
 // next refusal comes at a rate of 125. It cuts the rate to 100, which is now the known rate. The next ten answers add
 // nothing, and each answer after them adds 0.05. A refusal at 110 then cuts the rate to 99.
 //
-// Callers of all functions hold mu.
+// All functions in this file are called with mu locked.
 
 // These figures come from simulations with one client and with several clients that share a limit, and with limits that
 // permit a burst and limits that do not. Rates are in requests per second.
@@ -35,7 +35,7 @@ const (
 	lowestRate = 0.1 // a refusal does not cut the rate below this
 
 	// Each answer adds to the rate.
-	searchGrowth = math.Ln2 // added up to knownRate; at r answers a second the rate doubles in a second
+	searchGrowth = math.Ln2 // added below knownRate; answers at the present rate double the rate each second
 	steadyFor    = 10       // number of answers after a cut that do not raise the rate above knownRate
 	steadyGrowth = 0.05     // minimum that an answer adds, once more than steadyFor answers have come
 )
@@ -94,7 +94,8 @@ func (p *Pace) cut(now time.Time, after time.Duration) {
 }
 
 // cutFactor returns the factor of a cut after at least one answer. It is steadyCut if many answers came at the rate, so
-// that the rate is probably right. Then two requests only came too close to each other. It is rateCut in these cases:
+// that the rate is probably right. Then the refusal probably means only that two requests came too close to each other.
+// The factor is rateCut in these cases:
 //   - No rate is known. Then each answer raises the rate until it is too high, so many answers do not prove that it is
 //     right.
 //   - The refusal has a Retry-After. Such a refusal costs that wait, so it has to be rare.

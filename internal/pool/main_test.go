@@ -8,7 +8,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	for name, value := range map[string]string{ // net/http reads these variables only once
+	for name, value := range map[string]string{ // set before all tests, because net/http reads the variables only once
 		"HTTP_PROXY": "http://proxy.test:3128", "HTTPS_PROXY": "http://proxy.test:3128", "NO_PROXY": "example.com",
 	} {
 		if err := os.Setenv(name, value); err != nil {

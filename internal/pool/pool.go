@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// New returns a transport for a backend, with many concurrent callers and one host. It speaks HTTP/1.1 only, because
-// there net/http repeats a request that it has written only if the method is GET, HEAD, OPTIONS or TRACE; see resend.go
-// of package transport. It has no ResponseHeaderTimeout, because the deadline of the attempt covers the wait for the
-// header of a response.
+// New returns a transport for a program that calls one host from many goroutines. It uses only HTTP/1.1, because on
+// HTTP/1.1 net/http repeats a request that it has written only if the method is GET, HEAD, OPTIONS or TRACE; see
+// resend.go of package transport. It has no ResponseHeaderTimeout, because the deadline of the attempt covers the wait
+// for the header of a response.
 func New() *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	protocols := new(http.Protocols)
@@ -27,13 +27,14 @@ func New() *http.Transport {
 		MaxResponseHeaderBytes: 1 << 20,
 		// This is enough for 128 concurrent callers. Any further connection is closed after its call.
 		MaxIdleConnsPerHost: 128,
-		// Load balancers drop idle connections after 60 s. The client closes them first, so it seldom writes to a dead one.
+		// Load balancers close idle connections after 60 s. The transport closes them first, so it seldom writes to a closed
+		// one.
 		IdleConnTimeout: 45 * time.Second,
 	}
 }
 
-// proxy returns the proxy from the environment. It returns none for a request without TLS, because the proxy could read
-// its key and body.
+// proxy returns the proxy from the environment. It returns none for a request without TLS, because a proxy could read
+// the key and the body of such a request.
 func proxy(req *http.Request) (*url.URL, error) {
 	if req.URL.Scheme != "https" {
 		return nil, nil

@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestProxy checks that requests without TLS do not go through a proxy of the environment, which could read the key.
+// TestProxy checks that a request with https uses the proxy from the environment, and a request with http does not. A
+// proxy could read the key of a request without TLS.
 func TestProxy(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
@@ -32,7 +33,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestHeaderLimit checks that answers with more than a megabyte of headers are refused.
+// TestHeaderLimit checks that a response with 2 MiB of headers fails, and that one with 500 KiB does not.
 func TestHeaderLimit(t *testing.T) {
 	t.Parallel()
 	for size, fits := range map[int]bool{500 << 10: true, 2 << 20: false} {
@@ -52,7 +53,7 @@ func TestHeaderLimit(t *testing.T) {
 	}
 }
 
-// TestPoolSettings checks the settings of the default pool that calls rely on.
+// TestPoolSettings checks the settings of the default transport that the other packages rely on.
 func TestPoolSettings(t *testing.T) {
 	t.Parallel()
 	pool := New()

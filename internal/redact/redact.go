@@ -14,8 +14,8 @@ const (
 	// CardDigits is the length of the shortest card number.
 	CardDigits = 12
 
-	shortest = 3 // shortest secret that is removed, in bytes; shorter ones occur by chance
-	rounds   = 4 // levels of escapes within escapes that are read, such as &amp;nbsp;
+	shortest = 3 // shortest secret that is removed, in bytes; shorter texts occur by chance
+	rounds   = 4 // levels of nested escapes that are read; &amp;nbsp; has two
 )
 
 // separators matches the characters that may stand between the digits of a card number: blanks, dashes, dots, accents,
@@ -24,8 +24,8 @@ const (
 const separators = `[\p{Cc}\p{Z}\p{Pd}\x{2212}.\x{B7}\p{Cf}\p{M}\x{115F}\x{1160}\x{3164}\x{FFA0}\x{FFFD}]*`
 
 var (
-	// numbers matches runs of digits in its first group. Outside of the group it matches days of the calendar, so that
-	// they are not taken for runs of digits.
+	// numbers matches runs of digits in its first group. Outside of this group it matches calendar days such as
+	// 2026-11-22, so that the group does not match their digits.
 	numbers = regexp.MustCompile(`\b(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])\b|` +
 		`(\d(?:` + separators + `\d)*)`)
 	percent   = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
@@ -35,7 +35,7 @@ var (
 
 // Eraser clears texts of card numbers and of some secrets. It takes time in proportion to the length of a text, and to
 // the number of secrets. If two occurrences of the same secret overlap, it clears the first one only.
-type Eraser struct{ secrets []string } // in each form that New makes
+type Eraser struct{ secrets []string } // each secret in all forms that New makes
 
 // New returns an Eraser for some secrets in three forms: as they are, without their escapes, and with no-break spaces
 // (&nbsp;) in place of blanks. It ignores secrets of less than three bytes.
@@ -57,12 +57,12 @@ func New(secrets []string) Eraser {
 func withNoBreakSpaces(text string) string { return strings.ReplaceAll(text, " ", "\u00a0") }
 
 // Clean returns a text with [REDACTED] in place of each secret and card number. It returns only [REDACTED] if escapes
-// or tags hide a secret or a card number, even a part of one, or if escapes are nested too deep to tell.
+// or tags hide a secret or a card number, even a part of one, or if escapes are nested too deep.
 //
 // To find what escapes hide, Clean compares two orders: unescape, then erase; and erase, then unescape. If the texts
 // differ, an escape hides a secret or a card number. Clean does so in up to four rounds, because a reader may unescape
-// more than once. Tags are found in the same way, first in the text as it is: remove them, then erase; and erase, then
-// remove them.
+// more than once. To find what tags hide, Clean compares two orders in the same way, first in the text as it is: remove
+// the tags, then erase; and erase, then remove the tags.
 func (e Eraser) Clean(text string) string {
 	cleared := e.erase(text)
 	unescaped, clearedUnescaped := text, cleared
@@ -88,7 +88,7 @@ func CardNumbers(text string) string { return Eraser{}.erase(text) }
 
 // erase replaces each secret and card number of a text by the mark.
 func (e Eraser) erase(text string) string {
-	ends := make(map[int]int) // the end of each text to be removed, by its beginning
+	ends := make(map[int]int) // maps the position of each text to be removed to its end
 	mark := func(from, to int) { ends[from] = max(ends[from], to) }
 	for _, match := range numbers.FindAllStringSubmatchIndex(text, -1) {
 		if from, to := match[2], match[3]; from >= 0 && mayHoldCard(text[from:to]) {

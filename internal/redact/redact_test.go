@@ -19,10 +19,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const strangerCard = "5105105105105100"
 
-// cleaned returns the text after Clean, with an Eraser for the given secrets.
+// cleaned returns the result of Clean for a text, with an Eraser for the given secrets.
 func cleaned(text string, secrets ...string) string { return New(secrets).Clean(text) }
 
-// spread returns the number with a separator between groups of digits, between all digits, and before the last one.
+// spread returns a card number in three forms: with a separator between groups of four digits, between all digits, and
+// before the last digit.
 func spread(number, separator string) []string {
 	return []string{
 		strings.Join([]string{number[:4], number[4:8], number[8:12], number[12:]}, separator),
@@ -31,8 +32,7 @@ func spread(number, separator string) []string {
 	}
 }
 
-// TestCardNumber checks that a number with the length of a card number is redacted, whatever separator stands between
-// its digits.
+// TestCardNumber checks that a card number is redacted, for each separator that may stand between its digits.
 func TestCardNumber(t *testing.T) {
 	t.Parallel()
 	for _, separator := range []string{
@@ -55,8 +55,8 @@ func TestHidden(t *testing.T) {
 		"%20", "%2D", "%2d", "%C2%A0", "%2520", "%252520", "%26nbsp%3B",
 		`\u00a0`, `\u00A0`, `\u0020`, `\\u00a0`, "%5Cu00a0",
 		"<br>", "<BR />", "</b><b>", "<!-- x -->", "&lt;br&gt;", "%3Cbr%3E", " <b> &nbsp;</b>", `<span class="group">`,
-		"<x &lt;>", `<a title="1 %3C 2">`, // no longer tags after their escapes are read
-		"&amp;amp;amp;amp;amp;nbsp;", // too many levels to unescape
+		"<x &lt;>", `<a title="1 %3C 2">`, // these are no tags any more once their escapes are replaced
+		"&amp;amp;amp;amp;amp;nbsp;", // more levels of escapes than Clean replaces
 	} {
 		for _, number := range spread(strangerCard, separator) {
 			assert.Equal(t, Mark, cleaned("card "+number+" is known"), number)
@@ -76,8 +76,8 @@ func TestHidden(t *testing.T) {
 	assert.Equal(t, Mark, cleaned(`<a href="/cards/5105%31051%30510510%30">the card</a> is known`), "within a tag")
 }
 
-// TestWhatStays checks that numbers of up to eleven digits, dates, and texts that only look like escapes are kept.
-// Letters, commas and colons end a number.
+// TestWhatStays checks that numbers of up to eleven digits, dates, and texts that only look like escapes are not
+// redacted. A letter, a comma or a colon ends a number, so the digits before and after it do not count together.
 func TestWhatStays(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -105,7 +105,8 @@ func TestWhatStays(t *testing.T) {
 	}
 }
 
-// TestSecrets checks that secrets of three bytes and more are redacted as they were sent, also where they overlap.
+// TestSecrets checks that each occurrence of a secret of at least three bytes is redacted, even if it overlaps another
+// secret.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -123,7 +124,8 @@ func TestSecrets(t *testing.T) {
 	assert.Equal(t, Mark, cleaned("RED", "RED"), "a secret within the mark")
 }
 
-// TestLongTexts checks that a text of 64 KiB is cleared within ten seconds, whatever it repeats.
+// TestLongTexts checks that Clean takes less than ten seconds for a text of 64 KiB, for units whose repetition could
+// make it slow.
 func TestLongTexts(t *testing.T) {
 	t.Parallel()
 	for _, unit := range []string{
@@ -136,8 +138,8 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
-// FuzzClean checks that a cleared text has no twelve digits in a row and no secret, even if it is unescaped or its tags
-// are removed. A plain text without the secret is not changed.
+// FuzzClean checks that the result of Clean has no twelve digits in a row and no secret, even after its escapes are
+// replaced or its tags are removed. A text that has only lowercase letters and blanks, and no secret, must not change.
 func FuzzClean(f *testing.F) {
 	for _, secret := range []string{
 		"4111111111111111", "hunter2-token", "pa%20ss&amp;word", "937", "%B4111111111111111^DOE/JOHN^2512101?",
@@ -149,7 +151,7 @@ func FuzzClean(f *testing.F) {
 		}
 	}
 	f.Add(`0000000\u00000\00000`, "0")
-	f.Add(`\\u00000000000\u20000`, "0") // unescaping once leaves escaped digits, a blank and one digit
+	f.Add(`\\u00000000000\u20000`, "0") // after one round of replacements, an escape is left
 	f.Add("from 2026-01-01 to 2026-12-31: 10, 20, 50, 100 or 5105 1051 0510 5100", "zzz")
 	f.Add("0000000\v00000", "zzz")
 	f.Add("No 4 of 5: &lt;größe&gt; 100%", "zzz")
@@ -171,7 +173,8 @@ func FuzzClean(f *testing.F) {
 	})
 }
 
-// readings returns the texts that a reader may get from a text by unescaping it and removing its tags.
+// readings returns the texts that a reader may get from a text by replacing its escapes, up to eight times, and
+// removing its tags.
 func readings(text string) []string {
 	forms := []string{text}
 	for range 8 {
@@ -179,7 +182,7 @@ func readings(text string) []string {
 			if read, err := strconv.Unquote(`"` + strings.Replace(escape, "%", `\x`, 1) + `"`); err == nil {
 				return read
 			}
-			return escape // half of a surrogate pair
+			return escape // half of a surrogate pair cannot be unquoted
 		})
 		forms = append(forms, text, regexp.MustCompile(`<[^<>]*>`).ReplaceAllString(text, ""))
 	}
@@ -188,7 +191,8 @@ func readings(text string) []string {
 
 var stringEscape = regexp.MustCompile(`%[[:xdigit:]]{2}|\\(u[[:xdigit:]]{4}|["\\])`)
 
-// digitsOf removes the separators that may stand within a card number and replaces calendar days with a letter.
+// digitsOf removes the separators that may stand between the digits of a card number, and replaces calendar days with
+// the letter x.
 func digitsOf(text string) string {
 	text = regexp.MustCompile(`\b(19|20)\d\d-[01]\d-[0-3]\d\b`).ReplaceAllString(text, "x")
 	return strings.Map(func(r rune) rune {

@@ -15,7 +15,7 @@ import (
 
 var errNoResponse = errors.New("the RoundTripper returned neither a response nor an error")
 
-// attemptError is the error of one attempt. Delivery is the fate of the request of that attempt.
+// attemptError is the error of one attempt. Delivery says whether the request of that attempt may have been performed.
 type attemptError struct {
 	Delivery Delivery
 	Err      error
@@ -25,11 +25,12 @@ func (e *attemptError) Error() string { return fmt.Sprintf("%v (%v)", e.Err, e.D
 
 func (e *attemptError) Unwrap() error { return e.Err }
 
-// RoundTrip waits for the rate limit and makes one attempt. It returns a response whose body is in memory. A failed
-// attempt returns an *attemptError. If the wait fails, no attempt is made, and RoundTrip returns the error of the wait.
+// RoundTrip waits for the rate limit and makes one attempt. After a successful attempt, the body of the response is in
+// c.result. After a failed attempt, the error is an *attemptError. If the wait fails, RoundTrip makes no attempt and
+// returns the error of the wait.
 //
 // The type call must not get a method CloseIdleConnections. The engine would call it after a failure, and it would
-// close the connections of all callers.
+// close the idle connections of all callers.
 func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := c.waitForTurn(); err != nil {
 		return nil, err
@@ -43,8 +44,8 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// waitForTurn waits for the rate limit. If the call has a Place, a walk has already waited for the first attempt.
-// Retries always wait here, and so in the queue of single calls.
+// waitForTurn waits for the rate limit before an attempt. The first attempt of a call with a Place does not wait: the
+// caller is a walk, which is a loop of many calls, and has already waited. Every retry waits here, like a single call.
 func (c *call) waitForTurn() error {
 	if c.Place != nil && c.result.Attempts == 0 {
 		c.lastPlace = *c.Place
@@ -80,7 +81,7 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 	sent.Header = maps.Clone(c.Header) // a copy, because the previous attempt may still be writing its header
 	sent.Header["Authorization"] = []string{key}
 	body := c.setBody(sent)
-	defer body.end() // after the response is read, because net/http may send the body until then
+	defer body.end() // not before the response is read, because net/http may still send the body
 
 	resp, err := c.client.base.RoundTrip(sent)
 	if err == nil && resp == nil {
@@ -95,19 +96,19 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 	if err := c.takeResponse(resp, trace); err != nil {
 		return nil, err
 	}
-	return c.responseForEngine(req), nil // return req and not sent, which has the key
+	return c.responseForEngine(req), nil // the response refers to req, because sent has the key
 }
 
-// beginAttempt resets the result of the last attempt, and keeps the values for the whole call.
+// beginAttempt begins a new result for the next attempt. It keeps Unsure and Keys, which are about the whole call.
 func (c *call) beginAttempt() {
 	c.prepaid = 0 // the retry begins here, so its cost is not refunded
 	unsure := c.mayBePerformed()
 	c.result = Result{Attempts: c.result.Attempts + 1, Delivery: NotSent, Unsure: unsure, Keys: c.result.Keys}
 }
 
-// mayBePerformed reports whether the attempts so far may have performed the operation. Unsure is the answer for all
-// attempts but the last one. The last one cannot have performed it if it was not sent, or if the service refused it
-// with status 429.
+// mayBePerformed reports whether the attempts so far may have performed the operation. For all attempts except the last
+// one, this is the field Unsure. The last attempt cannot have performed it if the request was not sent, or if the
+// service refused it with status 429.
 func (c *call) mayBePerformed() bool {
 	wasRefused := c.result.Status == http.StatusTooManyRequests
 	return c.result.Unsure || c.result.Delivery != NotSent && !wasRefused

@@ -15,7 +15,8 @@ import (
 	"example.com/payvault/internal/overload"
 )
 
-// waits sends a replayable request that always fails with 503. It returns the times between its attempts.
+// waits makes a call with Replay whose attempts all get status 503 and the given header. It returns the times between
+// the attempts.
 func waits(t *testing.T, policy Policy, header ...string) []time.Duration {
 	t.Helper()
 	s := &script{steps: times(policy.MaxAttempts, answer(http.StatusServiceUnavailable, "", header...))}
@@ -32,8 +33,8 @@ func waits(t *testing.T, policy Policy, header ...string) []time.Duration {
 	return waits
 }
 
-// TestBackoffIsExponentialWithFullJitter checks that each wait is between zero and a ceiling that doubles up to
-// MaxBackoff.
+// TestBackoffIsExponentialWithFullJitter checks that each wait between two attempts is random, from 0 to a ceiling. The
+// ceiling doubles from MinBackoff up to MaxBackoff.
 func TestBackoffIsExponentialWithFullJitter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -55,7 +56,8 @@ func TestBackoffIsExponentialWithFullJitter(t *testing.T) {
 				}
 			}
 		}
-		// the waits use the whole range; the chance that 400 of them miss a tenth of it is negligible
+		// The waits must use the whole range from 0 to the ceiling. With 400 waits, it is very unlikely that none lies in the
+		// first or the last tenth of the range.
 		for n, ceiling := range ceilings {
 			assert.Greater(t, longest[n], ceiling*9/10, "wait %d", n)
 			assert.Less(t, shortest[n], ceiling/10, "wait %d", n)
@@ -63,8 +65,8 @@ func TestBackoffIsExponentialWithFullJitter(t *testing.T) {
 	})
 }
 
-// TestBackoffDoesNotOverflow checks that the wait is never negative and never above MaxBackoff, even for extreme
-// values.
+// TestBackoffDoesNotOverflow checks that the wait before a retry is between 0 and MaxBackoff, even for the largest
+// policies and numbers of retries.
 func TestBackoffDoesNotOverflow(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]Policy{
@@ -84,16 +86,17 @@ func TestBackoffDoesNotOverflow(t *testing.T) {
 	}
 }
 
-// TestRetryAfter checks how each value of the Retry-After header is read, and how long the client waits for it.
+// TestRetryAfter checks which wait the client reads from each value of a Retry-After header, and how long it waits
+// before its next attempt.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	const (
-		none  = -1 // the backoff of the policy
-		never = -2 // no further attempt
+		none  = -1 // the header asks for no wait, so the client uses its backoff
+		never = -2 // the client makes no further attempt
 	)
 	for name, test := range map[string]struct {
 		header string
-		asked  time.Duration // the wait that the result reports
+		asked  time.Duration // the wait that RetryAfter reads
 		wait   time.Duration
 	}{
 		"seconds":        {"7", 7 * time.Second, 7 * time.Second},
@@ -115,7 +118,7 @@ func TestRetryAfter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { // the clock of the bubble starts at 2000-01-01 00:00:00 UTC
+			synctest.Test(t, func(t *testing.T) { // the clock of a bubble starts at 2000-01-01 00:00:00 UTC
 				var asked []time.Duration
 				refuse := func(req *http.Request) (*http.Response, error) {
 					resp, err := answer(http.StatusTooManyRequests, "", "Retry-After", test.header)(req)
@@ -147,8 +150,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestRetryAfterOfUnavailable checks that the client obeys Retry-After with 502, 503 and 504 too, and does not retry if
-// it is longer than MaxRetryAfter.
+// TestRetryAfterOfUnavailable checks that the client waits for the Retry-After of a 502, 503 or 504, and does not retry
+// if the Retry-After is longer than MaxRetryAfter.
 func TestRetryAfterOfUnavailable(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
@@ -167,8 +170,8 @@ func TestRetryAfterOfUnavailable(t *testing.T) {
 	}
 }
 
-// TestContextEndsBackoffAtOnce checks that a wait ends with its context, after 3 seconds. If the deadline comes before
-// the end of a Retry-After, the call fails without waiting.
+// TestContextEndsBackoffAtOnce checks that the wait before a retry ends when the context is canceled after 3 seconds.
+// If the context has a deadline before the end of a Retry-After, the call must return at once, without waiting.
 func TestContextEndsBackoffAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -187,7 +190,7 @@ func TestContextEndsBackoffAtOnce(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := &script{steps: []step{test.first}}
 					config := testConfig(s)
-					// a wait shorter than 3 s has a chance of one in 3 billion
+					// The backoff is random. The chance that it is shorter than 3 s is one in 3 billion.
 					config.Policy = Policy{
 						MaxAttempts: 5, MinBackoff: math.MaxInt64, MaxBackoff: math.MaxInt64, MaxRetryAfter: time.Hour,
 					}

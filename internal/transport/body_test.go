@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBodyCap checks that a body up to MaxResponseBytes is read to its end, and that little more is read of a longer
-// one.
+// TestBodyCap checks that a response body of at most MaxResponseBytes is read to its end. A longer body must fail with
+// ErrTooLarge, and not much more than MaxResponseBytes may be read of it.
 func TestBodyCap(t *testing.T) {
 	t.Parallel()
 	const limit = 5000
@@ -26,7 +26,7 @@ func TestBodyCap(t *testing.T) {
 		size      int
 		announced int64
 		want      error
-		read      int // the most bytes that may be read from the body
+		read      int // maximum number of bytes that may be read
 	}{
 		"empty":                      {0, 0, nil, 0},
 		"more than the first buffer": {513, -1, nil, 513},
@@ -62,7 +62,8 @@ func TestBodyCap(t *testing.T) {
 	}
 }
 
-// TestBodyBetweenAttempts checks that little is read of an answer that is retried, and all of the last answer.
+// TestBodyBetweenAttempts checks that at most 1 MiB and one byte are read of a response that is retried, and that the
+// last response is read to its end.
 func TestBodyBetweenAttempts(t *testing.T) {
 	t.Parallel()
 	const size = 4 << 20
@@ -83,7 +84,7 @@ func TestBodyBetweenAttempts(t *testing.T) {
 		assert.Len(t, result.Body, size, status)
 		s.assertClosed(t)
 	}
-	s := &script{steps: []step{large(503)}} // this request may not be retried after a 503, so its answer is the last one
+	s := &script{steps: []step{large(503)}} // without Replay a 503 is not retried, so it is the last response
 	config := testConfig(s)
 	config.MaxResponseBytes = 2 * size
 	result, err := New(config).Do(t.Context(), post(false))
@@ -91,7 +92,8 @@ func TestBodyBetweenAttempts(t *testing.T) {
 	assert.Len(t, result.Body, size)
 }
 
-// TestAnnouncedLengthIsNotAllocated checks that a large Content-Length does not make the client allocate much memory.
+// TestAnnouncedLengthIsNotAllocated checks that readBody allocates only about 1 MiB for a Content-Length of 1 TiB, if
+// the body itself is short.
 func TestAnnouncedLengthIsNotAllocated(t *testing.T) {
 	t.Parallel()
 	body, err := readBody(response(http.StatusOK, strings.NewReader("x"), 1<<40), 1<<41) //nolint:bodyclose // it does
@@ -100,7 +102,7 @@ func TestAnnouncedLengthIsNotAllocated(t *testing.T) {
 	assert.LessOrEqual(t, cap(body), mostAtOnce+bytes.MinRead)
 }
 
-// TestBodyCapCountsAfterDecompression checks that MaxResponseBytes limits the decompressed body.
+// TestBodyCapCountsAfterDecompression checks that MaxResponseBytes limits the size of a gzip body after decompression.
 func TestBodyCapCountsAfterDecompression(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -124,7 +126,7 @@ func TestBodyCapCountsAfterDecompression(t *testing.T) {
 	}
 }
 
-// TestHeadersWithoutEnd checks that the default pool stops reading headers after 1 MiB.
+// TestHeadersWithoutEnd checks that the default transport fails if the headers of a response are longer than 1 MiB.
 func TestHeadersWithoutEnd(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -136,7 +138,7 @@ func TestHeadersWithoutEnd(t *testing.T) {
 			return
 		}
 		defer func() { _ = conn.Close() }()
-		_, err = conn.Read(make([]byte, 1)) // wait for the request, since net/http discards an answer that comes before it
+		_, err = conn.Read(make([]byte, 1)) // wait for the request: net/http discards earlier answers
 		if err == nil {
 			_, err = io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
 		}
@@ -152,7 +154,8 @@ func TestHeadersWithoutEnd(t *testing.T) {
 	serving.Wait()
 }
 
-// TestConnectionIsUsedAgain checks that one connection serves answers of many sizes and statuses.
+// TestConnectionIsUsedAgain checks that calls in sequence use a single connection, whatever the status, the size and
+// the transfer encoding of the answers.
 func TestConnectionIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
@@ -163,7 +166,7 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 		assert.NoError(t, err)
 		status, err := strconv.Atoi(query.Get("status"))
 		assert.NoError(t, err)
-		if status == http.StatusServiceUnavailable && n%2 == 0 { // the retry succeeds
+		if status == http.StatusServiceUnavailable && n%2 == 0 { // so that the retry succeeds
 			status = http.StatusOK
 		}
 		if query.Get("chunked") == "" {
@@ -190,7 +193,8 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 	assert.EqualValues(t, 1, opened.Load())
 }
 
-// TestRequestBodies checks the length, the encoding and the content of each kind of body that arrives.
+// TestRequestBodies checks the Content-Length, the Transfer-Encoding and the body that reach the server, for requests
+// with and without a body.
 func TestRequestBodies(t *testing.T) {
 	t.Parallel()
 	type arrived struct {

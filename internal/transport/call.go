@@ -16,18 +16,19 @@ import (
 // call performs one Request in one or more attempts. The engine, which is go-retryablehttp, drives it: the engine calls
 // RoundTrip for each attempt, and then checkRetry and backoff.
 //
-// A call has two contexts. The attempts use the caller's context, so that the end of StopContext does not cut off a
-// request in flight. All waits use waitContext, which ends with StopContext too. The engine gets this one.
+// A call has two contexts. The attempts use ctx, the caller's context. All waits use waitContext, which is StopContext
+// if the request has one. So the end of StopContext ends a wait, but does not cut off a request in flight. The engine
+// waits between attempts, so it gets waitContext.
 type call struct {
 	*Request
 
 	client    *Client
 	ctx       context.Context //nolint:containedctx // the caller's context, for the attempts
 	max       int             // number of attempts allowed
-	result    Result          // results of the attempts so far; the engine drops the last response when a context ends
-	lastPlace overload.Place  // permission of the rate limit for the last attempt
+	result    Result          // result of the attempts so far; the engine drops the last response if a context ends
+	lastPlace overload.Place  // permission that the rate limit gave to the last attempt
 	took      time.Duration   // duration of the last attempt
-	cost      int64           // cost of the last retry that was not free; refunded after a success
+	cost      int64           // cost of the last retry that was not free; refunded if the call succeeds
 	prepaid   int64           // cost of a retry that was paid for and has not begun; otherwise 0
 }
 
@@ -64,8 +65,9 @@ func (c *call) run() error {
 	return nil
 }
 
-// newRequest returns the request for the engine. It has waitContext, because the engine waits with the context of its
-// request. Each attempt makes a copy with the caller's context, the header of the call, and the API key.
+// newRequest returns the request for the engine. Its context is waitContext, because the engine waits with the context
+// of its request. Each attempt sends a copy of this request with the caller's context, the header of the call, and the
+// API key.
 func (c *call) newRequest() (*retryablehttp.Request, error) {
 	req := &http.Request{Method: c.Method, URL: c.URL, Host: c.URL.Host, Header: http.Header{}}
 	r := &retryablehttp.Request{Request: req.WithContext(c.waitContext())}
@@ -80,15 +82,17 @@ func (c *call) newRequest() (*retryablehttp.Request, error) {
 	return r, err
 }
 
-// waitContext returns the context for all waits of the call: StopContext, or else the caller's context.
+// waitContext returns the context for all waits of the call: StopContext if it is set, and otherwise the caller's
+// context.
 func (c *call) waitContext() context.Context { return cmp.Or(c.StopContext, c.ctx) }
 
-// isStopped reports whether StopContext has ended. After its end nothing more may be sent.
+// isStopped reports whether StopContext has ended. After that no further request may be sent.
 func (c *call) isStopped() bool { return c.StopContext != nil && c.StopContext.Err() != nil }
 
 // errorOf turns the error of the engine into the error of the call. It returns one of these:
 //   - the error of an attempt or a HeldError, which the http.Client of the engine wraps in a *url.Error;
-//   - the error of waitContext, if it ended before an attempt or between two attempts.
+//   - the error of the caller's context or, if only StopContext has ended, ErrStopped. Then a wait before an attempt or
+//     between two attempts was ended.
 func (c *call) errorOf(err error) error {
 	if failed, ok := errors.AsType[*attemptError](err); ok {
 		return failed.Err

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSentTwiceByNetHTTP checks that the result is unsure if net/http sends a request again after it lost a reused
-// connection. The first request may have been performed.
+// TestSentTwiceByNetHTTP checks that Unsure is set if net/http itself sends a GET a second time. net/http does so when
+// a reused connection breaks after the request was written, and the first copy may have been performed.
 func TestSentTwiceByNetHTTP(t *testing.T) {
 	t.Parallel()
 	var connections atomic.Int64
@@ -39,13 +39,13 @@ func TestSentTwiceByNetHTTP(t *testing.T) {
 	assert.EqualValues(t, 2, connections.Load())
 }
 
-// forgetful is a RoundTripper made from a function. It records nothing.
+// forgetful makes a RoundTripper from a function. Unlike a script, it records no requests.
 type forgetful step
 
 func (f forgetful) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// TestAttemptLeavesNothing checks that the memory of an attempt, with its body and key, is free after the attempt.
-// Neither its timer nor the caller's context may keep it.
+// TestAttemptLeavesNothing checks that the heap does not grow after 5,000 calls with one caller's context: neither the
+// timer of an attempt nor the caller's context may keep the body and key of the attempt in memory.
 //
 //nolint:paralleltest // it measures the heap of the process
 func TestAttemptLeavesNothing(t *testing.T) {
@@ -72,8 +72,8 @@ func TestAttemptLeavesNothing(t *testing.T) {
 	assert.ErrorIs(t, last.Err(), context.Canceled, "the attempt is over")
 }
 
-// TestKeySourceHasNoHooks checks that the key source gets a context without the hooks of the request. Its connections
-// must not be taken for those of the request.
+// TestKeySourceHasNoHooks checks that the context of the key source has a deadline, but not the httptrace hooks of the
+// request. With the hooks, a connection of the key source would count as a connection of the request.
 func TestKeySourceHasNoHooks(t *testing.T) {
 	t.Parallel()
 	config := testConfig(&script{steps: []step{func(*http.Request) (*http.Response, error) { return nil, errRefused }}})

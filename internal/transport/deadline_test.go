@@ -17,7 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pipes returns a transport of net/http whose connections are pipes to serve. It works in a synctest bubble.
+// pipes returns an *http.Transport whose connections are pipes. serve gets the server's end of each pipe. Pipes work in
+// a synctest bubble.
 func pipes(t *testing.T, serve func(net.Conn)) *http.Transport {
 	t.Helper()
 	var servers sync.WaitGroup
@@ -36,7 +37,7 @@ func pipes(t *testing.T, serve func(net.Conn)) *http.Transport {
 	return tr
 }
 
-// readRequest reads one request with its body.
+// readRequest reads one request and its body.
 func readRequest(r *bufio.Reader) error {
 	req, err := http.ReadRequest(r)
 	if err != nil {
@@ -46,7 +47,8 @@ func readRequest(r *bufio.Reader) error {
 	return err
 }
 
-// drip returns a server that sends one byte of a body of n bytes each second, until the connection breaks.
+// drip returns a server that answers with a body of n bytes, but sends only one byte each second. It ends when the
+// connection breaks.
 func drip(n string) func(net.Conn) {
 	return func(conn net.Conn) {
 		if readRequest(bufio.NewReader(conn)) != nil {
@@ -62,7 +64,8 @@ func drip(n string) func(net.Conn) {
 	}
 }
 
-// TestAttemptDeadlineCoversTheBody checks that the timeout of each attempt includes reading the body.
+// TestAttemptDeadlineCoversTheBody checks that the timeout of an attempt includes the time for reading the response
+// body.
 func TestAttemptDeadlineCoversTheBody(t *testing.T) {
 	t.Parallel()
 	for replay, attempts := range map[bool]int{true: 3, false: 1} {
@@ -82,7 +85,8 @@ func TestAttemptDeadlineCoversTheBody(t *testing.T) {
 	}
 }
 
-// TestChangeOfProtocol checks that the connection of a 101 is closed at once, since its answer has no end.
+// TestChangeOfProtocol checks that the client closes the connection at once after a response with status 101. Such a
+// connection stays open for another protocol, so reading a body would never end.
 func TestChangeOfProtocol(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -103,7 +107,8 @@ func TestChangeOfProtocol(t *testing.T) {
 	})
 }
 
-// TestCallersContextEndsTheBody checks that reading a body ends with the caller's context, without a retry.
+// TestCallersContextEndsTheBody checks that reading a response body stops when the caller's context ends, and that no
+// retry follows.
 func TestCallersContextEndsTheBody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -119,14 +124,14 @@ func TestCallersContextEndsTheBody(t *testing.T) {
 	})
 }
 
-// TestAttemptTimeout checks the timeout of an attempt: from the configuration, from the http.Client if shorter, and
-// longer for large uploads.
+// TestAttemptTimeout checks the timeout of an attempt. It is AttemptTimeout, or the Timeout of the http.Client if that
+// is shorter, plus 4 seconds for each MiB of the request body.
 func TestAttemptTimeout(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
 	for name, test := range map[string]struct {
 		config, client time.Duration // client is the Timeout of the http.Client
-		length         int64         // the length of the body; 0 for a short one
+		length         int64         // length of an upload; 0 means a short body in memory
 		want           time.Duration
 	}{
 		"config":          {config: 10 * time.Second, want: 10 * time.Second},

@@ -12,12 +12,12 @@ import (
 // This file decides whether the service may have performed the request of an attempt. The hooks of httptrace report the
 // steps of net/http.
 
-// Delivery is the fate of a request.
+// Delivery says whether a request may have been performed.
 type Delivery uint8
 
 // Unknown is the zero value, so that a Delivery that was not set does not mean NotSent.
 const (
-	Unknown  Delivery = iota // the request may have been performed, and no response proves anything
+	Unknown  Delivery = iota // the request may have been performed, and no response says whether it was
 	NotSent                  // the request cannot have been performed: too little of it was written
 	Answered                 // a response came that belongs to the request; a success has its whole body
 )
@@ -57,15 +57,16 @@ func (t *attemptTrace) hooks() *httptrace.ClientTrace {
 }
 
 // isNowhere reports whether a connection has no remote address. httputil.DumpRequestOut writes a request to such a
-// connection. A RoundTripper that logs requests may call it with our context, and our hooks are called then.
+// connection. A RoundTripper that logs requests may call it with the context of the attempt. Then the hooks of the
+// attempt are called for that connection.
 func isNowhere(conn net.Conn) bool { return conn != nil && conn.RemoteAddr() == nil }
 
 // isNew reports whether the hooks prove that the last connection was new.
 func (t *attemptTrace) isNew() bool { return t.connections.Load() > 0 && !t.reused.Load() }
 
 // deliveryWithResponse returns Answered. The exception is status 408 on a connection that may have been used before.
-// Servers end idle connections with this status. They may have written it before the request came. Then it is no answer
-// to the request.
+// Servers end idle connections with this status. They may have written the 408 before the request arrived. Then the 408
+// is no answer to the request.
 func deliveryWithResponse(status int, trace *attemptTrace) Delivery {
 	if status == http.StatusRequestTimeout && !trace.isNew() {
 		return Unknown
@@ -96,23 +97,24 @@ func (c *call) isProvenUnsent(err error, trace *attemptTrace, bodyMayBeRead bool
 	bodyIsUnread := c.Length > 0 && !bodyMayBeRead
 	switch {
 	case trace.wroteHeaders.Load():
-		// On HTTP/1 net/http calls this hook before it flushes its buffer. It reads the body after the flush. If a
-		// write failed before net/http read the body, that write was the flush, and the end of the headers is still in
-		// the buffer. HTTP/2 calls the hook after the flush, and reads the body right after a flush that did not fail.
+		// On HTTP/1 net/http calls WroteHeaders before it flushes its buffer, and reads the body after the flush. If a write
+		// failed before net/http read the body, that write was the flush, and the end of the headers is still in the buffer.
+		// HTTP/2 calls WroteHeaders after the flush, and reads the body if the flush did not fail. So an unread body means
+		// that the flush failed.
 		return bodyIsUnread && isWriteError(err)
 	case c.client.onlyHTTP1:
 		return true // the end of the headers was not even in the buffer
 
-	// From here on the RoundTripper may use HTTP/2. On HTTP/2 the headers may have been sent although the hook was not
+	// From here on the RoundTripper may use HTTP/2. On HTTP/2 the headers may have been sent although WroteHeaders was not
 	// called.
 	case !trace.asked.Load():
 		return false // a RoundTripper that calls no hooks may have sent the request
 	case c.client.standard && trace.connections.Load() == 0:
 		return true // an *http.Transport got no connection; this is the only proof for a request without a body
 	default:
-		// A RoundTripper that does not call WroteHeaders is assumed to read the body before it sends the headers, and
-		// nobody has read the body. A RoundTripper that calls WroteHeaders would have called it by now. But when a
-		// context ends, HTTP/2 returns although it may still be writing the headers.
+		// An unread body proves that the headers were not sent. A RoundTripper that calls WroteHeaders would have called it
+		// by now, and one that never calls it is assumed to read the body before it sends the headers. The exception is the
+		// end of a context: then HTTP/2 returns although it may still be writing the headers.
 		return bodyIsUnread && !isContextError(err)
 	}
 }

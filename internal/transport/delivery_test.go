@@ -22,7 +22,8 @@ import (
 	"example.com/payvault/internal/pool"
 )
 
-// TestInspect checks which RoundTrippers count as a *http.Transport, and which of those speak only HTTP/1.1.
+// TestInspect checks which RoundTrippers inspect reports as standard, and which of these it reports as using only
+// HTTP/1.
 func TestInspect(t *testing.T) {
 	t.Parallel()
 	asked := func(h2, unencrypted bool) *http.Protocols {
@@ -55,15 +56,15 @@ func TestInspect(t *testing.T) {
 		"both":                     {&http.Transport{Protocols: asked(true, true)}, both},
 		"own pool":                 {pool.New(), only1},
 	} {
-		for range 2 { // the second time, the Transport is already set up
+		for range 2 { // inspect sets up the Transport; a second call must return the same
 			standard, onlyHTTP1 := inspect(test.rt)
 			assert.Equal(t, test.want, result{standard, onlyHTTP1}, name)
 		}
 	}
 }
 
-// TestUpgradeOfTheCallers checks that a request is sent once if the caller's own HTTP/2 transport fails after it has
-// sent the request. That transport calls no hooks.
+// TestUpgradeOfTheCallers checks that a request is sent only once if the caller's own HTTP/2 transport fails after it
+// has sent the request. The caller has put that transport into TLSNextProto, and it calls no hooks of httptrace.
 func TestUpgradeOfTheCallers(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(nil)
@@ -92,7 +93,8 @@ func TestUpgradeOfTheCallers(t *testing.T) {
 	}
 }
 
-// TestNewBesideARequest checks that New reads a shared Transport without a race while the first request sets it up.
+// TestNewBesideARequest checks that New can inspect a Transport while another client sends a first request with the
+// same Transport. net/http sets up the Transport then, and the race detector must find no data race.
 func TestNewBesideARequest(t *testing.T) {
 	t.Parallel()
 	shared := http.DefaultTransport.(*http.Transport).Clone()
@@ -105,11 +107,11 @@ func TestNewBesideARequest(t *testing.T) {
 	both.Wait()
 }
 
-// counted is a TLS connection that a caller wraps, for example to count bytes.
+// counted wraps a TLS connection, as a caller may do, for example to count bytes.
 type counted struct{ *tls.Conn }
 
-// TestWrappedTLSConnections checks that a request is performed at most once on wrapped TLS connections. From Go 1.27 on
-// net/http uses HTTP/2 on them.
+// TestWrappedTLSConnections checks that a request is performed at most once if DialTLSContext returns a wrapped TLS
+// connection. From Go 1.27 on, net/http uses HTTP/2 on such a connection.
 func TestWrappedTLSConnections(t *testing.T) {
 	t.Parallel()
 	for _, code := range []uint32{1, 7} {
@@ -127,7 +129,7 @@ func TestWrappedTLSConnections(t *testing.T) {
 		}
 		t.Cleanup(own.CloseIdleConnections)
 		config := testConfig(own)
-		// Go 1.26 speaks HTTP/1 to this server of HTTP/2 and waits until this timeout.
+		// Go 1.26 uses HTTP/1 with this HTTP/2 server and gets no answer, so each attempt lasts until this timeout.
 		config.AttemptTimeout = 300 * time.Millisecond
 		c := New(config)
 		for _, request := range []*Request{
@@ -144,8 +146,9 @@ func TestWrappedTLSConnections(t *testing.T) {
 	}
 }
 
-// TestResentByTheRoundTripper checks that the result is unsure if a RoundTripper used two connections. The first may
-// have carried the request, so a 429 on the second does not permit a retry.
+// TestResentByTheRoundTripper checks that Unsure is set if a RoundTripper used two connections for one attempt. The
+// request may have been performed on the first connection. So a 429 on the second connection is retried only if the
+// request has Replay.
 func TestResentByTheRoundTripper(t *testing.T) {
 	t.Parallel()
 	for status, attempts := range map[int]map[bool]int{
@@ -169,8 +172,8 @@ func TestResentByTheRoundTripper(t *testing.T) {
 	}
 }
 
-// TestRequestThatIsDumped checks that httputil.DumpRequestOut, which some RoundTrippers use for logging, does not count
-// as sending the request.
+// TestRequestThatIsDumped checks a RoundTripper that logs each request with httputil.DumpRequestOut. That function
+// calls the hooks of httptrace as if it sent the request. Unsure must stay false nevertheless.
 func TestRequestThatIsDumped(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -190,13 +193,13 @@ func TestRequestThatIsDumped(t *testing.T) {
 	assert.Equal(t, []any{http.StatusConflict, Answered, false}, []any{result.Status, result.Delivery, result.Unsure})
 }
 
-// TestRequestTimeoutOnTheLastConnection checks that a 408 is an answer only if the hooks show that the last connection
-// was new. A server may send a 408 to an idle connection while the request is on its way. So then the outcome is
-// unknown, and a replayable request is repeated.
+// TestRequestTimeoutOnTheLastConnection checks the Delivery of a request that got status 408. It is Answered only if
+// the hooks prove that the last connection was new. A server may also send a 408 to an idle connection while the
+// request is on its way. So on any other connection Delivery is Unknown, and a request with Replay is retried.
 func TestRequestTimeoutOnTheLastConnection(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		reused []bool // of each connection
+		reused []bool // for each connection of an attempt
 		replay bool
 		want   Delivery
 		sent   int
@@ -221,7 +224,8 @@ func TestRequestTimeoutOnTheLastConnection(t *testing.T) {
 	}
 }
 
-// TestLargestLimits checks that the largest limits do not overflow.
+// TestLargestLimits checks that the largest values of MaxResponseBytes, AttemptTimeout and the length of an upload
+// cause no overflow.
 func TestLargestLimits(t *testing.T) {
 	t.Parallel()
 	config := testConfig(&script{steps: times(2, answer(http.StatusOK, "body"))})
@@ -247,8 +251,9 @@ func TestLargestLimits(t *testing.T) {
 	}
 }
 
-// TestMeansToResend checks that net/http gets a GetBody only on a Transport that speaks only HTTP/1. Otherwise it gets
-// a body that can be read once, even if it is empty.
+// TestMeansToResend checks whether the request that net/http gets has a GetBody, with which net/http can repeat the
+// request. It must have one only if its Transport uses nothing but HTTP/1 and repeating is permitted. Otherwise the
+// request must have a Body that can be read only once, even if the body is empty.
 func TestMeansToResend(t *testing.T) {
 	t.Parallel()
 	requests := []*Request{post(false).text(""), post(false).text("{}"), post(false).upload(3)}
@@ -272,7 +277,8 @@ func TestMeansToResend(t *testing.T) {
 	}
 }
 
-// TestHost checks that Request.Host is set, as http.NewRequest does. RoundTrippers that sign requests use it.
+// TestHost checks that the Host field of a request is set, as http.NewRequest sets it. RoundTrippers that sign requests
+// read this field.
 func TestHost(t *testing.T) {
 	t.Parallel()
 	c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {

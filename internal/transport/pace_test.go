@@ -13,15 +13,16 @@ import (
 	"example.com/payvault/internal/overload"
 )
 
-// limited returns a pace after a refusal.
+// limited returns a rate limit that is in force, because one 429 was reported to it.
 func limited() *overload.Pace {
 	p := overload.NewPace()
 	p.Refused(overload.Place{}, 0)
 	return p
 }
 
-// TestWhatCountsForThePace checks that only answered requests raise the rate limit. Failures of the service and lost
-// requests do not.
+// TestWhatCountsForThePace checks which outcomes raise the rate limit. An answer with a status below 500 does, unless
+// it is a 429. A 500, a lost request and a 429 with a long Retry-After do not. The test makes 100 calls, sets the limit
+// with a 429, and measures the wait after it. If the 100 answers count, the wait is short.
 func TestWhatCountsForThePace(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -48,8 +49,8 @@ func TestWhatCountsForThePace(t *testing.T) {
 	}
 }
 
-// TestRefusalBeyondTheCap checks that a Retry-After above MaxRetryAfter does not delay other calls. It is left to the
-// caller.
+// TestRefusalBeyondTheCap checks that a 429 with a Retry-After above MaxRetryAfter sets no rate limit, because the
+// limit would delay other calls. A 429 with a shorter Retry-After sets one.
 func TestRefusalBeyondTheCap(t *testing.T) {
 	t.Parallel()
 	for after, held := range map[string]bool{"1": true, "2": false} {
@@ -61,7 +62,8 @@ func TestRefusalBeyondTheCap(t *testing.T) {
 	}
 }
 
-// TestWaitedIsThatOfTheAttempt checks that an attempt does not report the wait of an earlier attempt.
+// TestWaitedIsThatOfTheAttempt checks that an attempt that does not wait for the rate limit reports no wait, even if an
+// earlier attempt of the call did wait.
 func TestWaitedIsThatOfTheAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -81,7 +83,8 @@ func TestWaitedIsThatOfTheAttempt(t *testing.T) {
 	})
 }
 
-// TestHeldBack checks that a call fails at once if its stop context ends before the wait that a 429 asks for.
+// TestHeldBack checks that a call fails at once with a HeldError if a 429 asks for a wait that is longer than the time
+// left until the deadline of StopContext.
 func TestHeldBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -97,8 +100,9 @@ func TestHeldBack(t *testing.T) {
 	})
 }
 
-// TestPlace checks that a call with a Place does not retry a 429: the walk waits again and makes a new call. If an
-// earlier attempt may have performed the operation, the client retries.
+// TestPlace checks that a call with a Place does not retry after a 429. Such a call belongs to a walk, which is a loop
+// of many calls, and the walk makes a new call after a wait. If an earlier attempt may have performed the operation,
+// the call itself retries.
 func TestPlace(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -128,8 +132,9 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestCauseOfTheContext checks that Do returns the error of the context, not its cause. The cause may be the error of
-// another call. The context ends during an attempt, or before the wait after it.
+// TestCauseOfTheContext checks that Do returns the error of its context, context.Canceled, and not the cause of the
+// context, which may be the error of another call. The context ends either during an attempt, or during the wait after
+// an attempt.
 func TestCauseOfTheContext(t *testing.T) {
 	t.Parallel()
 	returnsCause := func(req *http.Request) (*http.Response, error) { return nil, context.Cause(req.Context()) }
@@ -147,8 +152,8 @@ func TestCauseOfTheContext(t *testing.T) {
 	}
 }
 
-// TestBudgetOfACallThatHasEnded checks that a call takes nothing from the retry budget if it ends before its next
-// attempt.
+// TestBudgetOfACallThatHasEnded checks that a call takes nothing from the retry budget if its context or StopContext
+// ends before its next attempt begins.
 func TestBudgetOfACallThatHasEnded(t *testing.T) {
 	t.Parallel()
 	const retriesInBudget = 100
@@ -186,14 +191,14 @@ func TestBudgetOfACallThatHasEnded(t *testing.T) {
 	})
 }
 
-// TestBudgetOfACall checks how much each kind of attempt takes from the retry budget and refunds to it.
+// TestBudgetOfACall checks how much calls with two attempts take from the retry budget and refund to it.
 func TestBudgetOfACall(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		spent int // how much others have taken from the budget of 500
+		spent int // how much of the budget of 500 is taken before the calls
 		step  step
 		calls int
-		want  bool // whether the budget permits another retry
+		want  bool // whether the budget permits another retry after the calls
 	}{
 		"lost":                 {400, lost(errLost), 19, true},
 		"lost, once more":      {400, lost(errLost), 20, false},
@@ -204,7 +209,7 @@ func TestBudgetOfACall(t *testing.T) {
 		"refusal":              {500, answer(404, ""), 50, false},
 		"failure":              {500, lost(errLost), 50, false},
 		"stopped, no attempts": {495, nil, 50, true},
-		"refused by the rate":  {495, answer(429, ""), 9, true}, // the rate limit already spares the service
+		"refused by the rate":  {495, answer(429, ""), 9, true}, // a retry after a 429 costs nothing
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			config := testConfig(&script{steps: times(2*test.calls, test.step)})

@@ -27,7 +27,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// countConnections starts a server and counts the connections that it accepts.
+// countConnections starts a server. It returns the server and the number of connections that the server has accepted.
 func countConnections(
 	t *testing.T, handler http.HandlerFunc, start func(*httptest.Server),
 ) (*httptest.Server, *atomic.Int64) {
@@ -44,7 +44,7 @@ func countConnections(
 	return server, opened
 }
 
-// pooled returns a client with its own pool that trusts the server.
+// pooled returns a client with a connection pool of its own. The client trusts the certificate of the server.
 func pooled(t *testing.T, server *httptest.Server) *Client {
 	t.Helper()
 	c := New(testConfig(nil))
@@ -57,7 +57,7 @@ func pooled(t *testing.T, server *httptest.Server) *Client {
 	return c
 }
 
-// together returns a function that blocks until it was called n times.
+// together returns a function. Each call of it blocks until n calls have been made.
 func together(n int64) func() {
 	var arrived atomic.Int64
 	all := make(chan struct{})
@@ -74,19 +74,20 @@ func startHTTP2(server *httptest.Server) {
 	server.StartTLS()
 }
 
-// memory is a server with connections inside the process and a client that counts them. It works in a synctest bubble.
-// On a real clock net/http gives up a connection whose writing goroutine does not report within 50 ms. In a bubble this
-// time does not pass while a goroutine works, so no connection is lost by chance.
+// memory is a server and a client in one process, connected by net.Pipe. dials counts the connections. It works in a
+// synctest bubble, where time passes only while all goroutines wait. That matters because net/http gives up a
+// connection whose writing goroutine does not report within 50 ms, and on a real clock this could happen by chance.
 type memory struct {
 	client  *Client
 	address string
 	dials   atomic.Int64
 }
 
-// noServer is a host that accepts no connection.
+// noServer is an address to which no connection can be made.
 const noServer = "http://nobody.test:80"
 
-// newMemory starts the server inside a bubble. authority, which is started outside, has its TLS settings.
+// newMemory starts the server of a memory inside a synctest bubble. authority is a server that was started outside the
+// bubble. The new server takes over its TLS settings, and the client trusts its certificate.
 func newMemory(t *testing.T, authority *httptest.Server, handler http.HandlerFunc) *memory {
 	t.Helper()
 	m := &memory{client: pooled(t, authority), address: "http://example.com"}
@@ -118,7 +119,7 @@ func newMemory(t *testing.T, authority *httptest.Server, handler http.HandlerFun
 	return m
 }
 
-// memoryListener accepts connections inside the process until it is closed.
+// memoryListener is a net.Listener. It accepts the connections that are sent to the channel, until it is closed.
 type memoryListener chan net.Conn
 
 func (l memoryListener) Accept() (net.Conn, error) {
@@ -136,10 +137,11 @@ func (l memoryListener) Close() error {
 
 func (l memoryListener) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "pipe"} }
 
-// hold is a path whose requests wait until all of them have arrived. For other paths the answer follows from the path.
+// hold is the path whose requests are answered only when all of them have reached the server.
 const hold = "/hold"
 
-// round makes calls calls in each of n goroutines and waits for them.
+// round starts n goroutines that make a number of calls each, and waits until all calls have ended. Each call must
+// succeed at its first attempt.
 func (m *memory) round(t *testing.T, n, calls int, path string) {
 	t.Helper()
 	var running sync.WaitGroup
@@ -155,11 +157,11 @@ func (m *memory) round(t *testing.T, n, calls int, path string) {
 		})
 	}
 	running.Wait()
-	synctest.Wait() // wait for connections that are still being made
+	synctest.Wait() // wait for connections that net/http is still opening
 }
 
-// TestManyCallersKeepTheirConnections checks that 64 callers keep 64 connections and that later calls open no more. The
-// pool speaks HTTP/1.1 to a server of HTTP/2 too.
+// TestManyCallersKeepTheirConnections checks that 64 concurrent callers open 64 connections, and that 640 later calls
+// open no more. The client uses HTTP/1.1 even if the server offers HTTP/2.
 func TestManyCallersKeepTheirConnections(t *testing.T) {
 	t.Parallel()
 	const callers = 64
@@ -187,7 +189,7 @@ func TestManyCallersKeepTheirConnections(t *testing.T) {
 	}
 }
 
-// failure is a way in which a call fails.
+// failure is a call that fails, and its expected result.
 type failure struct {
 	path     string
 	replay   bool
@@ -195,12 +197,12 @@ type failure struct {
 	attempts int
 	status   int
 	err      error
-	costs    int // how many of its own connections it loses
+	costs    int // number of connections that the failing call itself closes
 }
 
 type keylessKey struct{}
 
-// failures returns all ways in which a call fails, with those after which the client calls CloseIdleConnections.
+// failures returns all ways in which a call can fail. Some of them close the connection of the call.
 func failures() map[string]failure {
 	return map[string]failure{
 		"no key": {
@@ -235,7 +237,7 @@ func failures() map[string]failure {
 	}
 }
 
-// fail makes a call that fails in this way and checks its result.
+// fail makes a call that fails as f describes, and checks its error, attempts and status.
 func (m *memory) fail(t *testing.T, name string, f *failure) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -253,16 +255,16 @@ func (m *memory) fail(t *testing.T, name string, f *failure) {
 	assert.Equal(t, f.status, result.Status, name)
 }
 
-// TestFailureOfOneLeavesTheConnectionsOfOthers checks that a failing call closes no connection of the 64 other callers.
-// In the end, as many requests as connections must be in the server at the same time.
+// TestFailureOfOneLeavesTheConnectionsOfOthers checks that a failing call does not close the connections of 64 other
+// callers. At the end, 65 requests are in the server at the same time, and no new connection may be opened for them.
 func TestFailureOfOneLeavesTheConnectionsOfOthers(t *testing.T) {
 	t.Parallel()
 	const callers = 64
 	plain := httptest.NewServer(nil)
 	t.Cleanup(plain.Close)
 	ways := failures()
-	left := callers + 1 // connections after all failures: one for each caller, and one for the caller that fails
-	warm := left        // connections before: the failures lose some of their own
+	left := callers + 1 // connections after all failures: one for each caller, and one for the failing calls
+	warm := left        // connections before the failures, some of which close their own connection
 	for _, way := range ways {
 		warm += way.costs
 	}
@@ -285,19 +287,19 @@ func TestFailureOfOneLeavesTheConnectionsOfOthers(t *testing.T) {
 			}
 			_, _ = io.WriteString(w, `{"code":0}`)
 		})
-		m.client.config.Policy.MaxBackoff = 0 // a longer wait would last until the other callers are done
+		m.client.config.Policy.MaxBackoff = 0 // so that retries come while the other calls run
 		m.client.config.Authorization = func(ctx context.Context) (string, error) {
 			if ctx.Value(keylessKey{}) != nil {
 				return "", errNoKey
 			}
 			return "Basic key", nil
 		}
-		held := func(n int) { // makes n requests that are in the server at the same time
+		held := func(n int) { // makes n calls, whose requests are in the server at the same time
 			wait := together(int64(n))
 			gate.Store(&wait)
 			m.round(t, n, 1, hold)
 		}
-		held(warm) // opens all of them
+		held(warm) // opens one connection for each call
 		require.EqualValues(t, warm, m.dials.Load())
 		for name, way := range ways {
 			var failing sync.WaitGroup
@@ -305,12 +307,13 @@ func TestFailureOfOneLeavesTheConnectionsOfOthers(t *testing.T) {
 			m.round(t, callers, 3, "/")
 			failing.Wait()
 		}
-		held(left) // needs all that are left
+		held(left) // uses all connections that must be left
 		assert.EqualValues(t, warm, m.dials.Load(), "no connection was opened again")
 	})
 }
 
-// TestCloseIdleConnections checks that idle connections are closed. With another RoundTripper it does nothing.
+// TestCloseIdleConnections checks that a call after CloseIdleConnections opens a new connection. CloseIdleConnections
+// must not fail if the RoundTripper has no such method.
 func TestCloseIdleConnections(t *testing.T) {
 	t.Parallel()
 	server, opened := countConnections(t, func(http.ResponseWriter, *http.Request) {}, (*httptest.Server).Start)
@@ -321,10 +324,11 @@ func TestCloseIdleConnections(t *testing.T) {
 		c.CloseIdleConnections()
 	}
 	assert.EqualValues(t, 2, opened.Load())
-	New(testConfig(&script{})).CloseIdleConnections() // does nothing
+	New(testConfig(&script{})).CloseIdleConnections() // script has no CloseIdleConnections
 }
 
-// TestOldTLSIsRefused checks that TLS 1.0 and 1.1 are refused before a request is sent.
+// TestOldTLSIsRefused checks that a server with TLS 1.0 or 1.1 gets a connection but no request, and that TLS 1.2 and
+// 1.3 are accepted.
 func TestOldTLSIsRefused(t *testing.T) {
 	t.Parallel()
 	for version, accepted := range map[uint16]bool{
@@ -352,15 +356,15 @@ func TestOldTLSIsRefused(t *testing.T) {
 	}
 }
 
-// TestUnknownCertificateIsRefusedOnce checks that an unknown certificate is refused before a request is sent, without a
-// retry.
+// TestUnknownCertificateIsRefusedOnce checks that a call to a server with an unknown certificate fails without sending
+// a request and without a retry.
 func TestUnknownCertificateIsRefusedOnce(t *testing.T) {
 	t.Parallel()
 	var served atomic.Int64
 	server, opened := countConnections(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		served.Add(1)
 	}), (*httptest.Server).StartTLS)
-	c := New(testConfig(nil)) // does not trust the certificate
+	c := New(testConfig(nil)) // this client does not trust the certificate
 	t.Cleanup(c.CloseIdleConnections)
 	result, err := c.Do(t.Context(), post(true).to(t, server.URL))
 	_, ok := errors.AsType[*tls.CertificateVerificationError](err)
@@ -371,8 +375,9 @@ func TestUnknownCertificateIsRefusedOnce(t *testing.T) {
 	assert.EqualValues(t, 1, opened.Load())
 }
 
-// TestConnectionLostAfterTheRequest checks that a request is never sent twice if its connection is lost, unless it may
-// be replayed. The first connection is new, and the second one is reused.
+// TestConnectionLostAfterTheRequest checks a request whose connection breaks after the server has read it. Without
+// Replay the request must not be sent again. The first of two such requests has a new connection, and the second one
+// has a reused connection.
 func TestConnectionLostAfterTheRequest(t *testing.T) {
 	t.Parallel()
 	starts := map[string]func(*httptest.Server){"HTTP/1.1": (*httptest.Server).Start, "HTTP/2": startHTTP2}
@@ -402,7 +407,7 @@ func TestConnectionLostAfterTheRequest(t *testing.T) {
 							assert.Equal(t, Unknown, result.Delivery)
 							assert.Equal(t, attempts, result.Attempts)
 							if replay {
-								assert.GreaterOrEqual(t, dropped.Load(), int64(3)) // net/http may repeat it too
+								assert.GreaterOrEqual(t, dropped.Load(), int64(3)) // more than 3 if net/http repeats it too
 							} else {
 								assert.EqualValues(t, 1, dropped.Load(), "%s of %q was sent twice", method, body)
 							}
@@ -417,8 +422,8 @@ func TestConnectionLostAfterTheRequest(t *testing.T) {
 	}
 }
 
-// TestIdleConnectionThatEndsBeforeTheWrite checks that a request is performed once if its reused connection is closed
-// just before it is written.
+// TestIdleConnectionThatEndsBeforeTheWrite checks that a request is performed once if the server closes the reused
+// connection before the request is written to it. With HTTP/2 permitted, a request without a body fails instead.
 func TestIdleConnectionThatEndsBeforeTheWrite(t *testing.T) {
 	t.Parallel()
 	for _, force := range []bool{false, true} {
@@ -440,11 +445,11 @@ func TestIdleConnectionThatEndsBeforeTheWrite(t *testing.T) {
 				ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 					if info.Reused {
 						_ = last.Close()
-						synctest.Wait() // wait until net/http has noticed the close
+						synctest.Wait() // wait until net/http has noticed that the connection is closed
 					}
 				}})
 				result, err := c.Do(ctx, request)
-				if force && request.Length == 0 { // without a body nothing proves that the request was not sent
+				if force && request.Length == 0 { // nothing proves that a request without a body was not sent
 					require.Error(t, err)
 					assert.Equal(t, Unknown, result.Delivery)
 					return
@@ -458,12 +463,12 @@ func TestIdleConnectionThatEndsBeforeTheWrite(t *testing.T) {
 	}
 }
 
-// deadConn is a connection that fails to write once it is dead.
+// deadConn is a connection whose writes fail once dead is true.
 type deadConn struct {
 	net.Conn
 
 	dead    atomic.Bool
-	partial int // the bytes that the failing write accepts
+	partial int // number of bytes that a failing write still sends
 }
 
 func (c *deadConn) Write(p []byte) (int, error) {
@@ -479,8 +484,9 @@ func (c *deadConn) Write(p []byte) (int, error) {
 	return n, &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}
 }
 
-// TestStaleConnection checks a request on a connection that has died unnoticed. It is sent on a new connection if it is
-// replayable or provably not sent, and otherwise it fails. "HTTP/2" is a Transport that can speak it.
+// TestStaleConnection checks a request on a reused connection to which writes fail. The request is sent on a new
+// connection if it has Replay, or if it was provably not sent. Otherwise the call fails. "HTTP/2" in a name means that
+// the Transport may use HTTP/2; the server uses HTTP/1.
 func TestStaleConnection(t *testing.T) {
 	t.Parallel()
 	requests := []Request{
@@ -493,11 +499,11 @@ func TestStaleConnection(t *testing.T) {
 		*(&Request{Method: http.MethodGet}).text("{}"),
 	}
 	for _, request := range requests {
-		for _, partial := range []int{0, 20} { // bytes of the request that are written
+		for _, partial := range []int{0, 20} { // number of bytes of the request that reach the connection
 			for _, replay := range []bool{false, true} {
 				for _, http2 := range []bool{false, true} {
-					nothingIsSent := partial == 0 && !http2 && request.Method != http.MethodGet // net/http sends it again
-					// If the client sees that net/http has not read the body, the end of the headers was not sent.
+					nothingIsSent := partial == 0 && !http2 && request.Method != http.MethodGet // then net/http repeats it
+					// In these cases the client can see that net/http has not read the body, so the end of the headers was not sent.
 					seesTheBody := request.Length > 0 && (http2 || request.Open != nil || request.Method == http.MethodGet)
 					fails := !replay && !nothingIsSent && !seesTheBody
 					name := fmt.Sprintf("%s of %d bytes, %d written, replay %t, HTTP/2 %t",
@@ -516,7 +522,8 @@ func TestStaleConnection(t *testing.T) {
 	}
 }
 
-// testStaleConnection sends a request twice. The connection of the first one dies before the second one.
+// testStaleConnection sends a request twice on one connection. Before the second time, writes to the connection begin
+// to fail.
 func testStaleConnection(t *testing.T, request *Request, partial int, http2, fails bool) {
 	t.Helper()
 	served, dials := 0, 0
@@ -555,8 +562,9 @@ func testStaleConnection(t *testing.T, request *Request, partial int, http2, fai
 	assert.Equal(t, 2, dials)
 }
 
-// TestStreamsResetByHTTP2 checks that net/http does not repeat a stream that HTTP/2 has reset. The server resets two
-// streams and then answers. It gets one request per attempt, and only a replayable request gets more than one attempt.
+// TestStreamsResetByHTTP2 checks that net/http does not repeat a request whose HTTP/2 stream the server has reset. The
+// server resets the first two streams and answers on the third one. It must get one request for each attempt, and only
+// a request with Replay may have more than one attempt.
 func TestStreamsResetByHTTP2(t *testing.T) {
 	t.Parallel()
 	codes := map[string]uint32{"protocol error": 1, "internal error": 2, "refused": 7}
@@ -588,17 +596,17 @@ func TestStreamsResetByHTTP2(t *testing.T) {
 	}
 }
 
-// everySecond makes resetting reset every second stream.
+// everySecond is the value of resets with which resetting resets every second stream.
 const everySecond = -1
 
-// resetting starts a server that resets its first streams, or every second one. It returns a client, the server's
-// address, and the number of streams.
+// resetting starts an HTTP/2 server that resets its first streams, or every second stream, with an error code. It
+// returns a client, the address of the server, and the number of streams.
 func resetting(
 	t *testing.T, scheme string, code uint32, resets int64,
 ) (c *Client, address string, streams *atomic.Int64) {
 	t.Helper()
 	streams = new(atomic.Int64)
-	authority := httptest.NewTLSServer(nil) // for its certificate
+	authority := httptest.NewTLSServer(nil) // only its certificate is used
 	t.Cleanup(authority.Close)
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -645,7 +653,8 @@ func resetting(
 	return c, scheme + "://" + listener.Addr().String(), streams
 }
 
-// serveHTTP2 answers each stream with one frame when its request is complete.
+// serveHTTP2 is a minimal HTTP/2 server on one connection. It answers each complete request with the frame that answer
+// returns.
 func serveHTTP2(conn io.ReadWriter, answer func() (frame, flags byte, payload []byte)) {
 	r := bufio.NewReader(conn)
 	if _, err := io.CopyN(io.Discard, r, int64(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))); err != nil {
@@ -678,7 +687,8 @@ func serveHTTP2(conn io.ReadWriter, answer func() (frame, flags byte, payload []
 	}
 }
 
-// TestCredentialsStayWithTheRequest checks that the key is sent in the Authorization header and nowhere else.
+// TestCredentialsStayWithTheRequest checks that the request has the key in its Authorization header, and not in its
+// URL, its other headers or its trailer. The call must not change the caller's URL.
 func TestCredentialsStayWithTheRequest(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -16,22 +16,22 @@ import (
 //   - On HTTP/2, if the server refuses or resets the stream with certain codes, or closes the connection. The server
 //     may have performed the request then.
 //
-// It cannot repeat a request whose body it has begun to read, unless the request has GetBody. So a request has GetBody
-// only if net/http gets the request directly and uses nothing but HTTP/1. Otherwise the body can be read only once. The
-// call itself then repeats a request that was provably not sent.
+// net/http cannot repeat a request whose body it has begun to read, unless the request has GetBody. So a request has
+// GetBody only if the RoundTripper is an *http.Transport that uses nothing but HTTP/1. Otherwise the body can be read
+// only once, and the call itself makes another attempt if the request was provably not sent.
 
 // inspect reports two things about a RoundTripper. standard means that it is an *http.Transport that calls its hooks
 // for every connection. onlyHTTP1 means that it also uses nothing but HTTP/1.
 //
-// TLSNextProto has the protocols besides HTTP/1. The caller can add some, which may call no hooks. net/http adds its
-// own HTTP/2, encrypted or not, when it sets up the Transport. inspect cannot see what the caller has registered by
-// RegisterProtocol; the comment of WithHTTPClient warns of that.
+// TLSNextProto has the protocols other than HTTP/1. The caller may have added some, and those may call no hooks.
+// net/http adds its own HTTP/2, encrypted or not, when it sets up the Transport. inspect does not find a protocol that
+// the caller has registered with RegisterProtocol; the comment of WithHTTPClient warns of that.
 func inspect(rt http.RoundTripper) (standard, onlyHTTP1 bool) {
 	t, ok := rt.(*http.Transport)
 	if !ok {
 		return false, false
 	}
-	// Clone makes net/http set up t, as the first request would, which completes t.TLSNextProto. That is safe while other
+	// Clone makes net/http set up t, as the first request would. This completes t.TLSNextProto, and is safe while other
 	// requests run. The copy has only the protocols that the caller has added.
 	addedByCaller := t.Clone().TLSNextProto
 	if len(addedByCaller) > 0 {
@@ -46,17 +46,17 @@ func isSafe(method string) bool {
 	return slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}, method)
 }
 
-// setBody sets the body of an attempt. If net/http must not repeat the request, the body has no GetBody. Otherwise an
-// upload gets a GetBody that reads it anew, and a body in memory keeps the GetBody of the engine. net/http may repeat a
-// request on HTTP/1 only. If the method is safe, net/http repeats even a request that it has written, so repeating the
-// operation must also be harmless. The caller ends the attemptBody that setBody returns.
+// setBody sets the body of an attempt. If net/http must not repeat the request, setBody removes GetBody. Otherwise an
+// upload gets a GetBody that opens it again, and a body in memory keeps the GetBody of the engine. net/http may repeat
+// a request only on HTTP/1. With a safe method net/http repeats even a request that it has written, so the request must
+// have Replay too. The caller must call end on the attemptBody that setBody returns.
 func (c *call) setBody(req *http.Request) *attemptBody {
 	body := &attemptBody{}
 	mayRepeat := c.client.onlyHTTP1 && (!isSafe(req.Method) || c.Replay)
 	switch {
 	case !mayRepeat:
-		// An empty body gets a reader too, because net/http repeats a request without a body even without GetBody. HTTP/1
-		// sends such a POST or PUT chunked.
+		// An empty body gets a reader too, because net/http repeats a request without a body even without GetBody. As a
+		// consequence, HTTP/1 sends such a POST or PUT with chunked encoding.
 		content := io.Reader(http.NoBody)
 		if req.Body != nil {
 			content = req.Body
@@ -66,15 +66,15 @@ func (c *call) setBody(req *http.Request) *attemptBody {
 		req.Body = attemptReader{req.Body, body}
 		req.GetBody = func() (io.ReadCloser, error) { return attemptReader{c.Open(), body}, nil }
 	default:
-		// A body in memory does not change and has the GetBody of the engine. net/http knows its type, and sends it
-		// together with the headers. No attemptReader notices whether net/http reads it.
+		// A body in memory does not change, and it has the GetBody of the engine. It is not wrapped, because net/http sends a
+		// body of a known type together with the headers. So nothing notices whether net/http has read it.
 		body.mayBeRead = true
 	}
 	return body
 }
 
-// attemptBody is the state that all readers of the body of one attempt share. On HTTP/2 net/http may read on after the
-// attempt. But by then the caller may change the content, so reads fail after the end of the attempt.
+// attemptBody is the state that all readers of the body of one attempt share. On HTTP/2 net/http may still read the
+// body after the attempt. But by then the caller may change the content, so reads after the attempt fail.
 type attemptBody struct {
 	mu        sync.Mutex
 	mayBeRead bool // net/http may have read a part of the body

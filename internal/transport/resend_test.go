@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// derived returns RoundTrippers that give net/http a new context, as http.Client with a Timeout and tracing do.
+// derived returns base, and RoundTrippers that call base with a new context that is derived from that of the request.
+// http.Client with a Timeout does so, and tracing libraries do.
 func derived(base http.RoundTripper) map[string]http.RoundTripper {
 	return map[string]http.RoundTripper{
 		"plain": base,
@@ -33,8 +34,9 @@ func derived(base http.RoundTripper) map[string]http.RoundTripper {
 	}
 }
 
-// TestNeverTwiceOnHTTP2 checks that a request is performed once if the server performs it and then resets its stream,
-// with any error code. "http over TLS" is a server that negotiates no protocol.
+// TestNeverTwiceOnHTTP2 checks that a request is performed once if the server performs it and then resets its HTTP/2
+// stream. The test uses each error code of a reset. "http over TLS" is a TLS server that negotiates no protocol with
+// ALPN.
 func TestNeverTwiceOnHTTP2(t *testing.T) {
 	t.Parallel()
 	const calls = 5
@@ -45,7 +47,7 @@ func TestNeverTwiceOnHTTP2(t *testing.T) {
 				base, address, streams := resetting(t, scheme, code, everySecond)
 				for name, rt := range derived(base.base) {
 					config := testConfig(rt)
-					config.AttemptTimeout = 10 * time.Second // enough time for net/http to send it again
+					config.AttemptTimeout = 10 * time.Second // enough time for net/http to repeat the request
 					c := New(config)
 					for _, request := range []*Request{
 						(&Request{Method: http.MethodPost}).text("{}"),
@@ -72,8 +74,9 @@ func TestNeverTwiceOnHTTP2(t *testing.T) {
 	}
 }
 
-// TestDeliveryWithoutResponse checks what a failure proves for each set of hooks that were called before it. The
-// RoundTripper is the caller's own, so it may speak HTTP/2, and it may have sent what no hook tells.
+// TestDeliveryWithoutResponse checks the Delivery of a request that failed without a response, for each set of
+// httptrace hooks that were called. The RoundTripper is not an *http.Transport, so it may use HTTP/2, and it may send
+// data without calling a hook.
 func TestDeliveryWithoutResponse(t *testing.T) {
 	t.Parallel()
 	errWrite := &net.OpError{Op: "write", Err: errRefused}
@@ -125,8 +128,8 @@ func TestDeliveryWithoutResponse(t *testing.T) {
 	}
 }
 
-// TestNoConnection checks that a request was not sent if a *http.Transport got no connection, even if it may speak
-// HTTP/2 and the request has no body.
+// TestNoConnection checks that Delivery is NotSent if an *http.Transport got no connection. This must hold for HTTP/2
+// and for a request without a body too.
 func TestNoConnection(t *testing.T) {
 	t.Parallel()
 	for _, http2 := range []bool{false, true} {
@@ -143,7 +146,8 @@ func TestNoConnection(t *testing.T) {
 	}
 }
 
-// TestPanicOfARoundTripper checks that a panic reaches the caller, and that the body cannot be read afterwards.
+// TestPanicOfARoundTripper checks that a panic of the RoundTripper reaches the caller of Do, and that the request body
+// cannot be read after the panic.
 func TestPanicOfARoundTripper(t *testing.T) {
 	t.Parallel()
 	var body io.Reader
@@ -156,15 +160,15 @@ func TestPanicOfARoundTripper(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrClosedPipe)
 }
 
-// TestNothingIsReadAfterTheAttempt checks that no reader of an upload can be read after its attempt. On HTTP/2 net/http
-// may go on reading after it has answered.
+// TestNothingIsReadAfterTheAttempt checks that all readers of an upload return an error after their attempt. On HTTP/2
+// net/http may read the request body even after it has returned the response.
 func TestNothingIsReadAfterTheAttempt(t *testing.T) {
 	t.Parallel()
 	for _, onlyHTTP1 := range []bool{false, true} {
 		var readers []io.Reader
 		c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
 			readers = []io.Reader{req.Body}
-			if onlyHTTP1 { // net/http may read the upload anew
+			if onlyHTTP1 { // on HTTP/1 net/http may read the upload a second time
 				again, err := req.GetBody()
 				assert.NoError(t, err)
 				readers = append(readers, again)

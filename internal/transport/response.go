@@ -9,8 +9,9 @@ import (
 
 // This file reads the response of an attempt into memory, within the size limit.
 
-// takeResponse sets c.result from a response, with its body. It returns an error if the body of a success cannot be
-// read. If the body of a failure cannot be read, the status alone is enough, and takeResponse sets BodyIncomplete.
+// takeResponse reads a response and its body into c.result. If the body of a success cannot be read, it returns an
+// error. If the body of a response with status 400 or above cannot be read, it sets BodyIncomplete and returns nil,
+// because the status says enough.
 func (c *call) takeResponse(resp *http.Response, trace *attemptTrace) (err error) {
 	r := &c.result
 	r.Status, r.Header = resp.StatusCode, resp.Header
@@ -29,10 +30,9 @@ func (c *call) takeResponse(resp *http.Response, trace *attemptTrace) (err error
 	return c.client.config.Disown(err)
 }
 
-// maxBytes returns the largest number of bytes of a response body that are read. If the call may make another attempt
-// after the response, only mostAtOnce bytes are read, because the response is probably dropped. If no attempt follows
-// after all, for example because the budget is spent, the caller gets those bytes. isRetryableStatus needs the Delivery
-// of the response.
+// maxBytes returns the limit for reading a response body. If the status permits another attempt, the body is probably
+// not needed, so the limit is mostAtOnce. If no attempt follows after all, for example because the budget is spent, the
+// caller gets a body up to this limit. isRetryableStatus needs c.result.Delivery, so the caller sets it first.
 func (c *call) maxBytes(resp *http.Response) int64 {
 	limit := c.client.config.MaxResponseBytes
 	if c.hasAttemptLeft() && c.isRetryableStatus(resp.StatusCode) {
@@ -41,8 +41,8 @@ func (c *call) maxBytes(resp *http.Response) int64 {
 	return limit
 }
 
-// responseForEngine returns a copy of the last response for the engine. It has no body, because c.result has the body.
-// It has no Location header, so that http.Client follows no redirect.
+// responseForEngine returns a copy of the last response for the engine. The copy has no body, because the body is in
+// c.result. It has no Location header, because http.Client would follow a redirect.
 func (c *call) responseForEngine(req *http.Request) *http.Response {
 	header := c.result.Header
 	if header.Get("Location") != "" {
@@ -52,19 +52,19 @@ func (c *call) responseForEngine(req *http.Request) *http.Response {
 	return &http.Response{StatusCode: c.result.Status, Header: header, Body: http.NoBody, Request: req}
 }
 
-// mostAtOnce limits the bytes that are allocated because Content-Length announces them. It also limits the bytes that
-// are read of a response after which the call may make another attempt.
+// mostAtOnce is the largest size of a buffer that is allocated because Content-Length announces a body of that size. It
+// is also the limit of maxBytes for a body that is probably not needed.
 const mostAtOnce = 1 << 20
 
-// readBody reads and closes the body. For a body over the limit it returns ErrTooLarge with the bytes up to the limit,
-// or with none if Content-Length announces more. It reads any other body to its end, so that net/http can use the
-// connection again.
+// readBody reads and closes the body. If Content-Length is larger than limit, it returns ErrTooLarge and no bytes. If
+// the body itself is longer than limit, it returns ErrTooLarge and the first limit bytes. It reads any other body to
+// its end, so that net/http can use the connection again.
 func readBody(resp *http.Response, limit int64) (body []byte, err error) {
 	if resp.Body == nil { // a hand-made RoundTripper may return a nil body
 		return nil, nil
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusSwitchingProtocols { // the body is the connection: no deadline ends a read of it
+	if resp.StatusCode == http.StatusSwitchingProtocols { // the body is the open connection, and no deadline ends a read
 		return nil, nil
 	}
 	if resp.ContentLength > limit {

@@ -14,11 +14,12 @@ import (
 	"example.com/payvault/internal/trust"
 )
 
-// This file decides whether a call makes another attempt. A retry has to be harmless, likely to help, and paid for.
+// This file decides whether a call makes another attempt. A retry has to be harmless and likely to help, and the retry
+// budget has to pay for it.
 //
 // Of the server errors only 502, 503 and 504 are retried. They come from a proxy that does not reach the service, or
-// from a service that is overloaded or restarts, and both pass soon. A 500 comes from the service itself, which failed
-// while it worked on the request. It would probably fail again, and the caller gets the error at once.
+// from a service that is overloaded or restarts. Both states soon pass. A 500 comes from the service itself, which
+// failed while it performed the request. It would probably fail again, so the caller gets the error at once.
 
 // checkRetry reports whether the engine makes another attempt. The engine calls it after each RoundTrip, with the
 // response or the error of RoundTrip. checkRetry also takes the cost of a retry from the budget, and reports the
@@ -43,7 +44,7 @@ func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (
 }
 
 // wantsRetry reports whether another attempt is allowed, harmless and likely to help. after is the Retry-After of the
-// response, or 0. Either resp or failed is nil.
+// response, or 0. One of resp and failed is nil.
 func (c *call) wantsRetry(
 	ctx context.Context, resp *http.Response, failed *attemptError, after time.Duration,
 ) bool {
@@ -54,8 +55,8 @@ func (c *call) wantsRetry(
 		return false
 	case c.isWaitedOutByCaller(resp):
 		return false
-	// A retry that waits for the rate limit may have to wait longer than after. So Pace.Wait compares that wait with
-	// the deadline. If it is too long, the call ends with a HeldError, which has the length of the wait.
+	// A retry that waits for the rate limit may have to wait longer than after. So Pace.Wait compares the whole wait with
+	// the deadline. If the wait is too long, the call ends with a HeldError, which contains the wait.
 	case after > 0 && !c.isPaced(resp) && endsWithin(ctx, after):
 		return false
 	}
@@ -73,9 +74,9 @@ func (c *call) longestRetryAfter() time.Duration {
 	return cmp.Or(c.MaxRetryAfter, c.client.config.Policy.MaxRetryAfter)
 }
 
-// isWaitedOutByCaller reports whether the call leaves a retry after 429 to its caller, a walk, which then makes a new
-// call. The call must not do so if an earlier attempt may have performed the operation, because the new call would not
-// know this.
+// isWaitedOutByCaller reports whether the call leaves a 429 to its caller: a walk, which is a loop of many calls, waits
+// and then makes a new call. If an earlier attempt may have performed the operation, the call itself retries, because
+// the result of a new call would not report that attempt.
 func (c *call) isWaitedOutByCaller(resp *http.Response) bool {
 	return c.Place != nil && isRefused(resp) && !c.result.Unsure
 }
@@ -85,7 +86,7 @@ func isRefused(resp *http.Response) bool {
 	return resp != nil && resp.StatusCode == http.StatusTooManyRequests
 }
 
-// isPaced reports whether the next attempt waits for the rate limit and needs no backoff.
+// isPaced reports whether the next attempt waits for the rate limit instead of a backoff.
 func (c *call) isPaced(resp *http.Response) bool { return isRefused(resp) && c.Pace != nil }
 
 // endsWithin reports whether the deadline of the context comes before the end of a wait.
@@ -106,25 +107,25 @@ func (c *call) isRetryable(resp *http.Response, failed *attemptError) bool {
 func (c *call) isRetryableStatus(status int) bool {
 	switch status {
 	case http.StatusTooManyRequests:
-		return c.Replay || !c.result.Unsure // an earlier attempt may have performed the refused operation
+		return c.Replay || !c.result.Unsure // harmless if no earlier attempt may have performed the operation
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return c.Replay
 	case http.StatusRequestTimeout:
-		return c.Replay && c.result.Delivery == Unknown // the 408 may belong to an idle connection
+		return c.Replay && c.result.Delivery == Unknown // the 408 may be no answer to the request: see deliveryWithResponse
 	}
 	return false
 }
 
-// isPermanent reports whether a retry would fail in the same way, or must not be made because the call was stopped. A
-// key source that fails makes its own retries.
+// isPermanent reports whether a retry would fail in the same way, or must not be made because the call was stopped. The
+// error of a key source is permanent, because a key source makes its own retries.
 func isPermanent(err error) bool {
 	_, keyless := errors.AsType[*KeyError](err)
 	return keyless || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrStopped) || trust.Failure(err) != nil
 }
 
-// payForRetry takes the cost of another attempt from the budget, and reports whether there was enough. A retry that
-// waits for the rate limit costs nothing, because the rate limit already spares the service. It sets prepaid to the
-// cost, which run refunds if the retry never begins.
+// payForRetry takes the cost of another attempt from the budget, and reports whether the budget had enough. A retry
+// that waits for the rate limit costs nothing, because the rate limit already spares the service. payForRetry sets
+// prepaid to the cost, which run refunds if the retry never begins.
 func (c *call) payForRetry(resp *http.Response, failed *attemptError) bool {
 	if c.isPaced(resp) {
 		return true
@@ -176,7 +177,7 @@ func (c *call) tellPace(resp *http.Response, after time.Duration) {
 	}
 }
 
-// report reports the last attempt to Observe. spent means that the budget did not pay for a retry.
+// report reports the last attempt to Observe. spent means that no retry follows because the budget is spent.
 func (c *call) report(failed *attemptError, spent bool) {
 	if c.Observe == nil {
 		return

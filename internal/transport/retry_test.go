@@ -17,7 +17,8 @@ import (
 
 var errNoKey = errors.New("the vault is sealed")
 
-// TestKeyErrorIsNotRepeated checks that a call fails without a request if the key source fails.
+// TestKeyErrorIsNotRepeated checks that a call fails with a KeyError if the key source fails. It must call the key
+// source only once and send no request.
 func TestKeyErrorIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	s := &script{}
@@ -36,7 +37,8 @@ func TestKeyErrorIsNotRepeated(t *testing.T) {
 	assert.Empty(t, result.Keys)
 }
 
-// TestRepeatedUntilItSucceeds checks which failures are retried, and that the result is that of the last attempt.
+// TestRepeatedUntilItSucceeds checks that each failure in the table is retried until the third attempt succeeds, and
+// that the result is that of the third attempt.
 func TestRepeatedUntilItSucceeds(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -63,8 +65,8 @@ func TestRepeatedUntilItSucceeds(t *testing.T) {
 	}
 }
 
-// TestNotRepeated checks that even a replayable request is not repeated if the service itself failed or refused it, or
-// if the answer is too large.
+// TestNotRepeated checks that even a request with Replay is not retried after status 500, 501 or 404, or after an
+// answer above the size limit.
 func TestNotRepeated(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]step{
@@ -75,7 +77,7 @@ func TestNotRepeated(t *testing.T) {
 	}
 }
 
-// TestMaxAttempts checks that the request's MaxAttempts overrides that of the policy.
+// TestMaxAttempts checks that MaxAttempts of the request overrides MaxAttempts of the policy, unless it is 0.
 func TestMaxAttempts(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ policy, request, want int }{{3, 0, 3}, {1, 0, 1}, {3, 1, 1}, {3, 7, 7}} {
@@ -93,17 +95,17 @@ func TestMaxAttempts(t *testing.T) {
 	}
 }
 
-// TestDeliveryOfAllAttempts checks Delivery, which is about the last attempt, and Unsure, which is about the earlier
-// ones, for many sequences of attempts.
+// TestDeliveryOfAllAttempts checks Delivery and Unsure for many sequences of attempts. Delivery describes the last
+// attempt. Unsure means that an attempt before it may have performed the operation.
 func TestDeliveryOfAllAttempts(t *testing.T) {
 	t.Parallel()
 	const noKey = -1
 	for name, test := range map[string]struct {
 		steps  []step
-		keys   int // how many attempts get a key; 0 for all
+		keys   int // number of attempts that get a key; 0 means all, noKey means none
 		want   Delivery
 		status int
-		unsure bool // whether an earlier attempt may have performed it, so that the request must be replayable
+		unsure bool // an earlier attempt may have performed the operation; such attempts are retried only with Replay
 	}{
 		// an earlier attempt may have performed the operation
 		"lost, refused":          {[]step{lost(errLost), refused(errRefused)}, 0, NotSent, 0, true},
@@ -117,7 +119,7 @@ func TestDeliveryOfAllAttempts(t *testing.T) {
 		"503, 429":               {[]step{answer(503, ""), answer(429, "")}, 0, Answered, 429, true},
 		"lost, 200":              {[]step{lost(errLost), answer(200, "")}, 0, Answered, 200, true},
 
-		// no earlier attempt can have performed it
+		// no earlier attempt can have performed the operation
 		"429, refused":          {[]step{answer(429, ""), refused(errRefused)}, 0, NotSent, 0, false},
 		"429 cut off, refused":  {[]step{cut(429), refused(errRefused)}, 0, NotSent, 0, false},
 		"refused, 429, refused": {[]step{refused(errRefused), answer(429, ""), refused(errRefused)}, 0, NotSent, 0, false},
@@ -166,14 +168,15 @@ func TestDeliveryOfAllAttempts(t *testing.T) {
 	}
 }
 
-// TestContextThatHasEnded checks that nothing is sent if the context has ended before the call.
+// TestContextThatHasEnded checks that a call whose context has already ended sends nothing and returns
+// context.Canceled.
 func TestContextThatHasEnded(t *testing.T) {
 	t.Parallel()
 	for _, replay := range []bool{false, true} {
 		s := &script{}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		for _, stopContext := range []context.Context{nil, ctx} { // a stop context that has ended must not hide the reason
+		for _, stopContext := range []context.Context{nil, ctx} { // an ended StopContext must not make the error ErrStopped
 			request := post(replay)
 			request.StopContext = stopContext
 			result, err := New(testConfig(s)).Do(ctx, request)
@@ -184,8 +187,8 @@ func TestContextThatHasEnded(t *testing.T) {
 	}
 }
 
-// TestContextEndsAnAttempt checks that the outcome is unknown if the context ends during an attempt, whatever error the
-// RoundTripper returns. There is no retry.
+// TestContextEndsAnAttempt checks a call whose context ends during an attempt. Delivery must be Unknown, the error must
+// be that of the context, whatever error the RoundTripper returns, and no retry may follow.
 func TestContextEndsAnAttempt(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{"its error": context.DeadlineExceeded, "another": errLost} {
@@ -194,7 +197,7 @@ func TestContextEndsAnAttempt(t *testing.T) {
 				wait := func(req *http.Request) (*http.Response, error) {
 					trace := httptrace.ContextClientTrace(req.Context())
 					trace.GetConn("service.test:443")
-					trace.GotConn(httptrace.GotConnInfo{}) // on HTTP/2 the headers may be on their way now
+					trace.GotConn(httptrace.GotConnInfo{}) // on HTTP/2 the headers may be sent from now on
 					<-req.Context().Done()
 					return nil, err
 				}
@@ -209,7 +212,8 @@ func TestContextEndsAnAttempt(t *testing.T) {
 	}
 }
 
-// TestAuthorizationPerAttempt checks that each attempt gets its own key, and that the header maps are not shared.
+// TestAuthorizationPerAttempt checks that each attempt asks the key source for a key, and that no two attempts share a
+// header map.
 func TestAuthorizationPerAttempt(t *testing.T) {
 	t.Parallel()
 	s := &script{steps: []step{answer(429, ""), refused(errRefused), answer(200, "")}}
@@ -224,15 +228,16 @@ func TestAuthorizationPerAttempt(t *testing.T) {
 	result, err := New(config).Do(t.Context(), request)
 	require.NoError(t, err)
 	require.Len(t, s.sent, 3)
-	for i, sent := range s.sent { // later attempts have set their keys, so shared maps would show here
+	for i, sent := range s.sent { // in a shared map, the keys of later attempts would have replaced the key
 		assert.Equal(t, []string{fmt.Sprintf("Basic key%d", i+1)}, sent.header["Authorization"])
 		assert.Equal(t, []string{"kept"}, sent.header["X-Request"])
 	}
 	assert.Equal(t, []string{"Basic key1", "Basic key2", "Basic key3"}, result.Keys)
 }
 
-// TestHeaderOfAnEarlierAttempt checks that a transport that still writes into the header of an ended attempt changes
-// neither later attempts nor the caller's request. The goroutine keeps writing for the race detector.
+// TestHeaderOfAnEarlierAttempt checks a RoundTripper that still writes to the header of its request after the attempt
+// has ended. This must change neither the headers of later attempts nor the caller's header. The writing goes on during
+// the later attempts, so that the race detector notices a shared map.
 func TestHeaderOfAnEarlierAttempt(t *testing.T) {
 	t.Parallel()
 	stop, done := make(chan struct{}), make(chan struct{})
@@ -265,7 +270,8 @@ func TestHeaderOfAnEarlierAttempt(t *testing.T) {
 	}
 }
 
-// TestRedirectsAreNotFollowed checks that a redirect is returned as the answer, whatever its Location is.
+// TestRedirectsAreNotFollowed checks that Do returns a response with a status 3xx as it is and sends no second request,
+// for every form of its Location header.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{300, 301, 302, 303, 304, 305, 307, 308} {
@@ -283,7 +289,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// TestResponsesThatHandMadeRoundTrippersGive checks that a response without a body or header is read as an empty one.
+// TestResponsesThatHandMadeRoundTrippersGive checks that a response whose Body or Header is nil is read as a response
+// with an empty body. A RoundTripper of the caller may return such a response.
 func TestResponsesThatHandMadeRoundTrippersGive(t *testing.T) {
 	t.Parallel()
 	for _, resp := range []http.Response{

@@ -27,10 +27,10 @@ var (
 	errUnscripted = errors.New("a request that the script does not have")
 )
 
-// step answers one request.
+// step returns the response to a request, or an error.
 type step func(req *http.Request) (*http.Response, error)
 
-// script is a RoundTripper that answers with its steps and records the requests.
+// script is a RoundTripper for tests. It answers each request with its next step, and records the request.
 type script struct {
 	steps []step
 
@@ -41,7 +41,7 @@ type script struct {
 
 type sentRequest struct {
 	at     time.Time
-	header http.Header // the map of the request itself
+	header http.Header // not a copy, but the map that the request has
 	body   string
 }
 
@@ -77,7 +77,8 @@ func (s *script) assertClosed(t *testing.T) {
 	}
 }
 
-// trackedBody records how far it was read and whether it was closed.
+// trackedBody is a response body. It records how many bytes were read, whether its end was read, and whether it was
+// closed.
 type trackedBody struct {
 	io.ReadCloser
 
@@ -101,7 +102,7 @@ func (b *trackedBody) Close() error {
 // times returns n copies of a step.
 func times(n int, s step) []step { return slices.Repeat([]step{s}, n) }
 
-// answer returns a step that answers with this response. header is a list of keys and values.
+// answer returns a step that answers with this status, body and header. In header, keys and values alternate.
 func answer(status int, body string, header ...string) step {
 	return func(req *http.Request) (*http.Response, error) {
 		connected(req)
@@ -117,7 +118,7 @@ func response(status int, body io.Reader, length int64, header ...string) *http.
 	return resp
 }
 
-// refused returns a step that fails like a transport that gets no connection.
+// refused returns a step that fails with err, like a transport that got no connection.
 func refused(err error) step {
 	return func(req *http.Request) (*http.Response, error) {
 		httptrace.ContextClientTrace(req.Context()).GetConn("service.test:443")
@@ -125,12 +126,12 @@ func refused(err error) step {
 	}
 }
 
-// refusal is an error after which the script does not read the body.
+// refusal is the error of a step that got no connection. The script does not read the request body then.
 type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }
 
-// lost returns a step that fails like a transport that has lost its connection.
+// lost returns a step that fails with err, like a transport whose connection broke after the headers were written.
 func lost(err error) step {
 	return func(req *http.Request) (*http.Response, error) {
 		connected(req)
@@ -138,19 +139,19 @@ func lost(err error) step {
 	}
 }
 
-// silent returns a step that fails like a RoundTripper that calls no hooks.
+// silent returns a step that fails with err, like a RoundTripper that calls no hooks of httptrace.
 func silent(err error) step {
 	return func(*http.Request) (*http.Response, error) { return nil, err }
 }
 
-// hang is a step that waits on a connection until the attempt ends.
+// hang is a step that gets a connection and no answer. It fails when the context of the attempt ends.
 func hang(req *http.Request) (*http.Response, error) {
 	connected(req)
 	<-req.Context().Done()
 	return nil, req.Context().Err()
 }
 
-// cut returns a step that answers with half of a body.
+// cut returns a step whose answer breaks off: after 4 of the 8 bytes that Content-Length announces, reading fails.
 func cut(status int) step {
 	return func(req *http.Request) (*http.Response, error) {
 		connected(req)
@@ -194,7 +195,7 @@ func post(replay bool) *Request {
 	return r.text(`{"n":1}`)
 }
 
-// to sets the server of a request.
+// to sets the URL of a request.
 func (r *Request) to(t *testing.T, address string) *Request {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -212,7 +213,7 @@ func (r *Request) text(body string) *Request {
 	return r
 }
 
-// upload sets a body of any size that needs no memory.
+// upload sets an upload of size zero bytes. It generates the bytes while they are read, so it needs no memory.
 func (r *Request) upload(size int64) *Request {
 	r.Body, r.Open, r.Length = nil, func() io.Reader { return io.LimitReader(zeros{}, size) }, size
 	return r
@@ -225,5 +226,5 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// repeated returns a body of n bytes.
+// repeated returns the letter x, n times.
 func repeated(n int) string { return string(bytes.Repeat([]byte("x"), n)) }

@@ -1,8 +1,8 @@
 // Package transport performs one operation. It makes attempts and retries, keeps deadlines and size limits, and
 // determines whether a failed request may have been performed. It does not parse response bodies.
 //
-// go-retryablehttp, called the engine here, drives the attempts of a call. It has an http.Client whose RoundTripper is
-// the call, so each attempt is one call of RoundTrip.
+// go-retryablehttp, called the engine here, drives the attempts of a call. Its http.Client has a RoundTripper of type
+// call, so each attempt is one call of RoundTrip.
 //
 // A reader may take the files in this order:
 //   - transport.go: arguments and results
@@ -55,7 +55,7 @@ type Config struct {
 	AttemptTimeout   time.Duration
 	MaxResponseBytes int64
 	Policy           Policy
-	Budget           *overload.Budget // nil for none
+	Budget           *overload.Budget // nil means no retry budget
 	// Disown is called with each error of the RoundTripper, of a response body and of Authorization. Such an error may
 	// wrap the error of another call: errgroup makes the first error the cause of the context of all other calls, and a
 	// RoundTripper may return the cause. Disown returns an error that has the same text but does not match errors of
@@ -68,24 +68,25 @@ type Request struct {
 	Method        string
 	URL           *url.URL
 	Header        http.Header
-	Body          []byte           // nil for none, or if Open is set
-	Open          func() io.Reader // returns an upload from its start, more than once
+	Body          []byte           // body in memory; nil if there is no body, or if Open is set
+	Open          func() io.Reader // returns a new reader of the upload at each call
 	Length        int64            // length of Body or of the upload
 	Replay        bool             // repeating the request is harmless, even if it was performed
 	MaxAttempts   int              // 0 means the value of the policy
 	MaxRetryAfter time.Duration    // 0 means the value of the policy
-	Pace          *overload.Pace   // rate limit of the operation; nil for none
+	Pace          *overload.Pace   // rate limit of the operation; nil means no limit
 	// Place is set by walks, which are loops of many calls. A walk waits for the rate limit before it makes a call, and
 	// Place is the permission that it got from Pace. So the first attempt does not wait. It is nil for a single call,
 	// which waits by itself, and for a walk without Pace.
 	//
-	// After a 429 the walk waits again and makes a new call, so a call with Place does not retry a 429. The exception
-	// is a call with Replay whose earlier attempt may have performed the operation: a new call would not know this.
+	// After a 429 the walk waits again and makes a new call, so a call with Place does not retry a 429. The exception is a
+	// call with Replay whose earlier attempt may have performed the operation: the result of a new call would not report
+	// that attempt.
 	Place *overload.Place
-	// StopContext is set by the walk that submits batches, and ends when that walk stops. Then the call begins no further
-	// wait or attempt, and a wait under way ends. But an attempt in flight goes on until its response comes, its time is
-	// over or the context of the call ends, so that its outcome is not lost. StopContext must not outlive the context of
-	// the call. If it is nil, that context is used.
+	// StopContext is set by SubmitAll, and ends when SubmitAll stops. Then the call begins no further wait or attempt, and
+	// a wait under way ends. But an attempt in flight goes on until its response comes, its time is over or the context of
+	// the call ends, so that its outcome is not lost. StopContext must not outlive the context of the call. If it is nil,
+	// that context is used.
 	StopContext context.Context //nolint:containedctx // the call has two contexts
 	Observe     func(Attempt)   // called after each attempt; may be nil
 }
@@ -112,7 +113,8 @@ type Result struct {
 	// by a RoundTripper that sent the last attempt twice. Then a refusal does not prove that nothing was performed.
 	Unsure bool
 	// BodyIncomplete means that the body of a response with status 400 or above broke off, or is longer than maxBytes
-	// allows. This is no error, because the status is reason enough. With a lower status it is an error.
+	// allows. Do returns no error for such a body, because the status already means a failure. For a body with a lower
+	// status it returns an error.
 	BodyIncomplete bool
 	Keys           []string // values of the Authorization header that the attempts used, each once
 }
@@ -121,7 +123,7 @@ type Result struct {
 type Client struct {
 	base      http.RoundTripper
 	standard  bool // base is an *http.Transport that calls its hooks for every connection
-	onlyHTTP1 bool // base is standard and speaks nothing but HTTP/1
+	onlyHTTP1 bool // base is standard and uses nothing but HTTP/1
 	config    Config
 }
 
@@ -149,8 +151,8 @@ func (c *Client) CloseIdleConnections() {
 	(&http.Client{Transport: c.base}).CloseIdleConnections()
 }
 
-// Do makes attempts until one succeeds or none may follow. If it returns an error, it returns the result of the
-// attempts too.
+// Do makes attempts until one succeeds or no further attempt may follow. It returns the result of the attempts even if
+// it returns an error.
 func (c *Client) Do(ctx context.Context, r *Request) (Result, error) {
 	call := newCall(ctx, c, r)
 	err := call.run() //nolint:contextcheck // the call has two contexts

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// ErrSegment is returned for a value that servers and proxies would drop or resolve.
+// ErrSegment is returned for an empty path segment, "." and "..", which servers and proxies would remove or resolve.
 var ErrSegment = errors.New(`must not be empty, "." or ".."`)
 
 // Check returns an error if segment cannot be one segment of a path.
@@ -36,11 +36,11 @@ func param(segment string) (string, bool) {
 	return strings.TrimSuffix(name, "}"), ok
 }
 
-// Fill returns a copy of base. It appends the segments of the template to the path, with the values in place of the
-// parameters. Each value is escaped, so that it stays one segment, whatever its text is.
+// Fill returns a copy of base with the segments of the template appended to its path. values replace the parameters of
+// the template, in order. Each value is escaped, so that it stays one segment, whatever its text is.
 func Fill(base *url.URL, template string, values ...string) (*url.URL, error) {
 	path := append(make([]byte, 0, 128), base.EscapedPath()...)
-	path = bytes.TrimSuffix(path, []byte("/")) // not %2F, which belongs to the last segment
+	path = bytes.TrimSuffix(path, []byte("/")) // a %2F at the end stays, because it belongs to the last segment
 	for segment := range strings.SplitSeq(strings.TrimPrefix(template, "/"), "/") {
 		if name, ok := param(segment); ok {
 			if len(values) == 0 {

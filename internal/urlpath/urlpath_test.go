@@ -16,12 +16,13 @@ func parse(t *testing.T, text string) *url.URL {
 	return u
 }
 
-// fill appends segments to base by Fill, with a parameter for each segment.
+// fill calls Fill with a template that has one parameter for each segment.
 func fill(base *url.URL, segments ...string) (*url.URL, error) {
 	return Fill(base, strings.Repeat("/{name}", len(segments)), segments...)
 }
 
-// TestFillTemplate checks that the parameters of a template are replaced, and that an error names the parameter.
+// TestFillTemplate checks that Fill replaces the parameters of a template, and that its error has the name of a
+// parameter whose value is missing or refused.
 func TestFillTemplate(t *testing.T) {
 	t.Parallel()
 	base := parse(t, "https://service.test/base")
@@ -37,7 +38,8 @@ func TestFillTemplate(t *testing.T) {
 	require.ErrorContains(t, err, "webhook_id")
 }
 
-// TestFill checks the URL for many base paths and segments. Every special character of a segment is escaped.
+// TestFill checks the URL that Fill returns for many base paths and segments. Each special character of a segment must
+// be escaped.
 func TestFill(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -95,7 +97,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// TestSegmentsThatAreRefused checks that empty segments and dot segments are refused, and no others.
+// TestSegmentsThatAreRefused checks that the segments "", "." and ".." are refused, and that others are accepted.
 func TestSegmentsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, segment := range []string{"", ".", ".."} {
@@ -111,8 +113,8 @@ func TestSegmentsThatAreRefused(t *testing.T) {
 	}
 }
 
-// assertOneSegment checks that a server finds the segment unchanged between its neighbors, and that the rest of the URL
-// is unchanged.
+// assertOneSegment builds a URL with the segment between two others. It checks that the segment is one segment of the
+// URL and is the same after decoding, and that the other parts of the URL are unchanged.
 func assertOneSegment(t *testing.T, base *url.URL, segment string) {
 	t.Helper()
 	u, err := fill(base, "before", segment, "after")
@@ -141,8 +143,8 @@ func assertOneSegment(t *testing.T, base *url.URL, segment string) {
 	assert.Equal(t, text, again.String())
 }
 
-// TestEachByteStaysInItsSegment checks, for every byte alone and beside other characters, that it stays in its segment
-// of the URL.
+// TestEachByteStaysInItsSegment runs assertOneSegment for segments with each possible byte, alone and next to other
+// characters.
 func TestEachByteStaysInItsSegment(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{"https://service.test", "https://service.test/a%2Fb/"} {
@@ -160,7 +162,7 @@ func TestEachByteStaysInItsSegment(t *testing.T) {
 	}
 }
 
-// FuzzFill checks assertOneSegment for random segments.
+// FuzzFill runs assertOneSegment for random segments.
 func FuzzFill(f *testing.F) {
 	for _, segment := range []string{"a", "..", "a/b", "%2e%2e", "x?y=1#z", "\xff\x00", "世", "a;b", "*", ":", "a+b c"} {
 		f.Add(segment, false)

@@ -1,4 +1,4 @@
-// Package window runs jobs ahead and returns their results in order.
+// Package window runs a limited number of jobs at the same time and returns their results in order.
 package window
 
 import "sync"
@@ -7,7 +7,7 @@ import "sync"
 // Only one goroutine may call Start, HasRoom and End, and only one may call Pop, Stop and Wait. It may be the same
 // goroutine.
 type Window[R any] struct {
-	room    chan struct{}        // holds one token for each job that was started and not popped
+	room    chan struct{}        // has one token for each job that was started and not popped
 	queue   chan chan outcome[R] // has one channel for each job that was started and not popped, the oldest first
 	stopped chan struct{}        // closed by Stop
 	running sync.WaitGroup
@@ -22,7 +22,8 @@ type outcome[R any] struct {
 // mostJobs limits the memory of the channels if a caller asks for a huge window.
 const mostJobs = 20_000
 
-// New returns a window that holds up to size jobs that were started and not popped. It never holds more than 20,000.
+// New returns a window with room for size jobs, but for at most 20,000. A job needs room from its start until its
+// result is popped.
 func New[R any](size int) *Window[R] {
 	size = min(max(size, 0), mostJobs)
 	return &Window[R]{
@@ -35,7 +36,7 @@ func (w *Window[R]) HasRoom() bool { return len(w.room) < cap(w.room) }
 
 // Start waits until the window has room, and starts a job. After Stop it starts nothing and returns false.
 func (w *Window[R]) Start(job func() R) bool {
-	if w.IsStopped() { // select would choose at random
+	if w.IsStopped() { // the select below would choose at random if there is room
 		return false
 	}
 	select {

@@ -16,7 +16,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestResultsInOrder checks that results come in the order of the jobs and that at most size jobs run at a time.
+// TestResultsInOrder checks that Pop returns the results in the order in which the jobs were started, and that at most
+// size jobs run at the same time.
 func TestResultsInOrder(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{1, 3, 8, 100, math.MaxInt} {
@@ -52,7 +53,7 @@ func TestResultsInOrder(t *testing.T) {
 	}
 }
 
-// TestRoom checks that a window is full while size results have not been popped, whether their jobs have ended or not.
+// TestRoom checks that HasRoom returns false while size results have not been popped, even if their jobs have ended.
 func TestRoom(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{-1, 0, 1, 3} {
@@ -76,7 +77,8 @@ func TestRoom(t *testing.T) {
 	w.Wait()
 }
 
-// TestPopWaitsForAJob checks that Pop waits for a job that starts late, but not for the job after it.
+// TestPopWaitsForAJob checks that Pop waits for a job that starts a minute later, and returns without waiting for the
+// job after it.
 func TestPopWaitsForAJob(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -99,8 +101,8 @@ func TestPopWaitsForAJob(t *testing.T) {
 	})
 }
 
-// TestPanics checks that Pop panics if the oldest job has panicked, and Wait panics if a job that was not popped has
-// panicked.
+// TestPanics checks that a panic of a job comes out of the Pop that would return its result, or out of Wait if its
+// result was not popped.
 func TestPanics(t *testing.T) {
 	t.Parallel()
 	start := func(size int) *Window[int] {
@@ -125,7 +127,7 @@ func TestPanics(t *testing.T) {
 	assert.PanicsWithValue(t, "broken", start(5).Wait)
 }
 
-// TestStop checks that a stopped window starts no more jobs, and that Wait waits for those that run.
+// TestStop checks that Start starts no job after Stop, and that Wait waits for the jobs that are running.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

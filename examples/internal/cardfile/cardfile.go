@@ -14,22 +14,22 @@ import (
 	"example.com/payvault"
 )
 
-// Row is a row of a file: a card, or the reason why it cannot be sent.
+// Row is a row of a file. It has a card, or the reason why the row cannot be sent.
 type Row struct {
 	Line int                         // line in the file, from 1
-	Card payvault.AccountUpdaterCard // if the row cannot be read, this card fails its Check
+	Card payvault.AccountUpdaterCard // a card whose Check fails if the row cannot be read
 	Err  error                       // reason why the card cannot be sent, without data of the card
 }
 
-// Rows yields the rows of a file: number, expiration date as MMYY, and an ID, which may be missing. It skips a byte
-// order mark, empty lines and a header row. A header row is a first row with letters in its first field, and no digit
-// in its first two fields. Each row is read by itself, so a bad row does not harm the others. An error ends the rows:
-// the file cannot be read.
+// Rows yields the rows of a file. A row has a card number, an expiration date as MMYY, and an ID, which may be missing.
+// Rows skips a byte order mark, empty lines and a header row. A header row is a first row with letters in its first
+// field and no digit in its first two fields. Each line is parsed by itself, so the rows after a bad row are read too.
+// If the file cannot be read, Rows yields an error and ends.
 func Rows(file io.Reader) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		lines := bufio.NewScanner(file)
 		first := true
-		for number := 1; lines.Scan() && lines.Err() == nil; number++ { // with an error, the line may be incomplete
+		for number := 1; lines.Scan() && lines.Err() == nil; number++ { // if reading has failed, the line may be incomplete
 			line := lines.Text()
 			if number == 1 {
 				line = strings.TrimPrefix(line, "\ufeff")
@@ -53,7 +53,7 @@ func Rows(file io.Reader) iter.Seq2[Row, error] {
 	}
 }
 
-// split returns the fields of a line. Its error contains no field.
+// split returns the fields of a line. Its error contains no text of the line.
 func split(line string) ([]string, error) {
 	if !strings.Contains(line, `"`) {
 		return strings.Split(line, ","), nil

@@ -16,7 +16,7 @@ import (
 
 const header, card = "card_number,exp_date,card_id\n", "4111111111111111,0130,c1\n"
 
-// read returns one text per row, such as "2 c1" or "3 bad".
+// read returns a text for each row: its line number and its card ID, or "bad" if the row cannot be sent.
 func read(t *testing.T, file io.Reader) (rows []string) {
 	t.Helper()
 	for row, err := range cardfile.Rows(file) {
@@ -32,8 +32,8 @@ func read(t *testing.T, file io.Reader) (rows []string) {
 	return rows
 }
 
-// TestRows checks that header rows, byte order marks and empty lines are skipped. A bad row is reported with its line
-// number, and the rows beside it are read.
+// TestRows checks that Rows skips a header row, a byte order mark and empty lines. For a bad row it must yield an error
+// and the line number, and it must yield all other rows too.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -68,7 +68,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestFileThatCannotBeRead checks that a read error is the last item of the rows.
+// TestFileThatCannotBeRead checks that an error is the last thing that Rows yields if the file cannot be read to its
+// end.
 func TestFileThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("input/output error")

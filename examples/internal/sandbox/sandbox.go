@@ -1,5 +1,5 @@
-// Package sandbox has the code that the examples share: it makes the client of the sandbox in the environment
-// variables.
+// Package sandbox has code that the examples share. It makes the client of the sandbox that the environment variables
+// name.
 package sandbox
 
 import (
@@ -11,8 +11,8 @@ import (
 	"example.com/payvault"
 )
 
-// Client returns a client of the sandbox that PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name. It
-// returns nil if none of them is set: then the example is [Offline].
+// Client returns a client of the sandbox that PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name. If
+// none of them is set, it returns nil, and the example calls [Offline] and uses an emulator.
 func Client(getenv func(string) string, opts ...payvault.Option) (*payvault.Client, error) {
 	baseURL, key, text := getenv("PAYVAULT_BASE_URL"), getenv("PAYVAULT_API_KEY"), getenv("PAYVAULT_MERCHANT_ID")
 	switch {
@@ -28,8 +28,8 @@ func Client(getenv func(string) string, opts ...payvault.Option) (*payvault.Clie
 	return payvault.NewClient(baseURL, key, append(opts, payvault.WithMerchantID(payvault.MerchantID(merchant)))...)
 }
 
-// Offline prints that an example runs on the emulator. It returns an error if the user has given flags: flags name the
-// user's own data, and a run on the emulator changes nothing real.
+// Offline prints that an example uses an emulator. If the user has given flags, it returns an error: flags name the
+// user's own data, and a run with an emulator changes no real data.
 func Offline(out io.Writer, flags bool) error {
 	if flags {
 		return errors.New("flags need a sandbox, and this would run on an emulator: " +
@@ -39,7 +39,7 @@ func Offline(out io.Writer, flags bool) error {
 	return err
 }
 
-// Integer reads an environment variable that has to be a positive number.
+// Integer returns the value of an environment variable, which has to be a positive number.
 func Integer(getenv func(string) string, name string) (int64, error) {
 	n, err := strconv.ParseInt(getenv(name), 10, 64)
 	if err != nil || n <= 0 {

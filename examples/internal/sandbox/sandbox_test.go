@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestClient checks which environment variables give a client, no client, or an error.
+// TestClient checks for which environment variables Client returns a client, nil, or an error.
 func TestClient(t *testing.T) {
 	t.Parallel()
 	const all = "set all of PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID"
@@ -56,7 +56,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// TestOffline checks that an offline run announces itself, and that flags are refused offline.
+// TestOffline checks that Offline prints that the example is offline, and that it returns an error if there are flags.
 func TestOffline(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -17,15 +17,15 @@ import (
 	"example.com/payvault/examples/internal/cardfile"
 )
 
-// cards is a file of cards that was read to its end.
+// cards has the results of reading a file of cards once, from beginning to end.
 type cards struct {
 	path  string
-	sum   string   // the payvault.JobName of the file, as private as the cards
-	lines []int    // lines in the file, by position of the card
-	bad   []string // rows that cannot be sent, with the reasons
+	sum   string   // the payvault.JobName of the file, which must stay as private as the cards
+	lines []int    // line number of each card, by the position of the card
+	bad   []string // a text with the line number and the reason for each row that cannot be sent
 }
 
-// readCards reads a file. It fails if the file has no card that can be sent, because then it is a wrong file.
+// readCards reads a file. It fails if no row can be sent, because the file is probably a wrong one.
 func readCards(path string) (*cards, error) {
 	c := &cards{path: path}
 	sum, err := eachRow(path, func(row cardfile.Row) bool {
@@ -47,8 +47,8 @@ func readCards(path string) (*cards, error) {
 	return c, err
 }
 
-// stream yields the cards of the file. If they are not the cards that readCards has read, it calls halt before it
-// returns. Otherwise the cards so far would be taken for all cards.
+// stream reads the file again and yields its cards. If the file has changed since readCards or cannot be read, stream
+// calls halt before it returns. Without halt, SubmitAll would assume that it has got all cards.
 func (c *cards) stream(halt func(error)) iter.Seq[payvault.AccountUpdaterCard] {
 	return func(yield func(payvault.AccountUpdaterCard) bool) {
 		wanted := true
@@ -62,7 +62,7 @@ func (c *cards) stream(halt func(error)) iter.Seq[payvault.AccountUpdaterCard] {
 	}
 }
 
-// rows returns the row numbers of some cards, as text.
+// rows returns a text with the line numbers of the cards from position start up to, but not including, end.
 func (c *cards) rows(start, end int) string {
 	end = min(end, len(c.lines))
 	if start >= end {
@@ -71,8 +71,8 @@ func (c *cards) rows(start, end int) string {
 	return fmt.Sprintf("lines %d to %d", c.lines[start], c.lines[end-1])
 }
 
-// explain returns the rows of the cards that an error of a batch calls data[i], as text. It returns "" if there are
-// none.
+// explain returns a text with the line numbers of the cards that an error of a batch names as data[i]. It returns "" if
+// the error names none.
 func (c *cards) explain(batch *payvault.AccountUpdaterBatch) string {
 	var text strings.Builder
 	for _, place := range places.FindAllStringSubmatch(batch.Err.Error(), -1) {
@@ -86,7 +86,7 @@ func (c *cards) explain(batch *payvault.AccountUpdaterBatch) string {
 
 var places = regexp.MustCompile(`data\[(\d{1,2})\]`)
 
-// eachRow passes the rows of a file to each until each returns false. It returns the SHA-256 of the bytes that were
+// eachRow calls each for every row of a file until each returns false. It returns the SHA-256 of the bytes that were
 // read.
 func eachRow(path string, each func(cardfile.Row) bool) (sum string, err error) {
 	file, err := os.Open(path) //nolint:gosec // the user chooses the file
@@ -106,7 +106,7 @@ func eachRow(path string, each func(cardfile.Row) bool) (sum string, err error) 
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// generate writes a file of made-up cards.
+// generate writes a CSV file with n made-up cards.
 func generate(path string, n int) error {
 	text := []byte("card_number,exp_date,card_id\n")
 	for i := range n {

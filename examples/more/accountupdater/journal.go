@@ -16,10 +16,11 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// journalOf returns the name of the journal of a file of cards.
+// journalOf returns the path of the journal for a file of cards.
 func journalOf(file string) string { return file + ".journal" }
 
-// command lists batches, or records the outcome of a batch that somebody has looked up.
+// command runs one of the commands unresolved, refused and resolve. The first two list batches. resolve records the
+// outcome of a batch that somebody has looked up at the service.
 func command(ctx context.Context, file string, args []string, out io.Writer) (err error) {
 	batch, status, err := parse(args)
 	if err != nil || file == "" {
@@ -28,7 +29,7 @@ func command(ctx context.Context, file string, args []string, out io.Writer) (er
 	if file, err = filepath.EvalSymlinks(file); err != nil {
 		return err
 	}
-	if _, err := os.Stat(journalOf(file)); err != nil { // Open would make a journal
+	if _, err := os.Stat(journalOf(file)); err != nil { // sqlpayvault.Open would create a journal
 		return err
 	}
 	cards, err := readCards(file)
@@ -69,7 +70,8 @@ func command(ctx context.Context, file string, args []string, out io.Writer) (er
 	return err
 }
 
-// parse returns the batch and the status of the command resolve. It fails if a command is invalid.
+// parse reads the arguments of a command. It returns the batch and the status of the command resolve, and an error for
+// an invalid command.
 func parse(args []string) (batch int, status payvault.BatchStatus, err error) {
 	switch {
 	case len(args) == 1 && (args[0] == "unresolved" || args[0] == "refused"):
@@ -89,8 +91,8 @@ func parse(args []string) (batch int, status payvault.BatchStatus, err error) {
 	return batch, status, err
 }
 
-// onlyJob records the name of the job in the journal of a file. It refuses the name of another job, because all cards
-// of another job would be sent.
+// onlyJob records the name of the job in the journal of a file. If the journal has another job, it returns an error.
+// Otherwise all cards would be sent again under the new name.
 func onlyJob(ctx context.Context, file, job string) error {
 	db, err := openTable(ctx, file)
 	if err != nil {
@@ -108,7 +110,7 @@ func onlyJob(ctx context.Context, file, job string) error {
 	return err
 }
 
-// knownJob returns the name of the job in the journal of a file.
+// knownJob returns the name of the job that onlyJob has recorded in the journal of a file.
 func knownJob(ctx context.Context, file string) (string, error) {
 	db, err := openTable(ctx, file)
 	if err != nil {
@@ -122,7 +124,7 @@ func knownJob(ctx context.Context, file string) (string, error) {
 	return job, err
 }
 
-// openTable opens the table of onlyJob, with the driver of sqlpayvault.
+// openTable opens the journal with the driver of sqlpayvault, and creates the table of onlyJob in it.
 func openTable(ctx context.Context, file string) (*sql.DB, error) {
 	path := (&url.URL{Path: journalOf(file)}).EscapedPath()
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)")
@@ -141,7 +143,7 @@ func readTable(ctx context.Context, db *sql.DB) (job string, err error) {
 	return job, err
 }
 
-// otherFile returns the error of a journal that belongs to another job.
+// otherFile returns the error for a journal that belongs to another job.
 func otherFile(file, known string) error {
 	target, _, _ := strings.Cut(known, "@")
 	return fmt.Errorf("%s: it is of %s and of the file as it was then: put new cards into another file",

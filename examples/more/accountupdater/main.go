@@ -1,17 +1,19 @@
-// Accountupdater submits the cards of a CSV file to the account updater, 100 to a request and a few requests at a time.
+// Accountupdater submits the cards of a CSV file to the account updater. It sends 100 cards with each request, and a
+// few requests at a time.
 //
 //	accountupdater -cards cards.csv   # rows of card_number,exp_date,card_id
 //
-// It can be stopped at any time, by ctrl-C, kill -9 or a power cut. Start it again with the same file: it goes on and
-// submits no batch twice, because of the journal beside the file, cards.csv.journal. Batches that were in flight may
-// have arrived: the program reports them and does not send them again. While the service is down, each run leaves more
-// batches to look up.
+// You can stop the program at any time, with ctrl-C or kill -9, and it also survives a power cut. Start it again with
+// the same file: it sends the remaining batches and no batch twice. For this it keeps a journal beside the file,
+// cards.csv.journal. Batches that were in flight may have arrived, so the program reports them and does not send them
+// again. While the service is down, each run leaves more batches to look up.
 //
-// A header row and a byte order mark do no harm. A row that cannot be sent is printed with its line and the reason, and
-// is skipped. A file without any row that can be sent is refused.
+// The program skips a header row and a byte order mark. It prints each row that cannot be sent, with its line number
+// and the reason, and skips the row. It refuses a file without any row that can be sent.
 //
-// These commands list the batches that somebody has to look up, with the lines of the file. They also record the
-// outcome of a batch. With not-sent the next run sends the batch; with accepted or refused no run sends it.
+// The commands unresolved and refused list batches that somebody has to look up at the service, with the lines of the
+// file. The command resolve records the outcome of a batch. If the outcome is not-sent, the next run sends the batch.
+// If it is accepted or refused, no run sends the batch.
 //
 //	accountupdater -cards cards.csv unresolved   # batches that may have arrived
 //	accountupdater -cards cards.csv refused      # batches that the service has refused
@@ -19,17 +21,18 @@
 //
 // The exit status is 0 if all cards are accepted, or if the command has succeeded. Otherwise it is
 //
-//   - 1 if the program has stopped early: correct the problem that it names, and run it again;
+//   - 1 if the program has stopped early: correct the problem that it prints, and run it again;
 //   - 2 if the command line is wrong;
-//   - 3 if everything was sent, and batches are refused or may have arrived: see the commands refused and unresolved;
-//   - 4 if all cards are accepted except rows that cannot be sent: correct these, and put them into another file.
+//   - 3 if all cards were sent, but batches are refused or may have arrived: use the commands refused and unresolved;
+//   - 4 if all cards are accepted except rows that cannot be sent: correct these rows, and put them into another file.
 //
-// The program refuses a file that has changed. The journal holds no cards, so it cannot tell which cards are new. Put
-// new and corrected cards into another file. To submit all cards of a file again, remove the journal.
+// The program refuses a file that has changed since the first run. The journal contains no cards, so it cannot tell
+// which cards are new. Put new and corrected cards into another file. To submit all cards of a file again, remove the
+// journal.
 //
-// PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Without them the program takes no
-// -cards, but sends made-up cards to an emulator. Then the emulator and the journal end with the program. The commands
-// need no variables.
+// PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Without these variables the program
+// refuses -cards and sends made-up cards to an emulator. The emulator and the journal end with the program. The
+// commands need no variables.
 package main
 
 import (
@@ -51,7 +54,7 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// These errors have an exit status of their own. The exit status of all other errors is 1.
+// Each of these errors has an exit status of its own. All other errors have the exit status 1.
 var (
 	errUsage = errors.New("usage: accountupdater -cards FILE " +
 		"[unresolved | refused | resolve BATCH accepted|refused|not-sent]")
@@ -63,7 +66,7 @@ func main() {
 	file := flag.String("cards", "", "CSV file of the cards to submit")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the first ctrl-C waits for the requests in flight, and the second does not
+	context.AfterFunc(ctx, stop) // the first ctrl-C waits for requests in flight; a second one kills the program
 	err := run(ctx, *file, flag.Args(), os.Getenv, os.Stdout)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "accountupdater:", err)
@@ -112,13 +115,13 @@ func run(ctx context.Context, file string, args []string, getenv func(string) st
 	} else if file == "" {
 		return errors.New("-cards is required: a sandbox gets no made-up cards")
 	}
-	if file, err = filepath.EvalSymlinks(file); err != nil { // a link and its file are one job
+	if file, err = filepath.EvalSymlinks(file); err != nil { // a symbolic link belongs to the same job as its file
 		return err
 	}
 	return submit(ctx, client, file, target, out)
 }
 
-// submit sends the cards of a file that are not in the journal yet.
+// submit sends the batches of a file that the journal does not have yet.
 func submit(ctx context.Context, client *payvault.Client, file, target string, out io.Writer) (err error) {
 	cards, err := readCards(file)
 	if err != nil {
@@ -144,13 +147,13 @@ func submit(ctx context.Context, client *payvault.Client, file, target string, o
 	bar := progress.New(out, "cards", total)
 	accepted, refused, unknown := 0, 0, 0
 	for batch := range client.AccountUpdater.SubmitAll(ctx, cards.stream(halt), options) {
-		bar.Add(len(batch.Invalid)) // they were named above
+		bar.Add(len(batch.Invalid)) // submit has printed these cards already
 		sent := batch.End - batch.Start - len(batch.Invalid)
 		switch {
-		case batch.Start == batch.End: // the walk has ended
+		case batch.Start == batch.End: // a batch without cards has the error that stopped SubmitAll
 			halt(batch.Err)
 		case sent == 0:
-		case batch.Status == payvault.BatchNotSent: // the next ones will not be sent either
+		case batch.Status == payvault.BatchNotSent: // the batches after it will not be sent either
 			halt(batch.Err)
 			continue
 		case batch.Status == payvault.BatchAccepted:
@@ -175,7 +178,7 @@ func submit(ctx context.Context, client *payvault.Client, file, target string, o
 		return err
 	case refused+unknown > 0:
 		return errNotAccepted
-	case left > 0: // SubmitAll has given the reason
+	case left > 0: // SubmitAll has reported the reason
 		return errors.New("cards are left to the next run")
 	case len(cards.bad) > 0:
 		return errLeftOut

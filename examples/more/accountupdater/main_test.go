@@ -25,7 +25,8 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// TestMain runs the program itself if an environment variable is set, so that a test can kill it.
+// TestMain runs the program itself if ACCOUNTUPDATER_PROGRAM is set, so that TestKilled can start the program and kill
+// it.
 func TestMain(m *testing.M) {
 	if os.Getenv("ACCOUNTUPDATER_PROGRAM") != "" {
 		main()
@@ -34,11 +35,12 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// fixture has an emulator, which takes the place of a sandbox, and a file of cards.
+// fixture has what a run of the program needs: an emulator as the sandbox, a file of cards, arguments and environment
+// variables.
 type fixture struct {
 	srv       *payvaulttest.Server
 	cards     string
-	args      []string // the arguments of a command
+	args      []string // arguments of a command, such as unresolved; none to submit the cards
 	variables map[string]string
 }
 
@@ -57,14 +59,14 @@ func newFixture(t *testing.T, cards int) *fixture {
 
 func (f *fixture) getenv(name string) string { return f.variables[name] }
 
-// run submits the cards that are left and returns the output.
+// run runs the program and returns its output. It also writes the output to out.
 func (f *fixture) run(ctx context.Context, out io.Writer) (string, error) {
 	var text bytes.Buffer
 	err := run(ctx, f.cards, f.args, f.getenv, io.MultiWriter(&text, out))
 	return text.String(), err
 }
 
-// arrived returns the number of cards that have arrived, and checks that none arrived twice.
+// arrived returns the number of cards that the emulator has received, and checks that it received no card twice.
 func (f *fixture) arrived(t *testing.T) int {
 	t.Helper()
 	cards := map[string]bool{}
@@ -77,7 +79,7 @@ func (f *fixture) arrived(t *testing.T) int {
 	return len(cards)
 }
 
-// TestOffline checks that an offline run submits 100,000 made-up cards.
+// TestOffline checks that a run without variables submits 100,000 made-up cards to an emulator.
 func TestOffline(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -87,7 +89,7 @@ func TestOffline(t *testing.T) {
 	assert.Contains(t, out.String(), "100000 of 100000 cards are accepted, 0 are refused, ")
 }
 
-// TestSecondRunSendsNothing checks that a second run of a completed job sends no card.
+// TestSecondRunSendsNothing checks that a second run with a file whose cards are all accepted sends nothing.
 func TestSecondRunSendsNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)
@@ -99,7 +101,8 @@ func TestSecondRunSendsNothing(t *testing.T) {
 	}
 }
 
-// TestInterrupted checks that ctrl-C waits for the requests in flight, and that a later run sends the other cards.
+// TestInterrupted checks that a run whose context is canceled, as ctrl-C does, waits for the requests in flight, and
+// that a later run sends the other cards.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 5000)
@@ -126,7 +129,7 @@ func TestInterrupted(t *testing.T) {
 	assert.Equal(t, 5000, f.arrived(t))
 }
 
-// TestInterruptedWhileRefused checks that ctrl-C ends the wait that a 429 asks for.
+// TestInterruptedWhileRefused checks that a run that waits after a 429 stops at once when its context is canceled.
 func TestInterruptedWhileRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 5000)
@@ -149,7 +152,7 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestLink checks that a symbolic link to the file belongs to the same job.
+// TestLink checks that a run with a symbolic link to a file uses the journal of the file, and so sends nothing twice.
 func TestLink(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)
@@ -163,7 +166,8 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestFailures checks that a batch that may have arrived is not sent again, and that a batch that has not arrived is.
+// TestFailures checks that a later run does not send a batch that may have arrived, and sends a batch that was refused
+// with 429.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 1000)
@@ -184,7 +188,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestKilled checks that a killed program can be started again and that no card arrives twice.
+// TestKilled checks that a program that was killed can be started again, that it sends no card twice, and that it
+// reports the batches that were in flight.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 10_000)
@@ -210,7 +215,8 @@ func TestKilled(t *testing.T) {
 	assert.Greater(t, f.arrived(t), 5000)
 }
 
-// TestFilesThatAreRefused checks that a wrong file is refused with the reason, before anything is sent.
+// TestFilesThatAreRefused checks that a file that cannot be read or has no valid card is refused with the reason.
+// Nothing may be sent, and no journal may be created.
 func TestFilesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	const heading = "card_number,exp_date,card_id\n"
@@ -233,8 +239,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestRowsThatCannotBeSent checks that bad rows are reported and skipped, even a whole batch of them, and that all
-// other rows are accepted.
+// TestRowsThatCannotBeSent checks that rows that cannot be sent are printed and skipped, even 100 of them in a row, and
+// that all other cards are accepted.
 func TestRowsThatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 0)
@@ -268,7 +274,7 @@ func TestRowsThatCannotBeSent(t *testing.T) {
 	}
 }
 
-// TestRefused checks that the line number is printed for the card that the service refuses.
+// TestRefused checks that the program prints the line number of the card that a refusal names as data[7].
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 0)
@@ -284,8 +290,8 @@ func TestRefused(t *testing.T) {
 	assert.Contains(t, out, "; data[7] is line 10\n")
 }
 
-// TestCommands checks that the commands list the batches of unknown outcome and the refused ones, and record their
-// results.
+// TestCommands checks that unresolved lists the batches of unknown outcome, that refused lists the refused batches, and
+// that resolve records an outcome that the next run obeys.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 350)
@@ -326,7 +332,8 @@ func TestCommands(t *testing.T) {
 	assert.Contains(t, out, "350 of 350 cards are accepted")
 }
 
-// TestWrongCommands checks that wrong commands are refused and create no journal.
+// TestWrongCommands checks that an invalid command is an error with exit status 2, and that a command for a file
+// without a journal creates none.
 func TestWrongCommands(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)
@@ -351,8 +358,8 @@ func TestWrongCommands(t *testing.T) {
 	require.ErrorIs(t, run(t.Context(), "", f.args, f.getenv, io.Discard), errUsage)
 }
 
-// TestFinishedJob checks that a batch that was accepted cannot be resolved, and that no cards can be added to the file
-// of a job that is done.
+// TestFinishedJob checks a file whose cards are all accepted. Its batches cannot be resolved, and the file is refused
+// after a card was added to it.
 func TestFinishedJob(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)
@@ -366,7 +373,8 @@ func TestFinishedJob(t *testing.T) {
 	require.ErrorContains(t, err, "put new cards into another file")
 }
 
-// TestFileThatHasChanged checks that a file with other cards is refused, even with the same number of cards.
+// TestFileThatHasChanged checks that a file whose content has changed is refused. The original content is accepted
+// again, and sends nothing. After the journal is removed, all cards are sent again.
 func TestFileThatHasChanged(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(text string) string{
@@ -402,7 +410,8 @@ func TestFileThatHasChanged(t *testing.T) {
 	}
 }
 
-// TestOneJob checks that only one of several first runs at the same time gets the journal.
+// TestOneJob checks onlyJob with eight jobs at the same time: one of them is recorded in the journal, and all others
+// get an error.
 func TestOneJob(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "cards?")
@@ -426,7 +435,7 @@ func TestOneJob(t *testing.T) {
 	require.Error(t, onlyJob(t.Context(), file, "merchant 1 at x@8"), "it is in that very file")
 }
 
-// TestSum checks that the program names a job as payvault.JobName does.
+// TestSum checks that readCards computes the same name for a file as payvault.JobName.
 func TestSum(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)
@@ -439,7 +448,7 @@ func TestSum(t *testing.T) {
 	assert.Equal(t, want, cards.sum)
 }
 
-// TestOfflineTakesNoCards checks that a file of cards is refused offline.
+// TestOfflineTakesNoCards checks that a run without variables refuses a file of cards.
 func TestOfflineTakesNoCards(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)
@@ -449,8 +458,8 @@ func TestOfflineTakesNoCards(t *testing.T) {
 	assert.Empty(t, out.String())
 }
 
-// TestFileThatBreaksOff checks that a file that is cut while it is submitted is not taken for complete. A run with the
-// repaired file sends the other cards.
+// TestFileThatBreaksOff checks that a run fails if the file is truncated while the cards are submitted. A run with the
+// original file sends the other cards.
 func TestFileThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]func(whole string) int{
@@ -477,7 +486,7 @@ func TestFileThatBreaksOff(t *testing.T) {
 	}
 }
 
-// TestBaseURLs checks that slashes at the end of the base URL do not make another job.
+// TestBaseURLs checks that a slash at the end of the base URL makes no difference: the second run must send nothing.
 func TestBaseURLs(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)
@@ -489,7 +498,7 @@ func TestBaseURLs(t *testing.T) {
 	assert.Equal(t, 250, f.arrived(t))
 }
 
-// TestJournalOfAnotherService checks that a journal is refused if the base URL or the merchant differs.
+// TestJournalOfAnotherService checks that a file is refused if its journal belongs to another base URL or merchant.
 func TestJournalOfAnotherService(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)
@@ -507,7 +516,7 @@ func TestJournalOfAnotherService(t *testing.T) {
 	assert.Equal(t, 250, f.arrived(t))
 }
 
-// TestBlankLines checks that the lines of a refused batch are right in a file with blank lines.
+// TestBlankLines checks that the program prints the right line numbers of refused batches if the file has blank lines.
 func TestBlankLines(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 0)
@@ -520,7 +529,8 @@ func TestBlankLines(t *testing.T) {
 	assert.Contains(t, out, "batch 2, lines 403 to 501: payvault: ")
 }
 
-// TestSandboxGetsNoMadeUpCards checks that a sandbox needs a file of cards.
+// TestSandboxGetsNoMadeUpCards checks that a run against a sandbox fails without -cards, and if one of the three
+// variables is not set.
 func TestSandboxGetsNoMadeUpCards(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 0)
@@ -529,7 +539,7 @@ func TestSandboxGetsNoMadeUpCards(t *testing.T) {
 	require.ErrorContains(t, run(t.Context(), "", nil, f.getenv, io.Discard), "or none of them")
 }
 
-// inject injects a fault. It returns a function that removes the fault.
+// inject injects a fault into the emulator. It returns a function that removes the fault.
 func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
 	t.Helper()
 	remove, err := srv.Inject(fault)

@@ -10,7 +10,7 @@ import (
 	"example.com/payvault/examples/more/internal/progress"
 )
 
-// export writes a line for each customer, in the order of their IDs.
+// export writes a CSV line for each customer, in the order of their IDs.
 func export(ctx context.Context, client *payvault.Client, out, show io.Writer) error {
 	total, err := count(ctx, client)
 	if err != nil {
@@ -38,7 +38,7 @@ func export(ctx context.Context, client *payvault.Client, out, show io.Writer) e
 	return rows.Error()
 }
 
-// count returns the number of customers. It asks for one customer to get it.
+// count returns the number of customers. It requests a page of one customer, because each page has the total number.
 func count(ctx context.Context, client *payvault.Client) (int, error) {
 	page, err := client.Customers.List(ctx, &payvault.ListOptions{Count: 1})
 	if err != nil {
@@ -62,7 +62,7 @@ func row(c *payvault.Customer) []string {
 	return cells
 }
 
-// plain puts an apostrophe in front of a cell that a spreadsheet would take for a formula.
+// plain returns a cell with an apostrophe in front if a spreadsheet would read the cell as a formula.
 func plain(cell string) string {
 	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
 		return "'" + cell

@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 )
 
-// replaceFile replaces the file at path by the output of write. It does so only when the output is complete: an export
-// that fails or is interrupted does not change the old file. Only the user can read the file. A link stays a link.
+// replaceFile replaces the file at path with the output of write. The new file is readable only by the user. The old
+// file stays unchanged until the output is complete, so a failed or interrupted export does not change it. If path is a
+// symbolic link, replaceFile replaces the file that it points to.
 func replaceFile(path string, write func(io.Writer) error) error {
 	path, err := target(path)
 	if err != nil {
@@ -32,7 +33,8 @@ func replaceFile(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// target returns the file that a path leads to, even if the file does not exist yet.
+// target returns the path of the file that a symbolic link points to. It returns any other path unchanged, even if
+// there is no such file yet.
 func target(path string) (string, error) {
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
 		return path, nil

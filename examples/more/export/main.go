@@ -1,14 +1,15 @@
-// Export writes all customers to a CSV file, with pages fetched ahead. It shows its progress on standard error: a bar
-// on a terminal, and plain lines otherwise. It shows no progress if the customers themselves go to a terminal.
+// Export writes all customers to a CSV file. It requests the next pages while it writes a page. It prints its progress
+// to standard error: as a bar on a terminal, and as plain lines otherwise. If the customers themselves go to a
+// terminal, it prints no progress.
 //
 //	export -o customers.csv
 //	export >customers.csv
 //
 // A cell that starts with =, +, -, @, a tab or a carriage return gets an apostrophe in front, because a spreadsheet
-// would take it for a formula. Telephone numbers may start like this. Remove the apostrophes when a program reads the
-// file.
+// would read it as a formula. A telephone number may be such a cell. A program that reads the file has to remove these
+// apostrophes.
 //
-// It runs offline, against the emulator and without -o, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and
+// The program runs offline, against the emulator and without -o, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and
 // PAYVAULT_MERCHANT_ID name a sandbox.
 package main
 
@@ -61,14 +62,14 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, sh
 	}
 	if *path == "" {
 		if progress.IsTerminal(out) {
-			show = io.Discard // the terminal shows the rows, so it needs no progress
+			show = io.Discard // the rows themselves appear on the terminal
 		}
 		return export(ctx, client, out, show)
 	}
 	return replaceFile(*path, func(file io.Writer) error { return export(ctx, client, file, show) })
 }
 
-// seed stores customers in the emulator.
+// seed creates n customers in the emulator.
 func seed(ctx context.Context, client *payvault.Client, n int) error {
 	for i := range n {
 		_, err := client.Customers.Create(ctx, &payvault.CustomerCreateRequest{

@@ -23,7 +23,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestMain runs the program itself if an environment variable is set, so that a test can end it.
+// TestMain runs the program itself if EXPORT_PROGRAM is set, so that TestTerminatedExport can start the program and
+// terminate it.
 func TestMain(m *testing.M) {
 	if os.Getenv("EXPORT_PROGRAM") != "" {
 		main()
@@ -50,7 +51,8 @@ func TestOfflineRun(t *testing.T) {
 	assert.True(t, bytes.HasPrefix(progress.Bytes(), []byte("Offline: ")))
 }
 
-// TestOfflineWritesNoFile checks that an offline run does not replace a file, because the file may have real customers.
+// TestOfflineWritesNoFile checks that a run without variables refuses -o and does not change the file, because the file
+// may have real customers.
 func TestOfflineWritesNoFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "customers.csv")
@@ -62,7 +64,7 @@ func TestOfflineWritesNoFile(t *testing.T) {
 	assert.Equal(t, "old", string(text))
 }
 
-// sandboxed returns the environment variables of a sandbox, with an emulator as the sandbox.
+// sandboxed returns the environment variables with which the program uses srv as its sandbox.
 func sandboxed(srv *payvaulttest.Server) func(string) string {
 	return func(name string) string {
 		return map[string]string{
@@ -73,7 +75,7 @@ func sandboxed(srv *payvaulttest.Server) func(string) string {
 	}
 }
 
-// TestSandboxRunWritesAFile checks that -o writes the export to a file.
+// TestSandboxRunWritesAFile checks that a run with -o writes all customers to the file, and nothing to standard output.
 func TestSandboxRunWritesAFile(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -98,12 +100,13 @@ func assertOnly(t *testing.T, path string) {
 	assert.Equal(t, filepath.Base(path), entries[0].Name())
 }
 
-// TestFailedExportLeavesTheOldFile checks that an interrupted or refused export does not change the old file.
+// TestFailedExportLeavesTheOldFile checks that the old file stays unchanged if the export is interrupted or the service
+// refuses a request.
 func TestFailedExportLeavesTheOldFile(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
-	require.NoError(t, seed(t.Context(), srv.Client(), 60)) // two pages
+	require.NoError(t, seed(t.Context(), srv.Client(), 60)) // these customers fill two pages
 	path := filepath.Join(t.TempDir(), "customers.csv")
 	require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
 
@@ -121,7 +124,8 @@ func TestFailedExportLeavesTheOldFile(t *testing.T) {
 	assertOnly(t, path)
 }
 
-// TestLinkStaysALink checks that the export replaces the file that a symbolic link points to, and keeps the link.
+// TestLinkStaysALink checks that replaceFile with a symbolic link replaces the file that the link points to, and does
+// not change the link.
 func TestLinkStaysALink(t *testing.T) {
 	t.Parallel()
 	path, link := filepath.Join(t.TempDir(), "customers.csv"), filepath.Join(t.TempDir(), "link.csv")
@@ -142,7 +146,8 @@ func TestLinkStaysALink(t *testing.T) {
 	require.ErrorContains(t, replaceFile(filepath.Dir(path), write), "is not a regular file")
 }
 
-// TestCellsAreNoFormulas checks that a cell that a spreadsheet would read as a formula gets an apostrophe.
+// TestCellsAreNoFormulas checks that row puts an apostrophe in front of each cell that a spreadsheet would read as a
+// formula.
 func TestCellsAreNoFormulas(t *testing.T) {
 	t.Parallel()
 	customer := &payvault.Customer{
@@ -151,7 +156,7 @@ func TestCellsAreNoFormulas(t *testing.T) {
 	assert.Equal(t, []string{"'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\tx", "'\rx", "1=1", ""}, row(customer))
 }
 
-// TestTerminatedExport checks that a terminated export leaves no temporary file behind.
+// TestTerminatedExport checks that the program removes its temporary file if it gets the signal SIGTERM.
 func TestTerminatedExport(t *testing.T) {
 	t.Parallel()
 	asked, answer := make(chan struct{}), make(chan struct{})
@@ -177,7 +182,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// TestFullDisk checks that write errors are returned.
+// TestFullDisk checks that export and run return the errors of writing to a file.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -188,13 +193,13 @@ func TestFullDisk(t *testing.T) {
 	require.ErrorIs(t, run(t.Context(), []string{"-o", nowhere}, sandboxed(srv), io.Discard, io.Discard), os.ErrNotExist)
 }
 
-// TestFlags checks that -h prints the help.
+// TestFlags checks that the flag -h makes run return flag.ErrHelp.
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	require.ErrorIs(t, run(t.Context(), []string{"-h"}, nothing, io.Discard, io.Discard), flag.ErrHelp)
 }
 
-// inject injects a fault. It returns a function that removes the fault.
+// inject injects a fault into the emulator. It returns a function that removes the fault.
 func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) func() {
 	t.Helper()
 	remove, err := srv.Inject(fault)

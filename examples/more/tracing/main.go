@@ -1,8 +1,9 @@
-// Tracing prints the OpenTelemetry spans of a few calls to standard output: a span for each call, and below it a span
-// for each of its attempts. The spans hold no IDs, queries or bodies.
+// Tracing prints the OpenTelemetry spans of a few calls to standard output. Each call has a span, and each of its
+// attempts has a span below that one. The spans contain no IDs, queries or bodies.
 //
-// It runs offline, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Offline it calls
-// the emulator, which refuses one attempt and loses one answer. In a sandbox it lists a page of customers.
+// The program runs offline, against the emulator, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID
+// name a sandbox. The emulator refuses one attempt and loses one answer. In a sandbox the program lists a page of
+// customers.
 package main
 
 import (
@@ -47,7 +48,7 @@ func run(ctx context.Context, getenv func(string) string, out, show io.Writer) (
 	if err != nil {
 		return err
 	}
-	ctx, span := tracers.Tracer("tracing").Start(ctx, "my own work") // the spans of the calls are below this span
+	ctx, span := tracers.Tracer("tracing").Start(ctx, "my own work") // the parent of the spans of all calls
 	defer span.End()
 	if client == nil {
 		if err := sandbox.Offline(show, false); err != nil {
@@ -59,8 +60,8 @@ func run(ctx context.Context, getenv func(string) string, out, show io.Writer) (
 	return err
 }
 
-// newTracers exports spans to out. A real service exports to a collector, with the exporters otlptracehttp or
-// otlptracegrpc.
+// newTracers returns a provider of tracers that writes spans to out. A real program sends spans to a collector, with
+// the exporter otlptracehttp or otlptracegrpc.
 func newTracers(out io.Writer) (*sdktrace.TracerProvider, error) {
 	exporter, err := stdouttrace.New(stdouttrace.WithWriter(out), stdouttrace.WithPrettyPrint())
 	if err != nil {
@@ -71,7 +72,7 @@ func newTracers(out io.Writer) (*sdktrace.TracerProvider, error) {
 		sdktrace.WithResource(resource.NewWithAttributes(semconv.SchemaURL, semconv.ServiceName("payvault-tracing")))), nil
 }
 
-// offline makes a call that succeeds in its second attempt, and one whose answer is lost.
+// offline makes one call that succeeds at its second attempt, and one call whose answer is lost.
 func offline(ctx context.Context, observer payvault.Option) error {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()

@@ -35,7 +35,7 @@ func names(t *testing.T, out *bytes.Buffer) []string {
 	return list
 }
 
-// TestOfflineRun checks the spans that an offline run prints.
+// TestOfflineRun checks that an offline run prints the spans of both calls and of all their attempts.
 func TestOfflineRun(t *testing.T) {
 	t.Parallel()
 	var out, show bytes.Buffer
@@ -49,7 +49,8 @@ func TestOfflineRun(t *testing.T) {
 	assert.Contains(t, text, `"payvault.delivery"`)
 }
 
-// TestSandboxRun checks the variables of a sandbox. It also checks the spans that are printed, even after a failure.
+// TestSandboxRun checks that a run against a sandbox fails unless all variables are set, and that it prints the spans
+// of its call, even if the call fails.
 func TestSandboxRun(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()

@@ -1,15 +1,16 @@
-// Starter submits the cards of a file to the account updater by a workflow and shows its progress. It writes the cards
-// that were not accepted into a CSV file. It also exports the transactions of the emulator's subscriptions. See
-// ../worker for the programs that have to run.
+// Starter submits the cards of a file to the account updater with a workflow, and prints the progress of the workflow.
+// It writes the cards that were not accepted to a CSV file. It also exports the transactions of the emulator's
+// subscriptions. The comment of ../worker lists the other programs that have to run.
 //
 //	go run -C examples/temporal ./starter -file "$PWD/november.csv"
 //
-// A row of the file has number, expiration date and ID of a card: 4111111111111111,1230,card-1. A header row is
-// skipped. A row that cannot be sent is printed with its line, and the others are sent. Without a file the program
-// makes up cards.
+// A row of the file has the number, the expiration date and the ID of a card: 4111111111111111,1230,card-1. A header
+// row is skipped. A row that cannot be sent is printed with its line number, and the other rows are sent. Without -file
+// the program makes up cards.
 //
-// The journal of the workers identifies a file by its contents. If you run this program again, it sends nothing twice,
-// and shows the same job if the job is still at work. In the meantime you can use:
+// The journal of the workers identifies a file by its contents. If you run this program again with the same file, no
+// batch is sent twice. If the workflow of the file is still running, the program prints the progress of this workflow.
+// While it runs you can use:
 //
 //	temporal workflow query --workflow-id cards-november-… --name progress
 //	temporal workflow update execute --workflow-id cards-november-… --name pause
@@ -81,7 +82,7 @@ func submit(ctx context.Context, server client.Client, file string, out io.Write
 	job := temporalpayvault.Job{Source: file, Snapshot: snapshot}
 	id := workflowID(file, snapshot)
 	run, err := server.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: demo.Queue},
-		temporalpayvault.SubmitCards, job) // if the job is still at work, this is its run
+		temporalpayvault.SubmitCards, job) // if the workflow is still running, this is its run
 	if err != nil {
 		return err
 	}
@@ -101,14 +102,14 @@ func submit(ctx context.Context, server client.Client, file string, out io.Write
 	return report(file, &summary, out)
 }
 
-// workflowID returns the ID of the workflow of a file, made from its name and its contents: a file that has changed is
-// another job.
+// workflowID returns the ID of the workflow of a file. It consists of the name and the checksum of the file, so a
+// changed file gets another workflow.
 func workflowID(file string, s temporalpayvault.Snapshot) string {
 	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	return "cards-" + name + "-" + s.Checksum[:min(len(s.Checksum), 12)]
 }
 
-// report prints the result of a file, and writes the cards that were not accepted into a file beside it.
+// report prints the result of a file, and writes the cards that were not accepted to a report beside the file.
 func report(file string, s *temporalpayvault.Summary, out io.Writer) error {
 	fmt.Fprintf(out, "%d of %d batches accepted, %d refused, %d unknown, %d cards left out\n",
 		s.Accepted, s.Batches, s.Refused, s.Unknown, s.LeftOut)
@@ -131,7 +132,7 @@ func report(file string, s *temporalpayvault.Summary, out io.Writer) error {
 	return nil
 }
 
-// watch prints the progress each second.
+// watch prints the progress of the workflow each second until ctx ends.
 func watch(ctx context.Context, server client.Client, id string, out io.Writer) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()

@@ -13,15 +13,16 @@ import (
 	"example.com/payvault/temporalpayvault"
 )
 
-// TestWorkflowID checks that the ID consists of the file's name and checksum, so that a changed file is another
-// workflow.
+// TestWorkflowID checks that the workflow ID consists of the name and the start of the checksum of the file. So a
+// changed file gets another workflow.
 func TestWorkflowID(t *testing.T) {
 	t.Parallel()
 	id := workflowID("/cards/november.csv", temporalpayvault.Snapshot{Checksum: "0123456789abcdef"})
 	assert.Equal(t, "cards-november-0123456789ab", id)
 }
 
-// TestReport checks that the starter writes a report only if some batch was not accepted.
+// TestReport checks that report writes a file only if a batch was not accepted, and that the file has the rows of that
+// batch.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "cards.csv")

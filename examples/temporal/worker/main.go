@@ -7,10 +7,11 @@
 //	go run -C examples/temporal ./worker
 //	go run -C examples/temporal ./starter
 //
-// TEMPORAL_ADDRESS, PAYVAULT_BASE_URL and PAYVAULT_API_KEY name other servers. PAYVAULT_CODEC_KEY, 32 bytes that both
-// programs need, encrypts the payloads in histories. All workers share a journal and a folder for exports:
-// PAYVAULT_JOURNAL and PAYVAULT_EXPORT, by default in the temporary directory. For several machines, keep the journal
-// in Postgres, by sqlpayvault.New, and the folder on storage that they share.
+// The programs use other servers if TEMPORAL_ADDRESS, PAYVAULT_BASE_URL and PAYVAULT_API_KEY are set.
+// PAYVAULT_CODEC_KEY is a key of 32 bytes that encrypts the payloads in the histories of workflows; set the same key
+// for both programs. All workers share a journal, PAYVAULT_JOURNAL, and a folder for exports, PAYVAULT_EXPORT. By
+// default both are in the temporary directory. For workers on several machines, keep the journal in Postgres with
+// sqlpayvault.New, and the folder on shared storage.
 package main
 
 import (
@@ -61,7 +62,7 @@ func run(ctx context.Context) error {
 	}
 	defer journal.Close() //nolint:errcheck // it has no leases to give up
 	w := worker.New(server, demo.Queue, worker.Options{
-		WorkerStopTimeout: 70 * time.Second, // longer than a request may take, so that a deploy cuts off no request
+		WorkerStopTimeout: 70 * time.Second, // longer than a request may take, so that stopping a worker cuts off no request
 	})
 	folder := cmp.Or(os.Getenv("PAYVAULT_EXPORT"), filepath.Join(os.TempDir(), "payvault-export"))
 	if err := os.MkdirAll(folder, 0o700); err != nil { //nolint:gosec // the user chooses the folder

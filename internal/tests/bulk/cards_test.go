@@ -14,7 +14,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// invalid is a card that cannot be sent, with the problem that Check finds.
+// invalid is a card that cannot be sent. Check must report problem for field.
 type invalid struct {
 	card
 
@@ -43,7 +43,7 @@ func invalidCards() []invalid {
 	return cards
 }
 
-// TestCheck checks that Check finds the same problems as Submit does before it sends anything.
+// TestCheck checks that Check reports the same problem of a card as Submit, which reports it before it sends anything.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	const op = payvault.OpAccountUpdaterSubmit
@@ -65,8 +65,9 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestSubmitAllOfInvalidCards checks that a card that cannot be sent is named, and the rest of its batch is sent.
-// Batches are cut by position, whether their cards are valid or not. A batch without a valid card is not begun.
+// TestSubmitAllOfInvalidCards checks that SubmitAll reports each card that cannot be sent, and sends the other cards of
+// its batch. A batch is always a range of 100 positions, whether its cards are valid or not. A batch without a valid
+// card is not sent and not recorded in the journal.
 func TestSubmitAllOfInvalidCards(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -111,8 +112,8 @@ func TestSubmitAllOfInvalidCards(t *testing.T) {
 	})
 }
 
-// TestPosition checks that Position returns the position in the stream of a card. An error of the service names the
-// card by its position in the request.
+// TestPosition checks that Position turns the position of a card in a request into its position in the stream. The two
+// differ because cards that cannot be sent are left out of the request.
 func TestPosition(t *testing.T) {
 	t.Parallel()
 	cards := slices.Collect(stream(200, nil))
@@ -132,7 +133,8 @@ func TestPosition(t *testing.T) {
 	}
 }
 
-// TestJobName checks that files with the same content have the same name, and other files have other names.
+// TestJobName checks that JobName returns the same name for files with the same content, and different names for other
+// files.
 func TestJobName(t *testing.T) {
 	t.Parallel()
 	name := func(content string) string {
@@ -147,7 +149,7 @@ func TestJobName(t *testing.T) {
 	assert.ErrorIs(t, err, errDisk)
 }
 
-// broken is a file whose reads fail after some bytes.
+// broken is a file whose reads return some bytes and an error.
 type broken struct{}
 
 func (broken) Read(p []byte) (int, error) { return copy(p, "4111"), errDisk }

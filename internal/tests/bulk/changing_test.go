@@ -17,7 +17,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// live is a service whose list of customers grows during a walk over it.
+// live is a service whose list of customers grows while a walk reads it.
 type live struct {
 	fake
 
@@ -29,7 +29,7 @@ type live struct {
 	ids []string
 }
 
-// newLive returns a service with the records C0, C1 and so on.
+// newLive returns a service whose list has the records C0, C1 and so on.
 func newLive(records, perPage int) *live {
 	l := &live{perPage: perPage, totals: roundedUp}
 	for i := range records {
@@ -52,7 +52,7 @@ func (l *live) page(n int) string {
 	return pageBody(totalPages, totalRecords, l.ids[from:min(from+l.perPage, len(l.ids))]...)
 }
 
-// add puts a new record before all others.
+// add inserts a new record before all other records.
 func (l *live) add() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,7 +61,7 @@ func (l *live) add() {
 
 func roundedUp(records, perPage int) (int, int) { return (records + perPage - 1) / perPage, records }
 
-// totals returns kinds of totals that a service may claim for its lists.
+// totals returns the ways in which a service may compute the totals of its list, by name.
 func totals() map[string]func(records, perPage int) (totalPages, totalRecords int) {
 	return map[string]func(int, int) (int, int){
 		"rounded up":   roundedUp,
@@ -72,8 +72,8 @@ func totals() map[string]func(records, perPage int) (totalPages, totalRecords in
 	}
 }
 
-// TestWalkOverAnyTotals checks that a walk gets all records, whatever totals the service claims. It asks for at most
-// one page too many, or for Prefetch pages if that is more.
+// TestWalkOverAnyTotals checks that a walk gets all records, whatever totals the service claims. It may request at most
+// one page that does not exist, or Prefetch such pages if that is more.
 func TestWalkOverAnyTotals(t *testing.T) {
 	t.Parallel()
 	all := totals()
@@ -100,8 +100,8 @@ func TestWalkOverAnyTotals(t *testing.T) {
 	}
 }
 
-// TestWalkWhileRecordsAreAdded checks that a walk misses no record that was there when it began. Some records may come
-// twice.
+// TestWalkWhileRecordsAreAdded checks that a walk yields every record that was in the list when the walk began, while
+// new records are inserted. A record may be yielded twice.
 func TestWalkWhileRecordsAreAdded(t *testing.T) {
 	t.Parallel()
 	for name, totals := range totals() {
@@ -134,14 +134,14 @@ func TestWalkWhileRecordsAreAdded(t *testing.T) {
 	}
 }
 
-// TestWalkOfAChangingListGoesOnPageByPage checks a walk whose page was fetched ahead and has other totals than the page
-// before. The walk asks for that page again, and then for one page at a time.
+// TestWalkOfAChangingListGoesOnPageByPage checks a walk that has fetched pages ahead and then sees that the totals have
+// changed between two pages. It must request the pages ahead again, one page at a time.
 func TestWalkOfAChangingListGoesOnPageByPage(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{2, 8}, func(t *testing.T, prefetch int) {
 		l := newLive(60, 3)
 		l.before = func(r asked) {
-			if r.n == 1 && r.nth <= 1+prefetch { // the first request for page 1: the pages ahead are answered before it
+			if r.n == 1 && r.nth <= 1+prefetch { // the first request for page 1 is answered after those for the next pages
 				_ = r.sleep(time.Second)
 				l.add()
 			}

@@ -23,14 +23,14 @@ const job = "cards of November"
 
 var errDisk = errors.New("disk full")
 
-// state has the records of a journal, by batch.
+// state maps the number of a batch to its record in a journal.
 type state = map[int]payvault.BatchState
 
-// journal is a Journal in memory. Its methods may fail.
+// journal is a payvault.Journal in memory. The function fail can make its methods fail.
 type journal struct {
 	t    *testing.T
 	fail func(step string, i int) error
-	hang bool // Begin hangs for all batches but the first
+	hang bool // Begin waits for the end of its context, except for batch 0
 
 	mu    sync.Mutex
 	known state
@@ -78,7 +78,7 @@ func (j *journal) options(concurrency int) *payvault.SubmitAllOptions {
 	return &payvault.SubmitAllOptions{Concurrency: concurrency, Journal: j, Job: job}
 }
 
-// outcome returns the recorded outcome of a batch.
+// outcome returns the outcome of a batch that the journal has recorded.
 func (j *journal) outcome(i int) payvault.BatchOutcome {
 	j.t.Helper()
 	j.mu.Lock()
@@ -87,12 +87,12 @@ func (j *journal) outcome(i int) payvault.BatchOutcome {
 	return *j.known[i].Outcome
 }
 
-// run makes a walk over n cards of the job.
+// run submits n cards with the journal and returns the batches.
 func (j *journal) run(s *fake, n int) []batch {
 	return collect(s.submitAll(j.t, stream(n, nil), j.options(3)))
 }
 
-// earlier returns the batches of n cards in the form in which a later run yields them.
+// earlier returns the batches that SubmitAll yields for n cards if an earlier run has sent them all.
 func earlier(n int) []batch {
 	batches := batchesOf(n)
 	for i := range batches {
@@ -101,8 +101,8 @@ func earlier(n int) []batch {
 	return batches
 }
 
-// TestJournal checks that each batch is recorded as begun before it is sent, and that its outcome is recorded before it
-// is yielded. A second run yields the same batches and sends nothing.
+// TestJournal checks that each batch is recorded as begun before it is sent, and that its outcome is recorded before
+// the batch is yielded. A second run with the same journal must yield the same batches and send nothing.
 func TestJournal(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 100, 1950}, func(t *testing.T, n int) {
@@ -129,8 +129,9 @@ func TestJournal(t *testing.T) {
 	})
 }
 
-// TestJournalOfFailures checks that a second run sends a batch again only if the first run did not send it, or if the
-// service refused it without performing it. It yields the other batches with the same text, status, code and delivery.
+// TestJournalOfFailures checks which failed batches a second run sends again. It must send a batch again only if the
+// first run recorded it as not sent. For any other batch, the second run yields an error with the same text, status,
+// code and delivery as the first run.
 func TestJournalOfFailures(t *testing.T) {
 	t.Parallel()
 	for status, test := range map[int]struct {
@@ -172,8 +173,8 @@ func TestJournalOfFailures(t *testing.T) {
 	}
 }
 
-// TestJournalOfANumber checks that an ID of the service that may be a card number is yielded unchanged and not
-// recorded. A UUID is recorded.
+// TestJournalOfANumber checks a request ID that contains a possible card number. SubmitAll yields it unchanged, and the
+// journal gets [REDACTED] instead of the number. A UUID is recorded unchanged.
 func TestJournalOfANumber(t *testing.T) {
 	t.Parallel()
 	const uuid = "550e8400-e29b-41d4-a716-446655440a00"
@@ -188,17 +189,17 @@ func TestJournalOfANumber(t *testing.T) {
 	}
 }
 
-// TestJournalThatFails checks that an error of the journal stops the walk. The walk yields the error once. Requests in
-// flight go on to their end.
+// TestJournalThatFails checks that an error of the journal stops SubmitAll. The last batch has the error, and requests
+// in flight go on until they are answered.
 func TestJournalThatFails(t *testing.T) {
 	t.Parallel()
 	type test struct {
 		step string
-		at   int // number of the batch, of 12
+		at   int // number of the batch at which the journal fails, of 12
 	}
 	forEach(t, []test{{"begin", 0}, {"begin", 4}, {"end", 4}, {"end", 11}}, func(t *testing.T, test test) {
 		j, s := newJournal(t, nil), &fake{answer: func(asked) (*http.Response, error) {
-			<-time.After(time.Millisecond) // so that the journal may fail in the meantime
+			<-time.After(time.Millisecond) // the journal may fail during this time
 			return nil, nil
 		}}
 		j.fail = func(step string, i int) error {
@@ -220,7 +221,7 @@ func TestJournalThatFails(t *testing.T) {
 		assert.Equal(t, 1150, last.End)
 		batches := 12
 		if test.step == "end" && test.at == 11 {
-			batches++ // all were sent, so the error has a batch of its own
+			batches++ // all batches were sent, so the error comes with an extra batch
 		}
 		assert.Len(t, got, batches)
 		if test.step == "begin" {
@@ -230,8 +231,8 @@ func TestJournalThatFails(t *testing.T) {
 	})
 }
 
-// TestJournalOfOtherCards checks that a batch with another number of cards than in an earlier run is not sent, and
-// stops the walk.
+// TestJournalOfOtherCards checks a job whose number of cards differs from that of an earlier run. The batch with
+// another number of cards is not sent, and SubmitAll stops.
 func TestJournalOfOtherCards(t *testing.T) {
 	t.Parallel()
 	type test struct{ was, is int }
@@ -253,8 +254,9 @@ func TestJournalOfOtherCards(t *testing.T) {
 	})
 }
 
-// TestJournalOutlivesTheContext checks the end of the context, and a loop that is left. Requests in flight go on to
-// their end and are recorded. Nothing more is sent, not even a batch that got a 429.
+// TestJournalOutlivesTheContext checks SubmitAll with a journal whose context ends, or whose loop is left. Requests in
+// flight go on until they are answered, and their outcomes are recorded. No further request is sent, not even for a
+// batch that got a 429.
 func TestJournalOutlivesTheContext(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"end", "leave", "end while refused"}, func(t *testing.T, how string) {
@@ -288,8 +290,8 @@ func TestJournalOutlivesTheContext(t *testing.T) {
 	})
 }
 
-// TestJournalOfABatchThatWaits checks that a batch that waits after a 429 is not recorded as begun. The journal is
-// asked again before the batch is sent, because another run may have sent it in the meantime.
+// TestJournalOfABatchThatWaits checks that a batch that waits after a 429 is recorded as not sent. Before the batch is
+// sent, SubmitAll calls Begin again, because another run may have sent the batch during the wait.
 func TestJournalOfABatchThatWaits(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"sent by another run", "the journal fails"}, func(t *testing.T, meanwhile string) {
@@ -317,8 +319,8 @@ func TestJournalOfABatchThatWaits(t *testing.T) {
 	})
 }
 
-// TestStoppedWalkDoesNotWait checks that a batch does not wait for its next attempt when the walk stops. The error of
-// the batch says why. The error that observers got does not change.
+// TestStoppedWalkDoesNotWait checks that a batch that waits for its next attempt stops waiting when the context ends.
+// The error of the batch says why SubmitAll stopped. The error that observers have got for the call must not change.
 func TestStoppedWalkDoesNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -344,8 +346,8 @@ func TestStoppedWalkDoesNotWait(t *testing.T) {
 	})
 }
 
-// TestJournalOfAContextThatEndsLate checks that the job is done if the context ends when only the last batches are in
-// flight.
+// TestJournalOfAContextThatEndsLate checks a context that ends while the last batches are in flight. These batches are
+// still accepted. If there is a further batch, it is not sent.
 func TestJournalOfAContextThatEndsLate(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{300, 400}, func(t *testing.T, n int) {
@@ -366,8 +368,8 @@ func TestJournalOfAContextThatEndsLate(t *testing.T) {
 	})
 }
 
-// TestJournalThatHangs checks that the context of Begin ends with the walk, and that a batch that is not begun is not
-// sent.
+// TestJournalThatHangs checks a journal whose Begin does not return. The context of Begin must end with the context of
+// SubmitAll, and a batch that was not begun must not be sent.
 func TestJournalThatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

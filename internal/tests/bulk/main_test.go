@@ -1,5 +1,5 @@
-// Package bulk tests walks over lists, and SubmitAll with its journal. It also tests both with the rate limit and the
-// budget of retries.
+// Package bulk tests the functions that make many calls: the iterators over lists, called walks here, and SubmitAll
+// with its journal. It also tests how both obey the rate limit and the retry budget.
 package bulk
 
 import (
@@ -25,17 +25,17 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// asked is a request that the fake service got.
+// asked is a request that the fake service received.
 type asked struct {
-	*http.Request // nil in the list of the fake service, because a request holds its answer
+	*http.Request // nil in fake.seen, which must not keep requests in memory
 
 	nth   int // number of the request, 1 for the first one
-	n     int // number of the page or the batch
+	n     int // number of the page or of the batch, from 0
 	query string
 	at    time.Duration // time since the first request
 }
 
-// sleep waits for a time, or until the request ends.
+// sleep waits for d, or until the context of the request ends.
 func (r asked) sleep(d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -45,20 +45,21 @@ func (r asked) sleep(d time.Duration) error {
 	}
 }
 
-// answer returns an answer or an error. It returns neither for a success.
+// answer returns the response or the error of a request. If it returns neither, the fake service answers with a
+// success.
 type answer func(r asked) (*http.Response, error)
 
-// fake is a RoundTripper in place of the service. It records the requests.
+// fake is a RoundTripper that takes the place of the service. It records the requests.
 type fake struct {
 	answer answer
-	pages  int             // the number of pages that it claims
+	pages  int             // number of pages of its list
 	gates  []chan struct{} // if set, a request waits until the gate of its page or batch is closed
 
 	flying atomic.Int64 // requests in flight
 	mu     sync.Mutex
 	start  time.Time
 	seen   []asked
-	cards  []int // positions in the stream of the cards that arrived
+	cards  []int // positions in the stream of all cards that were received
 }
 
 func (s *fake) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -87,7 +88,7 @@ func (s *fake) RoundTrip(req *http.Request) (*http.Response, error) {
 	return service.Reply(http.StatusOK, body), nil
 }
 
-// take reads and records a request.
+// take reads a request and records it.
 func (s *fake) take(req *http.Request) (asked, error) {
 	var body struct {
 		Data []struct {
@@ -120,8 +121,8 @@ func (s *fake) asked() []asked {
 	return slices.Clone(s.seen)
 }
 
-// numbers returns the numbers of the pages or batches that were requested. They are sorted, because requests in flight
-// overtake each other.
+// numbers returns the sorted numbers of the pages or batches that were requested. The order of requests in flight is
+// random.
 func (s *fake) numbers() []int {
 	var numbers []int
 	for _, r := range s.asked() {
@@ -130,7 +131,8 @@ func (s *fake) numbers() []int {
 	return slices.Sorted(slices.Values(numbers))
 }
 
-// client returns a client that waits for the rate limit but has no other waits.
+// client returns a client of the fake service. Its retries wait for the rate limit or a Retry-After, but have no
+// backoff.
 func (s *fake) client(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	t.Helper()
 	quick := payvault.WithRetryPolicy(payvault.RetryPolicy{MinBackoff: 1, MaxBackoff: 1})
@@ -140,7 +142,8 @@ func (s *fake) client(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	return c
 }
 
-// gives returns the given answer to requests for the pages or batches in at. All other requests succeed.
+// gives returns an answer for the fake service: requests for the pages or batches listed in at get this status and
+// body, and all other requests succeed.
 func gives(status int, body string, at ...int) answer {
 	return func(r asked) (*http.Response, error) {
 		if !slices.Contains(at, r.n) {
@@ -150,14 +153,14 @@ func gives(status int, body string, at ...int) answer {
 	}
 }
 
-// refusal is an answer with status 429.
+// refusal returns a response with status 429 and this Retry-After header.
 func refusal(retryAfter string) (*http.Response, error) {
 	resp := service.Reply(http.StatusTooManyRequests, ``)
 	resp.Header.Set("Retry-After", retryAfter)
 	return resp, nil
 }
 
-// newGates returns the gates of a hundred pages. The first ones are open; open is their number.
+// newGates returns the gates of 100 pages or batches. The first ones are open; the parameter open is their number.
 func newGates(open int) []chan struct{} {
 	gates := make([]chan struct{}, 100)
 	for i := range gates {
@@ -168,7 +171,7 @@ func newGates(open int) []chan struct{} {
 	return gates
 }
 
-// forEach runs a test in a bubble of testing/synctest for each case.
+// forEach runs a test for each case, in a bubble of testing/synctest.
 func forEach[C any](t *testing.T, cases []C, test func(t *testing.T, c C)) {
 	t.Helper()
 	for _, c := range cases {

@@ -19,10 +19,10 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// perPage is the number of records on a page. The last page has one less.
+// perPage is the number of records on a page. The last page has one record less.
 const perPage = 3
 
-// pageBody returns a page with the given totals and records, as the service writes it.
+// pageBody returns the JSON of a page with these totals and records, in the form of the service.
 func pageBody(totalPages, totalRecords int, ids ...string) string {
 	records := make([]string, len(ids))
 	for i, id := range ids {
@@ -32,7 +32,7 @@ func pageBody(totalPages, totalRecords int, ids ...string) string {
 		totalPages, totalRecords, strings.Join(records, ","))
 }
 
-// recordIDs returns the IDs on one of n pages.
+// recordIDs returns the IDs of the records on one page of a list of n pages.
 func recordIDs(page, n int) (ids []string) {
 	for i := range perPage {
 		if page < n && (page < n-1 || i < perPage-1) {
@@ -42,7 +42,7 @@ func recordIDs(page, n int) (ids []string) {
 	return ids
 }
 
-// allIDs returns the IDs on the pages from first on, of n pages in all.
+// allIDs returns the IDs of all records from page first on, of a list of n pages.
 func allIDs(first, n int) (ids []string) {
 	for page := first; page < n; page++ {
 		ids = append(ids, recordIDs(page, n)...)
@@ -50,10 +50,11 @@ func allIDs(first, n int) (ids []string) {
 	return ids
 }
 
-// correct returns one of n pages, with true totals.
+// correct returns the JSON of one page of a list of n pages, with correct totals.
 func correct(page, n int) string { return pageBody(n, n*perPage-1, recordIDs(page, n)...) }
 
-// lying returns a service with a body for each page. A page with an empty body is answered with status 404.
+// lying returns a service that answers a request for a page with body(page), whose totals may be wrong. If the body is
+// empty, it answers with status 404.
 func lying(body func(page int) string) *fake {
 	return &fake{answer: func(r asked) (*http.Response, error) {
 		if body(r.n) == "" {
@@ -70,19 +71,19 @@ func (s *fake) all(t *testing.T, o *payvault.ListOptions, opts ...payvault.CallO
 	return s.client(t).Customers.All(t.Context(), o, opts...)
 }
 
-// walk returns the IDs of all records, and the error that ends the walk.
+// walk runs a loop over all records. It returns their IDs, and the error that ended the loop.
 func walk(seq customers) (ids []string, err error) {
 	for customer, e := range seq {
 		if e != nil {
 			err = errors.Join(err, e)
-			continue // the walk ends by itself
+			continue // the iterator must end by itself after an error
 		}
 		ids = append(ids, customer.ID)
 	}
 	return ids, err
 }
 
-// eachPrefetch runs a test with several values of Prefetch, each in a bubble of testing/synctest.
+// eachPrefetch runs a test with Prefetch 0, 1, 3 and 32, each in a bubble of testing/synctest.
 func eachPrefetch(t *testing.T, test func(t *testing.T, ahead *payvault.ListOptions)) {
 	t.Helper()
 	forEach(t, []int{0, 1, 3, 32}, func(t *testing.T, prefetch int) {
@@ -90,8 +91,8 @@ func eachPrefetch(t *testing.T, test func(t *testing.T, ahead *payvault.ListOpti
 	})
 }
 
-// TestWalkInOrderAndOnce checks that a walk yields all records in their order and asks for each page once. Each walk
-// begins anew. Changes of the options after the call have no effect.
+// TestWalkInOrderAndOnce checks that a walk yields all records in order and requests each page once. A second loop over
+// the same iterator starts again. Changes of the options after the call of All have no effect.
 func TestWalkInOrderAndOnce(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
@@ -114,7 +115,7 @@ func TestWalkInOrderAndOnce(t *testing.T) {
 			want := []string{"filter=a%2CIN%2CP%2CQ&page=" + strconv.Itoa(first)}
 			last := n
 			if first == n-1 {
-				last++ // the last page alone does not show how many records there are before it
+				last++ // the walk also requests page n, to see whether it exists
 			}
 			for page := first + 1; page < last; page++ {
 				want = append(want, "filter=a%2CIN%2CP%2CQ&page="+strconv.Itoa(page))
@@ -125,8 +126,8 @@ func TestWalkInOrderAndOnce(t *testing.T) {
 	})
 }
 
-// TestWalkFromALaterPage checks a walk that does not begin with page 0. It gets all records from there on. It asks for
-// no page beyond the last one, because some services answer that with status 404.
+// TestWalkFromALaterPage checks that a walk that begins at a later page gets all records from that page on. It must not
+// request a page after the last one, because some services answer such a request with status 404.
 func TestWalkFromALaterPage(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ claimed, pages, first, count int }{
@@ -152,8 +153,8 @@ func TestWalkFromALaterPage(t *testing.T) {
 	}
 }
 
-// TestWalkOverPages checks that a walk over pages has the records of a walk over records. An error comes without a
-// page.
+// TestWalkOverPages checks that Customers.Pages yields the same records as Customers.All, page by page. For a page that
+// fails it yields an error and a nil page.
 func TestWalkOverPages(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
@@ -171,7 +172,7 @@ func TestWalkOverPages(t *testing.T) {
 			if err != nil {
 				assert.Nil(t, page)
 				assert.ErrorContains(t, err, "page 5")
-				continue // the walk ends by itself
+				continue // the iterator must end by itself after an error
 			}
 			numbers = append(numbers, page.Number)
 			for _, customer := range page.Items {
@@ -183,14 +184,14 @@ func TestWalkOverPages(t *testing.T) {
 	})
 }
 
-// TestWalkThatIsLeft checks that leaving the loop ends the requests in flight.
+// TestWalkThatIsLeft checks that a break out of the loop ends the requests that are in flight.
 func TestWalkThatIsLeft(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
 		s := &fake{pages: 100, gates: newGates(1)}
 		for _, err := range s.all(t, ahead) {
 			require.NoError(t, err)
-			synctest.Wait() // pages ahead are in flight
+			synctest.Wait() // requests for the next pages are in flight
 			break
 		}
 		assert.Zero(t, s.flying.Load())
@@ -198,7 +199,8 @@ func TestWalkThatIsLeft(t *testing.T) {
 	})
 }
 
-// TestWalkThatPanics checks that a panic of a transport comes out of the loop, after the pages before it.
+// TestWalkThatPanics checks that a panic of the RoundTripper comes out of the caller's loop, after the records of the
+// pages before it.
 func TestWalkThatPanics(t *testing.T) {
 	t.Parallel()
 	for _, page := range []int{0, 2} {
@@ -222,7 +224,8 @@ func TestWalkThatPanics(t *testing.T) {
 	}
 }
 
-// TestWalkKeepsPrefetchPagesInFlight checks that a walk keeps Prefetch requests in flight after the first page.
+// TestWalkKeepsPrefetchPagesInFlight checks that a walk has Prefetch requests in flight after the first page, as long
+// as so many pages are left. With Prefetch 0 it has one.
 func TestWalkKeepsPrefetchPagesInFlight(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
@@ -237,7 +240,7 @@ func TestWalkKeepsPrefetchPagesInFlight(t *testing.T) {
 			synctest.Wait()
 			want := min(max(ahead.Prefetch, 1), 50-page)
 			if page == 0 {
-				want = 1 // the first page has the number of pages
+				want = 1 // the walk learns the number of pages from the first page
 			}
 			assert.EqualValues(t, want, s.flying.Load())
 			close(s.gates[page])
@@ -246,8 +249,8 @@ func TestWalkKeepsPrefetchPagesInFlight(t *testing.T) {
 	})
 }
 
-// TestWalkWithAnError checks that a walk ends with its first error. WithResponse has the answer of the page that the
-// loop has got, not of a page that was fetched ahead.
+// TestWalkWithAnError checks that a walk ends with its first error. WithResponse must give the response of the page
+// whose records the loop is getting, not of a page that was fetched ahead.
 func TestWalkWithAnError(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
@@ -257,7 +260,7 @@ func TestWalkWithAnError(t *testing.T) {
 		var last error
 		for customer, err := range s.all(t, ahead, payvault.WithResponse(&raw)) {
 			require.NoError(t, last, "it goes on after the error")
-			synctest.Wait() // later pages, and the error, have arrived before the loop needs them
+			synctest.Wait() // the pages ahead and the error have arrived by now
 			if last = err; err == nil {
 				assert.Equal(t, allIDs(0, 7)[n], customer.ID)
 				assert.Equal(t, correct(n/perPage, 7), string(raw.Body))
@@ -278,17 +281,17 @@ func TestWalkWithAnError(t *testing.T) {
 	})
 }
 
-// TestWalkOverServicesThatLie checks that a walk over a service with wrong totals ends, with all records or with an
-// error.
+// TestWalkOverServicesThatLie checks walks over lists with wrong totals, repeated pages or missing data. Each walk must
+// end, with all records or with an error.
 func TestWalkOverServicesThatLie(t *testing.T) {
 	t.Parallel()
-	type pages []string // the last one is the answer for all later pages
+	type pages []string // the last body is also the answer for all later pages
 	malformed := payvault.ErrMalformedResponse
 	for name, test := range map[string]struct {
 		pages pages
-		want  string // the records of the walk
+		want  string // IDs of the records that the walk yields
 		err   error
-		most  int // most requests, without prefetched ones
+		most  int // maximum number of requests, without those of Prefetch
 	}{
 		"claims 2^31-1 pages, has two": {
 			pages{pageBody(math.MaxInt32, 0, "A", "B"), pageBody(math.MaxInt32, 0, "C"), pageBody(math.MaxInt32, 0)},
@@ -335,8 +338,8 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 	}
 }
 
-// TestWalkFarFromTheFirstPage checks that a walk ends with an error after 1,048,576 pages, because a service may always
-// report another page.
+// TestWalkFarFromTheFirstPage checks that a walk ends with an error after page 1,048,575. Without this bound it would
+// never end if a service always claimed a further page.
 func TestWalkFarFromTheFirstPage(t *testing.T) {
 	t.Parallel()
 	const bound = 1 << 20
@@ -350,8 +353,8 @@ func TestWalkFarFromTheFirstPage(t *testing.T) {
 	})
 }
 
-// TestWalkWhoseRecordsAreChanged checks that the loop may change its records. The walk still notices a page that
-// repeats.
+// TestWalkWhoseRecordsAreChanged checks that a walk ends with an error when the service repeats a page, even if the
+// loop has changed the records of that page.
 func TestWalkWhoseRecordsAreChanged(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {

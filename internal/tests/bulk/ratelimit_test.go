@@ -20,8 +20,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// reply429 is an answer with status 429 that takes some time. If its Retry-After is the constant succeeds, it is a
-// success.
+// reply429 is a response with status 429 that comes after the time took. If retryAfter is the constant succeeds, the
+// response is a success instead.
 type reply429 struct {
 	took       time.Duration
 	retryAfter string
@@ -29,10 +29,11 @@ type reply429 struct {
 
 const succeeds = "success"
 
-// times returns n equal answers without delay.
+// times returns n responses with this Retry-After, without delay.
 func times(n int, retryAfter string) []reply429 { return slices.Repeat([]reply429{{0, retryAfter}}, n) }
 
-// refusing returns a service that gives the first answers in their order, and then accepts every request.
+// refusing returns a service that answers the first requests with the given responses, in their order. All later
+// requests succeed.
 func refusing(first ...reply429) *fake {
 	return &fake{answer: func(r asked) (*http.Response, error) {
 		if r.nth > len(first) {
@@ -46,8 +47,8 @@ func refusing(first ...reply429) *fake {
 	}}
 }
 
-// limited returns a service that accepts a burst of requests at first, then as many a second as rate says. It answers
-// after 50 ms. refused counts the requests that it refused.
+// limited returns a service with a rate limit. It accepts a burst of requests, and then rate requests a second. It
+// answers all other requests with status 429. Every response takes 50 ms. refused is the number of 429 responses.
 func limited(rate, burst float64, retryAfter string) (s *fake, refused *int) {
 	var mu sync.Mutex
 	tokens, at, refused := burst, time.Duration(0), new(int)
@@ -68,14 +69,15 @@ func limited(rate, burst float64, retryAfter string) (s *fake, refused *int) {
 	}}, refused
 }
 
-// addEvent makes a call that is not repeated if it may have been performed.
+// addEvent calls Webhooks.AddEvent, an operation that is not retried if it may have been performed.
 func addEvent(ctx context.Context, c *payvault.Client) error {
 	_, err := c.Webhooks.AddEvent(ctx, "W1", "E1")
 	return err
 }
 
-// TestWalksWaitOutRefusals checks that a walk asks for a page or a batch again after each 429, more often than a call
-// has attempts. It reaches nearly the rate of the service, which it does not know, with few refusals.
+// TestWalksWaitOutRefusals checks that a walk over a list and SubmitAll request a page or a batch again after each 429,
+// more often than MaxAttempts permits. They must nearly reach the rate that the service permits, with few 429
+// responses, although no option tells them this rate.
 func TestWalksWaitOutRefusals(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -88,7 +90,7 @@ func TestWalksWaitOutRefusals(t *testing.T) {
 		_, err = walk(refusing(times(10, "")...).all(t, nil))
 		require.NoError(t, err)
 
-		s = &fake{answer: func(r asked) (*http.Response, error) { // a walk accepts longer waits than a call
+		s = &fake{answer: func(r asked) (*http.Response, error) { // a walk also accepts a Retry-After above MaxRetryAfter
 			if r.nth > 1 {
 				return nil, nil
 			}
@@ -112,9 +114,9 @@ func TestWalksWaitOutRefusals(t *testing.T) {
 	})
 }
 
-// TestRateLimitHoldsTheOperation checks that after a 429 all calls of the operation wait, and calls of other operations
-// do not. A later answer that asks for a shorter wait does not shorten it. A call that cannot wait for that time is not
-// sent.
+// TestRateLimitHoldsTheOperation checks that after a 429 with Retry-After 20 s all calls of the same operation wait,
+// and calls of other operations do not. A later 429 with Retry-After 1 s does not shorten the wait. A call whose
+// context ends earlier fails with ErrRateLimited and is not sent.
 func TestRateLimitHoldsTheOperation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -145,9 +147,9 @@ func TestRateLimitHoldsTheOperation(t *testing.T) {
 	})
 }
 
-// TestSubmitAllBeyondTheCap checks that a walk stops when the service asks for a longer wait than MaxBulkRetryAfter.
-// The error of each batch that is not sent has the length of the wait. Other calls of the operation do not wait for
-// that long.
+// TestSubmitAllBeyondTheCap checks that SubmitAll stops when a 429 has a Retry-After of an hour, which is more than
+// MaxBulkRetryAfter. The error of each batch that was not sent has this Retry-After. A later single call of the
+// operation is sent at once.
 func TestSubmitAllBeyondTheCap(t *testing.T) {
 	t.Parallel()
 	forEach(t, []payvault.RetryPolicy{{}, {IgnoreOverload: true}}, func(t *testing.T, policy payvault.RetryPolicy) {
@@ -168,7 +170,8 @@ func TestSubmitAllBeyondTheCap(t *testing.T) {
 	})
 }
 
-// TestSubmitAllWaitsAsLongAsACall checks that MaxBulkRetryAfter is not below a MaxRetryAfter of more than 15 minutes.
+// TestSubmitAllWaitsAsLongAsACall checks that SubmitAll accepts a Retry-After of 30 minutes if MaxRetryAfter is an
+// hour. MaxBulkRetryAfter is 15 minutes by default, but never less than MaxRetryAfter.
 func TestSubmitAllWaitsAsLongAsACall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -179,7 +182,8 @@ func TestSubmitAllWaitsAsLongAsACall(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfOneAttempt checks that a 429 ends the walk if the policy or an option permits only one attempt.
+// TestSubmitAllOfOneAttempt checks that SubmitAll stops after the first 429 if RetryPolicy.MaxAttempts or
+// WithMaxAttempts is 1.
 func TestSubmitAllOfOneAttempt(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 1}, func(t *testing.T, attemptsOfPolicy int) {
@@ -194,8 +198,8 @@ func TestSubmitAllOfOneAttempt(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOf429AfterALostAttempt checks a batch whose first attempt was lost, and so may have been performed, and
-// whose next attempt gets a 429. The batch is of unknown outcome and is not sent again, and the walk goes on.
+// TestSubmitAllOf429AfterALostAttempt checks a batch that gets a 503, and so may have been performed, and then a 429.
+// Its status must be BatchUnknown. It must not be sent again, and the next batch must be sent.
 func TestSubmitAllOf429AfterALostAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -216,9 +220,9 @@ func TestSubmitAllOf429AfterALostAttempt(t *testing.T) {
 	})
 }
 
-// TestSubmitAllBeyondTheDeadline checks that a walk stops at once if the wait after a 429 is longer than the rest of
-// its context. That also holds with a journal, although requests then outlive the context. A batch that waits is not a
-// call.
+// TestSubmitAllBeyondTheDeadline checks that SubmitAll stops at once if a 429 asks for a wait beyond the deadline of
+// the context. With a journal it must stop too, although requests in flight outlive the context then. Observers get a
+// call only for a batch that is sent, not for one that waits.
 func TestSubmitAllBeyondTheDeadline(t *testing.T) {
 	t.Parallel()
 	forEach(t, []bool{false, true}, func(t *testing.T, hasJournal bool) {
@@ -255,7 +259,7 @@ func TestSubmitAllBeyondTheDeadline(t *testing.T) {
 	})
 }
 
-// slowJournal is a journal whose Begin takes one second longer for each further batch. It ignores its context.
+// slowJournal is a journal whose Begin takes i seconds for batch i. It ignores the end of its context.
 type slowJournal struct{ *journal }
 
 func (j slowJournal) Begin(ctx context.Context, job string, i int) (payvault.BatchState, error) {
@@ -263,12 +267,12 @@ func (j slowJournal) Begin(ctx context.Context, job string, i int) (payvault.Bat
 	return j.journal.Begin(context.WithoutCancel(ctx), job, i)
 }
 
-// TestStoppedWalkSendsNothing checks the batches after the journal has failed to record the end of the first batch. No
-// batch is sent that waits for its key or for the journal.
+// TestStoppedWalkSendsNothing checks that SubmitAll sends no further batch after the journal has failed to record the
+// end of the first batch. The other batches are waiting for their API key or for Begin of the journal at that time.
 func TestStoppedWalkSendsNothing(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"key", "journal"}, func(t *testing.T, slow string) {
-		s := &fake{answer: func(r asked) (*http.Response, error) { // the other batches begin in the meantime
+		s := &fake{answer: func(r asked) (*http.Response, error) { // the other batches begin during this time
 			return nil, r.sleep(time.Second / 2)
 		}}
 		keys, j, accepted := atomic.Int32{}, newJournal(t, nil), 0
@@ -287,12 +291,12 @@ func TestStoppedWalkSendsNothing(t *testing.T) {
 			switch {
 			case b.Err == nil:
 				accepted++
-			case b.Start == b.End: // this batch has no cards: its error says why the walk has stopped
+			case b.Start == b.End: // a batch without cards has the error that stopped SubmitAll
 				assert.ErrorIs(t, b.Err, errDisk)
 			default:
 				assert.ErrorContains(t, b.Err, text)
-				// A batch that waits for its key has begun, so no earlier run has sent it. A batch that waits for the journal
-				// has not: only the journal knows.
+				// A batch that waits for its key was begun in the journal, so no earlier run has sent it. A batch that still waits
+				// for Begin may have been sent by an earlier run.
 				hasBegun := slow == "key"
 				assert.Equal(t, hasBegun, payvault.SafeToRetry(b.Err))
 			}
@@ -302,8 +306,8 @@ func TestStoppedWalkSendsNothing(t *testing.T) {
 	})
 }
 
-// TestBudget checks that all calls share a budget of retries. When it is spent, a call fails after its first attempt,
-// and the record of that attempt says why.
+// TestBudget checks that all calls of a client share one retry budget. After it is spent, a call fails at its first
+// attempt, and the log record of that attempt has budget_spent=true.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -331,7 +335,7 @@ func debug(log *strings.Builder) payvault.Option {
 	return payvault.WithLogger(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 }
 
-// TestWaitInTheRecord checks that observers and the log get the time that an attempt waited for the rate limit.
+// TestWaitInTheRecord checks that observers and the log get the time for which an attempt waited for the rate limit.
 func TestWaitInTheRecord(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -349,7 +353,8 @@ func TestWaitInTheRecord(t *testing.T) {
 	})
 }
 
-// TestIgnoreOverload checks that each call makes its own attempts, and that a walk goes on after a refused batch.
+// TestIgnoreOverload checks that with IgnoreOverload each call makes all its attempts after 429 responses, and that
+// SubmitAll goes on after a batch that failed with a 429.
 func TestIgnoreOverload(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

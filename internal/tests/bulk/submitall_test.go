@@ -29,8 +29,8 @@ type (
 	batch = payvault.AccountUpdaterBatch
 )
 
-// stream returns a stream of n cards. It calls before with the position of each card, and with n before the stream
-// ends. before may be nil.
+// stream returns an iterator over n cards. It calls before with the position of each card, and with n before it ends.
+// before may be nil.
 func stream(n int, before func(i int)) iter.Seq[card] {
 	return func(yield func(card) bool) {
 		for i := range n + 1 {
@@ -56,7 +56,8 @@ func (s *fake) submitAll(t *testing.T, cards iter.Seq[card], o *payvault.SubmitA
 	return s.client(t).AccountUpdater.SubmitAll(t.Context(), cards, o, opts...)
 }
 
-// assertSent checks that exactly the cards of the given ranges arrived, each once. A range is two positions.
+// assertSent checks that the service received each card of the given ranges once, and no other card. bounds has two
+// positions for each range: the first one, and the one after the last.
 func (s *fake) assertSent(t *testing.T, bounds ...int) {
 	t.Helper()
 	var want []int
@@ -71,7 +72,7 @@ func (s *fake) assertSent(t *testing.T, bounds ...int) {
 	assert.True(t, slices.Equal(want, s.cards), "sent %v", s.cards)
 }
 
-// batchesOf returns the batches of n cards, all of them accepted.
+// batchesOf returns the batches that SubmitAll yields for n cards if all are accepted.
 func batchesOf(n int) []batch {
 	batches := []batch{}
 	for i := 0; i*100 < n; i++ {
@@ -86,13 +87,13 @@ func collect(seq iter.Seq[*batch]) []batch {
 	batches := []batch{}
 	for b := range seq {
 		batches = append(batches, *b)
-		*b = batch{} // the caller may change it: the walk does not read it again
+		*b = batch{} // a caller may change a batch that it got; SubmitAll must not read it again
 	}
 	return batches
 }
 
-// TestSubmitAll checks that a walk yields all batches in their order and sends each once. Each walk begins anew.
-// Changes of the options after the call have no effect.
+// TestSubmitAll checks that SubmitAll yields all batches in order and sends each of them once. A second loop over the
+// same iterator starts again. Changes of the options after the call have no effect.
 func TestSubmitAll(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{-1, 0, 1, 3, math.MaxInt}, func(t *testing.T, concurrency int) {
@@ -115,8 +116,8 @@ func TestSubmitAll(t *testing.T) {
 	})
 }
 
-// TestSubmitAllWithASlowBatch checks that one slow batch does not delay the others, until 2 × Concurrency - 1 batches
-// have been read and not yielded. Never more than Concurrency of them are in flight.
+// TestSubmitAllWithASlowBatch checks that the batches after a slow one are sent. SubmitAll pauses only when it has read
+// 2 × Concurrency - 1 batches that it has not yielded yet. At most Concurrency batches are in flight at any time.
 func TestSubmitAllWithASlowBatch(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 1, 2, 4, 8}, func(t *testing.T, concurrency int) {
@@ -144,13 +145,13 @@ func TestSubmitAllWithASlowBatch(t *testing.T) {
 	})
 }
 
-// TestSubmitAllThatIsLeft checks that leaving the loop cuts off the requests in flight.
+// TestSubmitAllThatIsLeft checks that a break out of the loop cancels the requests that are in flight.
 func TestSubmitAllThatIsLeft(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{3, 8}, func(t *testing.T, concurrency int) {
 		s, taken := fake{gates: newGates(1)}, 0
 		for range s.submitAll(t, stream(2000, func(i int) { taken = i }), atATime(concurrency)) {
-			synctest.Wait() // the batches after the first are in flight
+			synctest.Wait() // requests of the next batches are in flight
 			break
 		}
 		assert.Zero(t, s.flying.Load())
@@ -160,8 +161,9 @@ func TestSubmitAllThatIsLeft(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfASlowStream checks that a stream that waits does not delay the batches that were read. The walk ends
-// when the stream ends with its context. It reports that its last cards were not sent.
+// TestSubmitAllOfASlowStream checks a stream of cards that pauses. The batches that were read before the pause are sent
+// and yielded without delay. When the context ends, the stream ends too, and SubmitAll reports its last, incomplete
+// batch as not sent.
 func TestSubmitAllOfASlowStream(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"goes on to the end", "is left"}, func(t *testing.T, how string) {
@@ -195,8 +197,9 @@ func TestSubmitAllOfASlowStream(t *testing.T) {
 	})
 }
 
-// TestSubmitAllWhoseStreamFails checks a stream that fails, ends the context and returns. Its last batch, which may
-// lack cards, is neither sent nor recorded, and the walk reports the reason.
+// TestSubmitAllWhoseStreamFails checks a stream of cards that cancels the context and returns, because it cannot read
+// all cards. The last batch may lack cards, so it must be neither sent nor recorded in the journal. Its error has the
+// cause of the context.
 func TestSubmitAllWhoseStreamFails(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 200, 250}, func(t *testing.T, n int) {
@@ -219,8 +222,8 @@ func TestSubmitAllWhoseStreamFails(t *testing.T) {
 	})
 }
 
-// TestSubmitAllWithBatchesThatFail checks that a walk goes on after a refused batch and after a batch without a valid
-// card. WithResponse has the answer of the batch that the loop has got.
+// TestSubmitAllWithBatchesThatFail checks that SubmitAll goes on after a batch that the service refuses, and after a
+// batch without a valid card. WithResponse must give the response of the batch that the loop is getting.
 func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -232,7 +235,7 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 		var raw payvault.Response
 		n := 0
 		for b := range s.submitAll(t, slices.Values(cards), nil, payvault.WithResponse(&raw)) {
-			synctest.Wait() // later batches have been answered
+			synctest.Wait() // the next batches have been answered by now
 			n++
 			switch b.Index {
 			case 1:
@@ -258,8 +261,8 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 	})
 }
 
-// TestSubmitAllWhoseContextEnds checks that a walk still yields every batch when its context ends. Batches in flight
-// are of unknown outcome, and the others are not sent.
+// TestSubmitAllWhoseContextEnds checks that SubmitAll yields every batch even if its context ends. Batches whose
+// requests are in flight have status BatchUnknown, and later batches have status BatchNotSent.
 func TestSubmitAllWhoseContextEnds(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{1, 5}, func(t *testing.T, after int) {
@@ -268,7 +271,7 @@ func TestSubmitAllWhoseContextEnds(t *testing.T) {
 		s, sent, want := fake{gates: newGates(after)}, 0, batchesOf(1950)
 		for b := range s.client(t).AccountUpdater.SubmitAll(ctx, stream(1950, nil), nil) {
 			if b.Index+1 == after {
-				synctest.Wait() // the next batches are in flight
+				synctest.Wait() // requests of the next batches are in flight
 				sent = len(s.asked())
 				cancel()
 			}
@@ -288,14 +291,14 @@ func TestSubmitAllWhoseContextEnds(t *testing.T) {
 	})
 }
 
-// TestSubmitAllMemory checks that a walk keeps no batch that it has yielded, and no answer that the caller does not ask
-// for.
+// TestSubmitAllMemory checks that SubmitAll does not keep in memory the batches that it has yielded, or the responses
+// of batches.
 //
 //nolint:paralleltest // it measures the memory of the process
 func TestSubmitAllMemory(t *testing.T) {
 	heap := func() uint64 {
 		var m runtime.MemStats
-		for range 3 { // a sync.Pool keeps its objects for two collections
+		for range 3 { // a sync.Pool frees its objects only after two collections
 			runtime.GC()
 		}
 		runtime.ReadMemStats(&m)
@@ -310,7 +313,7 @@ func TestSubmitAllMemory(t *testing.T) {
 			return service.Reply(http.StatusOK, `{"code":0,"data":{"request_id":"REQ"}}`+padding), nil
 		}}
 		before, seq := heap(), s.submitAll(t, stream(100_000, nil), atATime(16))
-		time.AfterFunc(time.Hour, func() { // until then, timers that were stopped may keep their calls in memory
+		time.AfterFunc(time.Hour, func() { // after an hour no stopped timer keeps a call in memory
 			assert.Len(t, s.asked(), 31)
 			assert.Less(t, heap(), before+8<<20, "31 MB of answers have come")
 		})
@@ -322,8 +325,8 @@ func TestSubmitAllMemory(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfALostService checks that the walk stops after 10 batches of unknown outcome in a row, or 2 ×
-// Concurrency. A success in between starts the count again.
+// TestSubmitAllOfALostService checks that SubmitAll stops after 10 batches of unknown outcome without a success between
+// them, or after 2 × Concurrency such batches if that is more.
 func TestSubmitAllOfALostService(t *testing.T) {
 	t.Parallel()
 	type test struct{ concurrency, most int }
@@ -352,12 +355,12 @@ func TestSubmitAllOfALostService(t *testing.T) {
 		}
 		back, s.cards = true, nil
 		collect(seq)
-		s.assertSent(t, 0, 4000) // an answer now and then keeps the walk going
+		s.assertSent(t, 0, 4000) // a success at every fourth batch keeps SubmitAll going
 	})
 }
 
-// TestSubmitAllOfALostServiceWithoutAKey: batches that are not sent between those of unknown outcome change nothing:
-// the walk still stops after 10 batches of unknown outcome.
+// TestSubmitAllOfALostServiceWithoutAKey checks that SubmitAll stops after 10 batches of unknown outcome, even if
+// batches between them are not sent because the key source fails.
 func TestSubmitAllOfALostServiceWithoutAKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -377,7 +380,8 @@ func TestSubmitAllOfALostServiceWithoutAKey(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfInvalidArguments: a walk with an invalid argument reads no card and yields one batch with the error.
+// TestSubmitAllOfInvalidArguments checks that SubmitAll with an invalid argument reads no card, and yields a single
+// batch with the error.
 func TestSubmitAllOfInvalidArguments(t *testing.T) {
 	t.Parallel()
 	known := newJournal(t, nil)
@@ -385,7 +389,7 @@ func TestSubmitAllOfInvalidArguments(t *testing.T) {
 	for name, test := range map[string]struct {
 		ctx  context.Context //nolint:containedctx // an argument of the walk
 		o    payvault.SubmitAllOptions
-		n    int // number of attempts
+		n    int // argument of WithMaxAttempts
 		want string
 	}{
 		"context":         {nil, payvault.SubmitAllOptions{}, 1, "is nil"},
@@ -411,24 +415,25 @@ func TestSubmitAllOfInvalidArguments(t *testing.T) {
 	service.AssertMatches(t, got[0].Err, payvault.ErrMerchantNotSupported)
 }
 
-// TestSubmitAllOfAnswersToAllBatches checks that the walk stops if the key is refused, or after a refusal without a
-// code, such as from a proxy: every batch would get it. A refusal with a code concerns its batch only.
+// TestSubmitAllOfAnswersToAllBatches checks that SubmitAll stops after an answer that every batch would get: a refusal
+// of the key, or a refusal without a code of the service, for example from a proxy. After a refusal with a code it goes
+// on, because such a refusal concerns only its batch.
 func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 	t.Parallel()
 	type test struct {
 		status int
 		body   string
-		match  error  // match of the errors of batches that were not sent; nil if all were sent
-		text   string // text of these errors; "" if all batches were sent
+		match  error  // sentinel that the errors of unsent batches match; nil means none
+		text   string // text of the errors of unsent batches; "" if all are sent
 	}
 	const none = "a request was refused with status 400 and no code of the service"
 	forEach(t, []test{
 		{401, `{"code":1}`, payvault.ErrUnauthorized, "unauthorized: a request was refused"},
 		{403, ``, payvault.ErrForbidden, "forbidden: a request was refused"},
 		{404, `<h1>Not Found</h1>`, nil, "a request was refused with status 404 and no code of the service"},
-		{400, `{"error":"Invalid","error":"host"}`, nil, none}, // complete, though the name occurs twice
-		{400, "{\"error\":\"ung\xfcltig\"}", nil, none},        // complete, in Latin-1
-		{400, ``, nil, none}, // the body may have been lost, with its code
+		{400, `{"error":"Invalid","error":"host"}`, nil, none}, // a complete body, although a name is repeated
+		{400, "{\"error\":\"ung\xfcltig\"}", nil, none},        // a complete body, in Latin-1
+		{400, ``, nil, none}, // an empty body: a code may have been lost
 		{400, `{"code":2,"message":"Invalid"}`, nil, ""},
 	}, func(t *testing.T, test test) {
 		s := fake{answer: func(asked) (*http.Response, error) { return service.Reply(test.status, test.body), nil }}
@@ -458,8 +463,9 @@ func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfAnswersThatProveNothing checks a status 4xx without a code. It does not prove that the batch was not
-// performed if the body was cut off, or if the service itself gave up with status 408. So the batch is not sent again.
+// TestSubmitAllOfAnswersThatProveNothing checks refusals that do not prove that the batch was not performed: a response
+// with status 4xx whose body is cut off, so that its code may be missing, and a 408. A later run must not send such a
+// batch again, so its status is BatchRefused.
 func TestSubmitAllOfAnswersThatProveNothing(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -479,7 +485,7 @@ func TestSubmitAllOfAnswersThatProveNothing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				pool := service.Pipe(t, func(w http.ResponseWriter, r *http.Request) {
 					_, _ = io.Copy(io.Discard, r.Body)
-					w.Header().Set("Connection", "close") // a 408 on a used connection may have been sent before the request
+					w.Header().Set("Connection", "close") // a 408 on a reused connection would mean an unknown outcome
 					test.body(w)
 				})
 				client, err := payvault.NewClient("http://127.0.0.1:1", service.APIKey, payvault.WithHTTPClient(pool))
@@ -499,8 +505,9 @@ func TestSubmitAllOfAnswersThatProveNothing(t *testing.T) {
 	}
 }
 
-// TestSubmitAllThatPanics checks that a panic of the stream, the transport or the journal comes out of the loop, after
-// the batches before it. A later run yields an error for a batch that was begun at that time, and for no other.
+// TestSubmitAllThatPanics checks that a panic of the stream, the RoundTripper or the journal comes out of the caller's
+// loop, after the loop has got the batches before it. A later run with the same journal must yield an error for each
+// batch that was begun but not ended, and send all other batches.
 func TestSubmitAllThatPanics(t *testing.T) {
 	t.Parallel()
 	const yielded, concurrency = 2, 3

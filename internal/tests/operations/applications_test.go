@@ -17,8 +17,8 @@ import (
 
 func amount(text string) payvault.Amount { return payvault.AmountOf(decimal.MustParse(text)) }
 
-// TestApplicationsValidate checks which answers are results of Validate: code 0 with or without messages, and code 2
-// with messages about fields. All other answers are failures.
+// TestApplicationsValidate checks which responses Validate returns as a result: code 0, with or without messages about
+// fields, and code 2 with messages about fields. Every other response is an error.
 func TestApplicationsValidate(t *testing.T) {
 	t.Parallel()
 	const failed, access = `{"code":2,"message":"failed"`, `{"code":2,"message":"no","data":{"access":["denied"]}}`
@@ -29,15 +29,15 @@ func TestApplicationsValidate(t *testing.T) {
 	for _, test := range []struct {
 		status int
 		answer string
-		want   service.Fields // the problems, or the Fields of an error
-		kinds  []error        // the sentinels that the error matches
+		want   service.Fields // Problems of the result, or Fields of the error
+		kinds  []error        // sentinels that the error matches; nil means no error
 	}{
 		{200, `{"code":0}`, nil, nil},
 		{200, `{"code":0,"data":{"message":"Success","app_id":1}}`, nil, nil},
 		{200, `{"code":0,"data":{"Message":"Success","app_id":1}}`, nil, nil},
 		{200, `{"code":0,"data":{"tax_id":["is required"],"legal_name":[]}}`, required, nil},
 		{200, `{"code":0,"data":{"tax_id":["5105105105105100"]}}`, service.Fields{"tax_id": {"[REDACTED]"}}, nil},
-		// An application with messages has not passed, whatever form the messages have.
+		// Code 0 with messages means that the application has problems, whatever form the messages have.
 		{200, `{"code":0,"data":{"tax_id":"is required"}}`, required, nil},
 		{200, `{"code":0,"data":{"tax_id":["is required"],"count":1,"passed":true}}`, required, nil},
 		{200, `{"code":0,"data":["is required",""]}`, service.Fields{"": {"is required"}}, nil},
@@ -54,7 +54,7 @@ func TestApplicationsValidate(t *testing.T) {
 			[]error{payvault.ErrMalformedResponse},
 		},
 		{200, `{"code":2,"data":{"tax_id":["is required"]}}`, required, nil},
-		{ // 4004 is also the ID of the application, but a plain number in a message is not redacted
+		{ // 4004 is the ID of the application too, but a short number in a message must not be redacted
 			200, `{"code":2,"data":{"a":["at least 4004, of 5105105105105100 and ` + service.APIKey + `"]}}`, limit, nil,
 		},
 		{400, `{"code":2,"data":{"tax_id":["is required"]}}`, required, nil},
@@ -94,7 +94,8 @@ func TestApplicationsValidate(t *testing.T) {
 	}
 }
 
-// TestApplicationData_unmarshal checks how saved data is read. The error of an unreadable value names its key.
+// TestApplicationData_unmarshal checks how ApplicationData is read from JSON. The error for a value that cannot be read
+// has the key of the value.
 func TestApplicationData_unmarshal(t *testing.T) {
 	t.Parallel()
 	type data = payvault.ApplicationData
@@ -120,11 +121,11 @@ func TestApplicationData_unmarshal(t *testing.T) {
 	}
 }
 
-// TestSavedField_Decode checks that a value is decoded into a variable of its type, in each form that services send. An
-// error names the key, not the value.
+// TestSavedField_Decode checks that Decode reads a saved value into a variable of its type, in each form that services
+// send. An error must have the key and not the value.
 func TestSavedField_Decode(t *testing.T) {
 	type ownType struct {
-		Text  string // read from a number, which makes the decoder tolerant
+		Text  string // the JSON has a number here, which only the tolerant decoder reads
 		Float float64
 		Uint  uint
 		Bytes []byte
@@ -134,7 +135,7 @@ func TestSavedField_Decode(t *testing.T) {
 	secret := payvault.NewSecret
 	for _, test := range []struct {
 		value      string
-		into, want any // pointers to the variable and to the expected value
+		into, want any // both are pointers: to the variable, and to its expected value
 	}{
 		{`null`, new("before"), new("before")},
 		{`"Name"`, new(string), new("Name")},
@@ -181,7 +182,8 @@ func TestSavedField_Decode(t *testing.T) {
 	require.EqualError(t, err, "a redacted secret, whose text is lost")
 }
 
-// TestApplicationDataOf checks that saved fields become the data that was sent, and that unreadable values are named.
+// TestApplicationDataOf checks that ApplicationDataOf turns the saved fields into the same ApplicationData that was
+// sent. Its error must have the key of each value that cannot be read.
 func TestApplicationDataOf(t *testing.T) {
 	t.Parallel()
 	save := find(payvault.OpApplicationsSaveData)
@@ -202,8 +204,8 @@ func TestApplicationDataOf(t *testing.T) {
 	assert.Equal(t, payvault.ApplicationData{}, data)
 }
 
-// TestApplicationDataOf_none checks that an empty saved value sets no field, so that the next SaveData does not send
-// false or zero for it. A toggle that is off is set.
+// TestApplicationDataOf_none checks that an empty saved value sets no field of ApplicationData. Otherwise the next
+// SaveData would send it as false or zero. The value false of a toggle, such as processing_history, is not empty.
 func TestApplicationDataOf_none(t *testing.T) {
 	t.Parallel()
 	for _, none := range []string{`""`, `[]`, `{}`, `false`, `null`} {
@@ -236,7 +238,7 @@ func TestApplicationDataOf_none(t *testing.T) {
 	}, data)
 }
 
-// TestApplicationsSaveData_invalid checks which data is refused before it is sent.
+// TestApplicationsSaveData_invalid checks which data SaveData refuses before it sends anything.
 func TestApplicationsSaveData_invalid(t *testing.T) {
 	t.Parallel()
 	const together = "and bank_account_number are required together"
@@ -264,7 +266,7 @@ func TestApplicationsSaveData_invalid(t *testing.T) {
 	}
 }
 
-// TestApplicationsSaveData checks that toggles that are off and fields of Extra are sent.
+// TestApplicationsSaveData checks that SaveData sends toggles whose value is false, and the fields of Extra.
 func TestApplicationsSaveData(t *testing.T) {
 	t.Parallel()
 	save := find(payvault.OpApplicationsSaveData)

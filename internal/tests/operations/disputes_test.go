@@ -21,7 +21,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// assertForm checks that a form has a disputeResponse and, if content is not nil, a file of this name.
+// assertForm checks the multipart form of a request. It must have the given disputeResponse, and a file with the given
+// name and content, or no file if content is nil.
 func assertForm(t *testing.T, got service.Seen, response, fileName string, content []byte) {
 	t.Helper()
 	mediaType, params, err := mime.ParseMediaType(got.Header.Get("Content-Type"))
@@ -48,7 +49,7 @@ func assertForm(t *testing.T, got service.Seen, response, fileName string, conte
 	assert.True(t, bytes.Equal(content, sent), "other content")
 }
 
-// retrieval returns a response to a retrieval dispute. retrievalJSON is its wire form.
+// retrieval returns a response to a dispute of the type retrieval. retrievalJSON returns the same response as JSON.
 func retrieval(file *payvault.File) *payvault.DisputeRespondRequest {
 	return &payvault.DisputeRespondRequest{Message: "Example answer to a retrieval dispute", Evidence: file}
 }
@@ -57,7 +58,7 @@ func retrievalJSON() string { return calls.Fixture("disputes/respond.request.min
 
 func evidence() []byte { return []byte(calls.Fixture("disputes/evidence.pdf")) }
 
-// respond sends a response and returns the request that arrived.
+// respond calls Disputes.Respond and returns the request that the server received.
 func respond(t *testing.T, request *payvault.DisputeRespondRequest) service.Seen {
 	t.Helper()
 	server := service.Answer(t, http.StatusOK, `{"code":0}`)
@@ -66,7 +67,8 @@ func respond(t *testing.T, request *payvault.DisputeRespondRequest) service.Seen
 	return server.Seen()[0]
 }
 
-// TestDisputesRespond checks the form that is sent for each type of response, with and without a file.
+// TestDisputesRespond checks the multipart form that is sent for each type of dispute response, with and without a
+// file.
 func TestDisputesRespond(t *testing.T) {
 	t.Parallel()
 	large := append([]byte("%PDF-1.7\n"), bytes.Repeat([]byte("0123456789abcdef\r\n--"), 1<<16)...)
@@ -85,7 +87,7 @@ func TestDisputesRespond(t *testing.T) {
 	}
 }
 
-// TestDisputesRespond_invalid checks which responses are refused before they are sent.
+// TestDisputesRespond_invalid checks which dispute responses are refused before anything is sent.
 func TestDisputesRespond_invalid(t *testing.T) {
 	t.Parallel()
 	type response = payvault.DisputeRespondRequest
@@ -118,7 +120,8 @@ func TestDisputesRespond_invalid(t *testing.T) {
 	}
 }
 
-// TestOpenFile checks that a file stays open after an upload and is sent from its beginning each time.
+// TestOpenFile checks that OpenFile returns a file that can be uploaded several times, from its beginning each time,
+// until the caller closes it. A missing file and a directory are errors.
 func TestOpenFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "charge 証拠.pdf")
@@ -127,7 +130,7 @@ func TestOpenFile(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "charge 証拠.pdf", file.Name)
 	assert.Equal(t, int64(len(evidence())), file.Size)
-	for range 2 { // the file stays open, and each upload starts at its beginning
+	for range 2 { // an upload must not close the file
 		assertForm(t, respond(t, retrieval(file)), retrievalJSON(), file.Name, evidence())
 	}
 	require.NoError(t, file.Close())

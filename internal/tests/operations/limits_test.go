@@ -1,8 +1,7 @@
 //go:build !race
 
-// These tests check the limits of memory and time for all answers. They run one at a time and before all others,
-// because they measure the heap of their process. They do not run with the race detector, which needs memory of its
-// own.
+// These tests check how much memory responses may take. They measure the heap of the process, so they run one at a
+// time, before all parallel tests. They do not run with the race detector, which needs memory of its own.
 
 package operations
 
@@ -32,15 +31,15 @@ import (
 )
 
 const (
-	bodyCap     = 8 << 20 // the default size limit of a client
+	bodyCap     = 8 << 20 // the default of WithMaxResponseBytes
 	mostHeap    = 300e6
-	mostRecords = 71_900 // a number of records just within the limits of package answer
+	mostRecords = 71_900 // almost as many records as package answer permits
 )
 
-// reading is a call that reads an answer.
+// reading is a function that makes a call and reads its response.
 type reading func(ctx context.Context, c *payvault.Client) error
 
-// read returns a reading by an operation of the table.
+// read returns a reading that performs an operation of the table of calls.
 func read(op payvault.Operation) reading {
 	return func(ctx context.Context, c *payvault.Client) error {
 		o := find(op)
@@ -49,8 +48,8 @@ func read(op payvault.Operation) reading {
 	}
 }
 
-// readSaved saves data and reads the answer with ApplicationDataOf. It collects the garbage of the first step, so that
-// each step is measured alone.
+// readSaved calls SaveData and reads its result with ApplicationDataOf. It runs the garbage collector between the two,
+// so that the memory of each is measured alone.
 func readSaved(ctx context.Context, c *payvault.Client) error {
 	o := find(payvault.OpApplicationsSaveData)
 	saved, err := o.Do(ctx, c, calls.Documented(), o.Minimal)
@@ -61,12 +60,12 @@ func readSaved(ctx context.Context, c *payvault.Client) error {
 	return err
 }
 
-// into reads an answer into a variable of the caller.
+// into makes a call with Client.Call, which reads the response into a variable of type T.
 func into[T any](ctx context.Context, c *payvault.Client) error {
 	return c.Call(ctx, payvault.Request{Method: http.MethodGet, Path: []string{"x"}}, new(T))
 }
 
-// Types that a caller could define.
+// These are types that a caller could pass to Client.Call.
 type (
 	arrays struct {
 		Data []map[string]struct{ A [1 << 10]byte } `json:"data"`
@@ -80,13 +79,13 @@ type (
 			E          [8]int
 		} `json:"data"`
 	}
-	embedding struct { // the decoder allocates the embedded types
+	embedding struct { // the decoder allocates the embedded structs
 		*payvault.Transaction
 		*pointing
 	}
 	pointing struct{ *wide }
 	wide     struct{ Strings [64]string }
-	ours     struct { // types of the package
+	ours     struct { // with types of package payvault that decode themselves
 		Pairs   []payvault.Pairs           `json:"pairs"`
 		Options []payvault.FieldOption     `json:"options"`
 		Fields  []payvault.SavedField      `json:"fields"`
@@ -94,7 +93,7 @@ type (
 	}
 )
 
-// readings returns one reading for each way to read an answer.
+// readings returns all ways to read a response, by name.
 func readings() map[string]reading {
 	return map[string]reading{
 		"list": read(payvault.OpCustomersList), "transactions": read(payvault.OpSubscriptionsTransactions),
@@ -108,16 +107,16 @@ func readings() map[string]reading {
 	}
 }
 
-// attack is a body that needs much more memory to read than it has bytes. readings has the names of the readings to try
-// it with.
+// attack is a hostile response body: reading it takes much more memory than the body itself. The field readings has the
+// names of the readings that read the body.
 type attack struct {
 	readings, head, unit, tail string
 
-	most int // largest number of units; 0 means as many as bodyCap permits
+	most int // maximum number of units; 0 means as many as fit into bodyCap
 }
 
-// body returns the body: head, repeated units and tail. PAD becomes a text that fills the body up to bodyCap. The text
-// is not UTF-8, so its decoded form is larger than the text itself.
+// body returns head, then as many units as fit, then tail. If the result contains PAD, a text that fills the body up to
+// bodyCap replaces PAD. This text is not valid UTF-8, so it is larger after decoding.
 func (a attack) body() string {
 	n := (bodyCap - len(a.head) - len(a.tail)) / len(a.unit)
 	if a.most > 0 {
@@ -127,7 +126,7 @@ func (a attack) body() string {
 	return strings.Replace(body, "PAD", strings.Repeat("\xffa", max(0, bodyCap-len(body))/2), 1)
 }
 
-// attacks returns all attacks, those for -short first.
+// attacks returns all attacks. With -short only the first three are used.
 func attacks() []attack {
 	const (
 		data   = `{"code":0,"rcode":"000","data":[`
@@ -136,26 +135,27 @@ func attacks() []attack {
 		listed = `{"code":0,"x":[`
 	)
 	return slices.Concat(
-		// Long texts, which are copied.
+		// These bodies have a long text, which the decoder copies.
 		of("list", data+`{"customer_id":"`, `"}]}`, "\xff"), of("list", data+`{"customer_id":1,"comments":"`, `"}]}`, `x`),
 		of("saved", fields+`{"key":"bank_routing","value":"`, `"}]}}`, "\xffa"),
 
-		// As many records and values as are permitted, of the largest type, beside a long text.
+		// These bodies have as many records and values as are permitted, of the largest types, and a long text.
 		upTo(mostRecords, of("transactions", data, `,{"pg_id":"PAD"}]}`, `{"pg_id":1},`)),
 		upTo(mostRecords, of("list", data+`{"customer_id":1,"billing_cards":[`, `,{"card_type":"PAD"}]}]}`, `{},`)),
 		upTo(mostRecords/2, of("list", data, `,{"customer_id":"PAD"}]}`, `{"customer_id":1},`)),
-		upTo(19_000, of("transactions", data, `,{"pg_id":"PAD"},{"pg_id":1}]}`, `{"pg_id":"1"},`)), // this body is read twice
+		// The last pg_id is a number, so the tolerant decoder reads this body a second time.
+		upTo(19_000, of("transactions", data, `,{"pg_id":"PAD"},{"pg_id":1}]}`, `{"pg_id":"1"},`)),
 		upTo(10*mostRecords, of("write", record+`{"billing_email":[`, `]},{"card_type":"PAD"}]}}`, `"",`)),
 		upTo(mostRecords, of("saved", fields, `,{"key":"PAD"}]}}`, `{},`)),
 		upTo(mostRecords, of("saved", fields+`{"key":"ownership","value":{"owners":[`, `,{"cbExp":"PAD"}]}}]}}`, `{},`)),
 		upTo(mostRecords/4, of("validate", `{"code":2,"data":{"a":[`, `],"b":"PAD"}}`, `[{}],`)),
 
-		// More values than are permitted.
+		// These bodies have more values than are permitted.
 		of("list", data, `]}`, `{"billing_cards":[{},{}]},`, `{"customer_id":1},`, strings.Repeat(" ", 200)+`{},`),
 		of("write", record, `]}}`, `{"CARD_ID":1},`), of("structs", data, `]}`, `null,`),
 		of("amounts", listed, `]}`, `1e1,`), of("list, any", ``, ``, `[`), of("any", `{"code":"0"`+members(`"a"`), `}`, ` `),
 
-		// The same names again and again, with values in undocumented forms.
+		// These bodies repeat a member or a part of a text, in undocumented forms.
 		of("transactions", data+`{`, `"rmsg":1}]}`, `"amt_tran":1e1,`, `"tran_time":"2026-01-15 10:20 +0531",`),
 		of("write", `{"code":0,"data":{"customer_id":"a"`, `}}`, `,"rec_id":"x"`),
 		of("instants", listed, `]}`, `"2026-01-15T00:00:00+05:31",`),
@@ -163,7 +163,7 @@ func attacks() []attack {
 		of("payee", `{"code":0,"data":{"payee_account":{"tr_number":"`, `"},"payee_id":"x"},"x":"`+"\xff"+`"}`, `x`),
 		of("tokenize", `{"code":0,"rcode":"000","card_id":"`, `"}`, `\u0041`),
 
-		// Types of the caller, some with types of the package in them.
+		// These bodies are read into types of the caller. Some of these types contain types of package payvault.
 		upTo(mostRecords/2, of("arrays, any", data, `],"y":"PAD"}`, `{"a":{}},`)),
 		upTo(10*mostRecords, of("any", data, `],"y":"PAD"}`, `1,`)),
 		upTo(mostRecords, of("ours", `{"code":0,"fields":[`, `],"y":"PAD"}`, `{},`)),
@@ -172,14 +172,14 @@ func attacks() []attack {
 		upTo(mostRecords/2, of("wide", listed, `],"y":"PAD"}`, `{"a":{}},`)),
 		of("secrets", listed, `]}`, `"`+strings.Repeat("x", 40)+`",`),
 
-		// Bodies of refusals.
+		// These bodies are refusals, whose texts become parts of the error.
 		of("list", `{"code":7,"message":"`, `"}`, `4111 1111 `, "\xffa", `&amp;\\u0041%41`),
 		of("list", `{"code":"`, `"}`, `4 `), of("list", `{"code":2,"data":{"a":["`, `"]}}`, `&amp;","`),
 		of("list", `{"code":2,"data":{"":""`+members(`"a"`), "}}", ` `),
 	)
 }
 
-// upTo returns the attacks with at most this number of units.
+// upTo sets the maximum number of units of all attacks, and returns them.
 func upTo(most int, all []attack) []attack {
 	for i := range all {
 		all[i].most = most
@@ -187,7 +187,7 @@ func upTo(most int, all []attack) []attack {
 	return all
 }
 
-// of returns one attack for each unit. The body begins with head, repeats the unit, and ends with tail.
+// of returns one attack for each unit. All of them have the same readings, head and tail.
 func of(readings, head, tail string, units ...string) (all []attack) {
 	for _, unit := range units {
 		all = append(all, attack{readings: readings, head: head, unit: unit, tail: tail})
@@ -195,7 +195,7 @@ func of(readings, head, tail string, units ...string) (all []attack) {
 	return all
 }
 
-// members returns JSON members that all have this value and nearly fill a body of bodyCap.
+// members returns JSON members with different names and the same value. They nearly fill a body of bodyCap.
 func members(value string) string {
 	var text strings.Builder
 	for i := 0; text.Len() < bodyCap-100; i++ {
@@ -204,8 +204,8 @@ func members(value string) string {
 	return text.String()
 }
 
-// assertSmall checks that the heap grows by less than mostHeap during f. The garbage collector is off, because it may
-// not run in a program with a large heap.
+// assertSmall checks that the heap grows by at most mostHeap while f runs. The garbage collector is off during f,
+// because in a program with a large heap it may not run in that time either.
 func assertSmall(t *testing.T, f func(), what string) {
 	t.Helper()
 	runtime.GC()
@@ -229,13 +229,13 @@ func assertSmall(t *testing.T, f func(), what string) {
 	t.Logf("%d MB: %.100q", (max(highest, before)-before)/1e6, what)
 }
 
-// pieces reads in small pieces.
+// pieces is a reader whose Read returns at most 16 KiB.
 type pieces struct{ io.Reader }
 
 func (p pieces) Read(b []byte) (int, error) { return p.Reader.Read(b[:min(len(b), 16<<10)]) }
 
-// zipped returns a transport that answers like net/http with a compressed answer: in small pieces, and without a
-// length.
+// zipped returns an option for a transport that answers with body as net/http does for a compressed response: the reads
+// are small, and ContentLength is unknown.
 func zipped(body string) payvault.Option {
 	return service.Over(service.RoundTripper(func(*http.Request) (*http.Response, error) {
 		text := io.NopCloser(pieces{strings.NewReader(body)})
@@ -243,19 +243,19 @@ func zipped(body string) payvault.Option {
 	}))
 }
 
-// TestHostileBodies checks that no answer of the default size makes the heap grow by more than mostHeap. Memory that
-// the collector could free counts too.
+// TestHostileBodies checks that reading a response body of at most the default size makes the heap grow by at most
+// mostHeap. This includes memory that the garbage collector could free.
 //
 //nolint:paralleltest // it measures the heap of the process
 func TestHostileBodies(t *testing.T) {
-	var indexed strings.Builder // an answer with messages whose numbers may be parts of a card number
+	var indexed strings.Builder // field names that are numbers, which may be parts of a card number
 	indexed.WriteString(`{"code":2,"data":{"0":[` + strings.Repeat(`"",`, 10_000) + `""]`)
 	for i := 100; indexed.Len() < 64_000; i++ {
 		indexed.WriteString(`,"` + strconv.Itoa(i) + `":[""]`)
 	}
 	refused := service.Client(t, service.Nowhere, service.Over(service.Canned(200, indexed.String()+"}}")))
 	assertSmall(t, func() { _ = readings()["write"](t.Context(), refused) }, "indexed messages")
-	for _, status := range []int{502, 503} { // the client repeats a read after these
+	for _, status := range []int{502, 503} { // the client retries a read after these statuses
 		body := `{"code":7,"message":"` + strings.Repeat("\xffa", 4<<20-50) + `"}`
 		down := service.Client(t, service.Nowhere, service.Over(service.Canned(status, body)))
 		assertSmall(t, func() { _ = readings()["list"](t.Context(), down) }, "status "+strconv.Itoa(status))
@@ -271,7 +271,8 @@ func TestHostileBodies(t *testing.T) {
 	}
 }
 
-// TestHostileTexts checks that texts that callers read themselves take no more memory than answers.
+// TestHostileTexts checks that functions with which callers read a text of bodyCap bytes make the heap grow by at most
+// mostHeap.
 //
 //nolint:paralleltest // it measures the heap of the process
 func TestHostileTexts(t *testing.T) {
@@ -302,7 +303,8 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// TestHonestPage checks that a page with far more records than usual is read, even if one record is odd.
+// TestHonestPage checks that a page with 10,000 to 30,000 records is read, even if some values have undocumented forms,
+// such as a number as a text.
 //
 //nolint:paralleltest // beside tests that measure the heap of the process
 func TestHonestPage(t *testing.T) {
@@ -344,7 +346,7 @@ func TestHonestPage(t *testing.T) {
 	}
 }
 
-// TestAllocations limits the allocations of a call, with the answer in memory.
+// TestAllocations checks that a call makes at most 60 allocations, if the response is already in memory.
 //
 //nolint:paralleltest // it counts the allocations of the process
 func TestAllocations(t *testing.T) {
@@ -356,7 +358,7 @@ func TestAllocations(t *testing.T) {
 		MerchantID: 212345, CardholderName: "Tina Tester", AVSZip: "10001", CardNumber: card.CardNumber, ExpDate: "1229",
 		CVV2: payvault.NewSecret("123"),
 	}
-	quiet := payvault.WithLogger(slog.New(slog.NewJSONHandler(io.Discard, nil))) // without level Debug
+	quiet := payvault.WithLogger(slog.New(slog.NewJSONHandler(io.Discard, nil))) // a logger of level Info
 	tokenize := func(c *payvault.Client) error {
 		_, err := c.Tokens.Tokenize(t.Context(), request)
 		return err
@@ -390,8 +392,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestClearing_longSwipe checks that redacting an error takes little memory, even if the secret is a long track with
-// many names.
+// TestClearing_longSwipe checks that redacting an error allocates less than 20 MB if the request has a card swipe of 8
+// KB. Each part of the swipe, such as a name, is looked for in the error.
 //
 //nolint:paralleltest // it counts the allocations of the process
 func TestClearing_longSwipe(t *testing.T) {

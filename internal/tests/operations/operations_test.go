@@ -1,5 +1,5 @@
 // Package operations compares the requests and results of every operation with the fixtures in testdata, which are
-// written by hand. It also tests the limits of reading answers.
+// written by hand. It also tests how much memory a hostile response may take.
 package operations
 
 import (
@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// each runs a test for every operation.
+// each runs a test for every operation in the table of calls.
 func each(t *testing.T, test func(t *testing.T, o *calls.Operation)) {
 	t.Helper()
 	for _, o := range calls.Table() {
@@ -35,16 +35,17 @@ func each(t *testing.T, test func(t *testing.T, o *calls.Operation)) {
 	}
 }
 
-// find returns an operation of the table.
+// find returns the operation op from the table of calls.
 func find(op payvault.Operation) *calls.Operation { return new(calls.Of(op)) }
 
-// nowhere returns a client whose requests reach nobody.
+// nowhere returns a client whose requests reach no server.
 func nowhere(t *testing.T) *payvault.Client {
 	t.Helper()
 	return service.Client(t, service.Nowhere)
 }
 
-// exchange makes a call. It returns the request that arrived and the result.
+// exchange makes a call to a server that answers with status 200 and answer as the body. It returns the request that
+// the server received, and the result of the call.
 func exchange(
 	t *testing.T, o *calls.Operation, request any, answer string, opts ...payvault.Option,
 ) (service.Seen, any, error) {
@@ -55,13 +56,13 @@ func exchange(
 	return server.Seen()[0], result, err
 }
 
-// fillers returns the options that fill empty fields of requests.
+// fillers returns the options of a client whose values are used for empty fields of requests.
 func fillers() []payvault.Option {
 	return []payvault.Option{payvault.WithMerchantID(1), payvault.WithVendorID(2), payvault.WithDeveloperID("3")}
 }
 
-// TestEveryOperation checks that the SDK, the table of calls, the statements in Operation.Stated and the services have
-// the same operations.
+// TestEveryOperation checks that payvault.Operations, the table of calls, the sentences in Operation.Stated and the
+// methods of the client list the same operations.
 func TestEveryOperation(t *testing.T) {
 	t.Parallel()
 	var all []payvault.OperationInfo
@@ -79,7 +80,8 @@ func TestEveryOperation(t *testing.T) {
 	assert.ElementsMatch(t, service.Methods(), slices.Compact(methods))
 }
 
-// TestFull checks that every documented field is sent and read. Options that fill empty fields change nothing.
+// TestFull checks that every documented field of a request is sent, and every documented field of a response is read.
+// The request has all fields, so the options that fill empty fields must change nothing.
 func TestFull(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
@@ -95,14 +97,15 @@ func TestFull(t *testing.T) {
 	})
 }
 
-// TestMinimal checks that the smallest request has only its required fields, and that answers in other JSON forms are
-// read. TestReading of the root package checks the values.
+// TestMinimal checks that a request with only its required fields is sent without any other field, and that responses
+// in other JSON forms, such as numbers as strings, are read. TestReading of the root package checks the values that are
+// read.
 func TestMinimal(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
 		opts := fillers()
 		if o.Op == payvault.OpTokensTokenize || o.Op == payvault.OpCustomersCreate {
-			opts = nil // the options would fill fields here: see TestFilled
+			opts = nil // the options would fill fields of these requests: see TestFilled
 		}
 		got, result, err := exchange(t, o, o.Minimal, o.TolerantAnswer(), opts...)
 		require.NoError(t, err)
@@ -111,7 +114,7 @@ func TestMinimal(t *testing.T) {
 	})
 }
 
-// fixtureOf returns the body of a request, or "" if it has none.
+// fixtureOf returns the fixture of the body of a request, or "" if the request has no body.
 func fixtureOf(o *calls.Operation, request any, kind string) string {
 	if request == nil || o.Method == http.MethodGet {
 		return ""
@@ -119,7 +122,7 @@ func fixtureOf(o *calls.Operation, request any, kind string) string {
 	return calls.Fixture(o.Fixture(kind))
 }
 
-// assertRequest checks the endpoint, the exact headers, and the JSON of a request.
+// assertRequest checks the method, the URL, all headers and the body of a request.
 func assertRequest(t *testing.T, o *calls.Operation, got service.Seen, query, body string) {
 	t.Helper()
 	assert.Equal(t, o.Method+" "+service.BasePath+calls.Documented().In(o.Path)+query, got.Method+" "+got.Target)
@@ -144,7 +147,8 @@ func assertRequest(t *testing.T, o *calls.Operation, got service.Seen, query, bo
 	assert.Regexp(t, `^payvault-go/\d+\.\d+\.\d+ \(go.*\)$`, got.Header.Get("User-Agent"))
 }
 
-// TestWireForms checks that requests and results have the wire forms of the interface and can be read back from them.
+// TestWireForms checks that MarshalWire writes each request and result in the JSON form of its fixture, and that the
+// JSON can be read back into the same value.
 func TestWireForms(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
@@ -152,7 +156,7 @@ func TestWireForms(t *testing.T) {
 			text := fixtureOf(o, request, kind)
 			switch r := request.(type) {
 			case *payvault.DisputeRespondRequest:
-				r.Evidence = nil // the file is a part of the form, not of the JSON
+				r.Evidence = nil // the file is a part of the multipart form, not of the JSON
 			case payvault.ApplicationData:
 				text = at(t, text, "data")
 				assert.Empty(t, r.Extra)
@@ -163,7 +167,7 @@ func TestWireForms(t *testing.T) {
 				service.AssertWire(t, request, text)
 			}
 		}
-		if o.Full != nil && o.Method == http.MethodGet { // for a list, the result is the whole page
+		if o.Full != nil && o.Method == http.MethodGet { // the result of a list is the whole response, a page
 			o.Result = ""
 		}
 		want := strings.NewReplacer(`"code": 0,`, "", `"message": "Success",`, "").Replace(o.Answer())
@@ -176,9 +180,9 @@ func TestWireForms(t *testing.T) {
 	})
 }
 
-// TestEveryField checks that testdata has each field of the types of requests and results. Package contract compares
-// testdata with the document, so the SDK has no field that the document does not have. The test also checks that each
-// field in Go has the name of the end of its wire name, so that no two fields are swapped.
+// TestEveryField checks that testdata has a value for each field of the request and result types. Package contract
+// compares testdata with the interface document, so this also shows that the document has each field. In addition, the
+// name of each Go field must be the end of its JSON name, so that no two fields are swapped.
 func TestEveryField(t *testing.T) {
 	t.Parallel()
 	all := map[string]wireField{}
@@ -186,9 +190,9 @@ func TestEveryField(t *testing.T) {
 		noteFields(all, reflect.ValueOf(o.Full))
 		noteFields(all, reflect.ValueOf(o.Want()))
 	}
-	delete(all, "Application.MerchantID") // it is 0 in the answer to create
-	delete(all, "Validation.Problems")    // a success has none: TestRejected reads them
-	otherwise := map[string]string{       // names that were chosen otherwise
+	delete(all, "Application.MerchantID") // it is 0 in the response of Applications.Create
+	delete(all, "Validation.Problems")    // a success has no problems; TestRejected reads some
+	otherwise := map[string]string{       // Go names that differ from the end of the JSON name
 		"EvidenceType": "cbr_ce_type", "AllocationType": "cbr_id_type", "Reason": "reason_desc", "Items": "data",
 	}
 	for name, field := range all {
@@ -201,13 +205,13 @@ func TestEveryField(t *testing.T) {
 	}
 }
 
-// A wireField has a name on the wire, and perhaps a value in testdata.
+// wireField is a field of a struct: its name in JSON, and whether testdata has a value for it.
 type wireField struct {
 	wire   string
 	filled bool
 }
 
-// noteFields adds the fields of the structs in v that have a wire name, as "Type.Field".
+// noteFields adds to all each struct field in v that has a JSON name. The key is "Type.Field".
 func noteFields(all map[string]wireField, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -233,7 +237,7 @@ func noteFields(all map[string]wireField, v reflect.Value) {
 	}
 }
 
-// at returns a member of a JSON object.
+// at returns the value of a member of a JSON object, as JSON.
 func at(t *testing.T, text, member string) string {
 	t.Helper()
 	var object map[string]json.RawMessage
@@ -241,7 +245,8 @@ func at(t *testing.T, text, member string) string {
 	return string(object[member])
 }
 
-// TestRejected checks the errors of the documented refusals. For Validate, messages about fields are a result.
+// TestRejected checks the errors for the documented refusals of every operation. Only Validate returns messages about
+// fields as a result instead of an error.
 func TestRejected(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
@@ -251,7 +256,7 @@ func TestRejected(t *testing.T) {
 		refusal, sentinels := "errors/platform_detail.json", []error{payvault.ErrRejected, payvault.ErrValidation}
 		if o.Op == payvault.OpTokensTokenize {
 			want.Code, want.Message, want.Detail = "902", "Example tokenize refusal", ""
-			refusal, sentinels = "errors/rcode.json", sentinels[:1] // an rcode does not say that a validation failed
+			refusal, sentinels = "errors/rcode.json", sentinels[:1] // an rcode does not match ErrValidation
 		}
 		_, result, err := exchange(t, o, o.Full, calls.Fixture(refusal))
 		service.AssertError(t, err, want, payvault.ErrRejected)
@@ -277,8 +282,8 @@ func TestRejected(t *testing.T) {
 	})
 }
 
-// TestForMerchant checks that ForMerchant sends the merchant ID in the place that Operation.Stated names. The request
-// may name the same merchant.
+// TestForMerchant checks that a client of ForMerchant sends the merchant ID in the query or in the body, as
+// Operation.Stated says. The MerchantID of the request may be empty or the same ID.
 func TestForMerchant(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
@@ -319,7 +324,8 @@ func TestForMerchant(t *testing.T) {
 	})
 }
 
-// TestFilled checks that options of the client fill empty fields of requests.
+// TestFilled checks that the options WithMerchantID, WithVendorID and WithDeveloperID fill empty fields of requests,
+// and do not replace other values.
 func TestFilled(t *testing.T) {
 	t.Parallel()
 	tokens, customers := find(payvault.OpTokensTokenize), find(payvault.OpCustomersCreate)
@@ -341,7 +347,7 @@ func TestFilled(t *testing.T) {
 	}
 }
 
-// TestExplicitZeros checks that false, zero and empty values are sent if the caller sets them.
+// TestExplicitZeros checks that false, 0, an empty list and an empty text are sent if the caller sets them.
 func TestExplicitZeros(t *testing.T) {
 	t.Parallel()
 	for body, test := range map[string]struct {
@@ -378,8 +384,8 @@ func TestExplicitZeros(t *testing.T) {
 	}
 }
 
-// TestRefused checks that all problems of a request are reported at once, that a nil context is refused, and that
-// nothing is sent.
+// TestRefused checks that one error reports all problems of a request, that a nil context is refused, and that in both
+// cases no request is sent.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	unobserved := payvault.WithObserver(payvault.Observer{
@@ -399,7 +405,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestRefusedOneByOne checks problems that cannot be combined with others, and nil requests.
+// TestRefusedOneByOne checks nil requests, and problems that cannot occur together with the problems of TestRefused.
 func TestRefusedOneByOne(t *testing.T) {
 	t.Parallel()
 	type (
@@ -438,7 +444,7 @@ func TestRefusedOneByOne(t *testing.T) {
 	assert.JSONEq(t, `{"data":[`+strings.Repeat(text, 100)[1:]+`]}`, string(got.Body))
 }
 
-// TestNegativeIDs checks that negative IDs are refused.
+// TestNegativeIDs checks that every operation refuses a negative ID in its path.
 func TestNegativeIDs(t *testing.T) {
 	t.Parallel()
 	ids := calls.Documented()

@@ -21,13 +21,13 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// formEnd ends a form. A service may perform a form that has this end, even if bytes are missing.
+// formEnd ends a multipart form. A service may act on a form that ends with it, even if bytes of the file are missing.
 const formEnd = "--\r\n"
 
-// careless is a service that performs a form when its end arrives. It records the requests.
+// careless is a service that accepts a form as soon as it has the end of the form. It records the bodies of requests.
 type careless struct {
 	url    string
-	client *http.Client // nil for the client of the SDK
+	client *http.Client // HTTP client that trusts the service; nil means the default
 	got    chan []byte  // the body of each request
 }
 
@@ -37,7 +37,7 @@ func (s *careless) handler(w http.ResponseWriter, r *http.Request) {
 	service.Say(w, http.StatusOK, `{"code":0}`)
 }
 
-// newRaw starts a service that records the bytes of one connection and never answers.
+// newRaw starts a service that records all bytes of one connection and never answers.
 func newRaw(t *testing.T) *careless {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with the test
@@ -77,7 +77,8 @@ func newHTTP(t *testing.T, http2 bool) *careless {
 	return s
 }
 
-// forEach runs a test with services over a raw connection, HTTP/1.1 and HTTP/2.
+// forEach runs a test with three services: one that reads the bytes of a TCP connection, one with HTTP/1.1 and one with
+// HTTP/2.
 func forEach(t *testing.T, test func(t *testing.T, s *careless)) {
 	t.Helper()
 	for name, start := range map[string]func(t *testing.T) *careless{
@@ -92,7 +93,8 @@ func forEach(t *testing.T, test func(t *testing.T, s *careless)) {
 	}
 }
 
-// upload answers a dispute with a file that fails. It returns the bytes that arrived and the error.
+// upload responds to a dispute with a file whose upload must fail. It returns the bytes that the service received, and
+// the error.
 func (s *careless) upload(t *testing.T, file *payvault.File) (got []byte, err error) {
 	t.Helper()
 	var opts []payvault.Option
@@ -104,7 +106,7 @@ func (s *careless) upload(t *testing.T, file *payvault.File) (got []byte, err er
 	return <-s.got, err
 }
 
-// shrinking is an *os.File that is truncated when it is read.
+// shrinking is an *os.File that ReadAt truncates. The function when decides at which offset, and to is the new size.
 type shrinking struct {
 	*os.File
 
@@ -122,8 +124,8 @@ func (f shrinking) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// newShrinking returns a PDF of size bytes. After the local check, the read that reaches byte at truncates it to to
-// bytes.
+// newShrinking returns a PDF of size bytes. After the SDK has checked the file, the first read at or after offset at
+// truncates it; to is its new size. If at is 0, the end of the check truncates it already.
 func newShrinking(t *testing.T, size, at, to int64) *payvault.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "evidence.pdf")
@@ -132,7 +134,7 @@ func newShrinking(t *testing.T, size, at, to int64) *payvault.File {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = f.Close() })
-	checked := false // set after the last byte was read, which ends the check
+	checked := false // set when the last byte is read, because this ends the check
 	when := func(off int64) bool {
 		now := checked && off >= at
 		checked = checked || off == size-1
@@ -141,7 +143,8 @@ func newShrinking(t *testing.T, size, at, to int64) *payvault.File {
 	return &payvault.File{Name: "evidence.pdf", Content: shrinking{f, when, to}, Size: size}
 }
 
-// TestUploadOfAFileThatBecomesShorter checks that the service never receives a form that looks complete.
+// TestUploadOfAFileThatBecomesShorter checks that the service does not receive the end of the form if the file becomes
+// shorter before or during the upload, and that the error says that the file has become shorter.
 func TestUploadOfAFileThatBecomesShorter(t *testing.T) {
 	t.Parallel()
 	const large = 4 << 20
@@ -176,11 +179,12 @@ func TestUploadOfAFileThatBecomesShorter(t *testing.T) {
 	})
 }
 
-// content is a PDF. After the local check, a function of the test reads its second half.
+// content is the content of a PDF of size bytes. After the SDK has checked the file, the function read serves all reads
+// of the second half.
 type content struct {
 	size int64
 	read func(p []byte, off int64) (int, error)
-	done *atomic.Bool // the local check is over; it ends with reading the last byte
+	done *atomic.Bool // the check is over: it ends when the last byte is read
 }
 
 func (c content) ReadAt(p []byte, off int64) (int, error) {
@@ -197,8 +201,8 @@ func (c content) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// TestUploadOfContentThatPanics checks that a panic in ReadAt becomes an error. net/http reads an upload in its own
-// goroutine, where a panic would end the process.
+// TestUploadOfContentThatPanics checks that a panic in ReadAt of the file becomes an error of the call. net/http reads
+// an upload in a goroutine of its own, where the panic would end the process.
 func TestUploadOfContentThatPanics(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("a secret of the file")

@@ -17,8 +17,8 @@ import (
 	"example.com/payvault"
 )
 
-// TestNotificationHandler checks the status that the sender gets, and that the function gets the unchanged header and
-// body.
+// TestNotificationHandler checks the status that NotificationHandler answers, and that the caller's function gets the
+// header and the body of the request unchanged.
 func TestNotificationHandler(t *testing.T) {
 	t.Parallel()
 	const most, raw = 1 << 20, "{\"event\": \"transaction_status_updated\"}\r\n\x00\xff not quite JSON"
@@ -27,10 +27,10 @@ func TestNotificationHandler(t *testing.T) {
 	failed := errors.New("secret detail")
 	for _, test := range []struct {
 		method, body string
-		ends         error // error of reading after the last byte of the body
-		fails        error // error that the function returns
+		ends         error // error of the body reader after the last byte
+		fails        error // error that the caller's function returns
 		want         int
-		handed       bool // the function is called
+		handed       bool // the caller's function is called
 	}{
 		{"POST", raw, io.EOF, nil, http.StatusNoContent, true},
 		{"POST", "", io.EOF, nil, http.StatusNoContent, true},
@@ -66,8 +66,8 @@ func TestNotificationHandler(t *testing.T) {
 	assert.Panics(t, func() { payvault.NotificationHandler(nil) })
 }
 
-// TestNotificationHandler_reports checks that the error of the function is logged and not shown to the sender. The log
-// has neither the URL nor the body.
+// TestNotificationHandler_reports checks that the error of the caller's function is logged, and that the sender of the
+// notification does not get it. The log must have neither the URL nor the body of the request.
 func TestNotificationHandler_reports(t *testing.T) { //nolint:paralleltest // it sets the default logger
 	var log bytes.Buffer
 	before := slog.Default()

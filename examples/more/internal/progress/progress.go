@@ -1,4 +1,5 @@
-// Package progress shows the progress of a long run: with a bar on a terminal, with a few plain lines otherwise.
+// Package progress prints the progress of a long run: as a bar on a terminal, and as about ten lines of text on any
+// other output.
 package progress
 
 import (
@@ -14,16 +15,17 @@ import (
 // Progress counts towards a total. It is not safe for concurrent use.
 type Progress struct {
 	out         io.Writer
-	bar         *progressbar.ProgressBar // nil for plain lines
+	bar         *progressbar.ProgressBar // nil if out is no terminal
 	what        string
 	done, total int
-	next        int // count at which the next line is due
+	next        int // number at which the next line is printed
 }
 
-// lines is the total number of plain lines.
+// lines is the number of lines that are printed in all if out is no terminal.
 const lines = 10
 
-// New starts the display of a progress. what is the name of the counted things, such as "customers".
+// New returns a Progress that counts up to total and prints to out. what is the name of the things that are counted,
+// such as "customers".
 func New(out io.Writer, what string, total int) *Progress {
 	p := &Progress{out: out, what: what, total: total}
 	p.next = p.step()
@@ -46,7 +48,7 @@ func newBar(out io.Writer, what string, total int) *progressbar.ProgressBar {
 		progressbar.OptionThrottle(100*time.Millisecond))
 }
 
-// Add counts n more. It ignores errors of the display, because the run matters more.
+// Add adds n to the number of things that are done. It ignores errors of printing, because the run matters more.
 func (p *Progress) Add(n int) {
 	p.done += n
 	if p.bar != nil {
@@ -59,7 +61,7 @@ func (p *Progress) Add(n int) {
 	}
 }
 
-// Stop ends the display at the present count, with the cursor at the start of a line.
+// Stop stops the bar and begins a new line on the terminal.
 func (p *Progress) Stop() {
 	if p.bar != nil {
 		_ = p.bar.Exit()

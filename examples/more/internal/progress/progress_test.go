@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestPlainLines checks the lines that are printed if the output is not a terminal.
+// TestPlainLines checks the lines that are printed for 30 cards if the output is no terminal.
 func TestPlainLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -32,7 +32,7 @@ func TestPlainLines(t *testing.T) {
 `, out.String())
 }
 
-// TestFewLinesForManyThings checks that the number of lines is limited.
+// TestFewLinesForManyThings checks that only ten lines are printed for 1,000 things.
 func TestFewLinesForManyThings(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -43,7 +43,7 @@ func TestFewLinesForManyThings(t *testing.T) {
 	assert.Equal(t, lines, bytes.Count(out.Bytes(), []byte("\n")))
 }
 
-// TestNothingToDo checks that nothing is printed without work.
+// TestNothingToDo checks that nothing is printed if the total is 0.
 func TestNothingToDo(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -52,7 +52,7 @@ func TestNothingToDo(t *testing.T) {
 	assert.Empty(t, out.String())
 }
 
-// TestBar checks that the progress bar ends at 100 % with a line break.
+// TestBar checks that the bar shows 100 % after all things are done, and that Stop ends it with a line break.
 func TestBar(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -17,7 +17,7 @@ import (
 	"example.com/payvault/temporalpayvault"
 )
 
-// rows yields the rows of a file.
+// rows yields the rows of a CSV file of cards.
 func rows(name string) iter.Seq2[cardfile.Row, error] {
 	return func(yield func(cardfile.Row, error) bool) {
 		file, err := os.Open(name) //nolint:gosec // the user who starts a job chooses the file
@@ -34,8 +34,9 @@ func rows(name string) iter.Seq2[cardfile.Row, error] {
 	}
 }
 
-// Check reads a file before it is submitted. It returns the number of cards, and the rows that cannot be sent. It is an
-// error if no card can be sent, because then it is a wrong file.
+// Check reads a file before it is submitted. It returns the number of cards and the checksum of the file, and a text
+// for each row that cannot be sent. If no row can be sent, it returns an error, because the file is probably a wrong
+// one.
 func Check(ctx context.Context, name string) (snapshot temporalpayvault.Snapshot, bad []string, err error) {
 	for row, err := range rows(name) {
 		if err != nil {
@@ -54,12 +55,13 @@ func Check(ctx context.Context, name string) (snapshot temporalpayvault.Snapshot
 	return snapshot, bad, err
 }
 
-// File is a card source that reads files. A reference is the name of a file that all workers can read. An error names
-// the problem in the file, and contains no data of a card.
+// File is a card source that reads CSV files. The reference of a source is the path of a file, which all workers must
+// be able to read. Errors name the problem in the file and contain no card data.
 type File struct{}
 
-// Snapshot counts the rows and hashes the file. It reads the whole file, once for each activity. If your files are
-// large, keep the result while size and time of the file do not change.
+// Snapshot counts the rows of a file and computes its checksum. It reads the whole file each time that an activity
+// calls it. If your files are large, keep the result as long as the size and the modification time of the file stay the
+// same.
 func (File) Snapshot(_ context.Context, ref string) (s temporalpayvault.Snapshot, err error) {
 	file, err := os.Open(ref) //nolint:gosec // as above
 	if err != nil {
@@ -78,8 +80,8 @@ func (File) Snapshot(_ context.Context, ref string) (s temporalpayvault.Snapshot
 	return s, nil
 }
 
-// Cards returns the cards of a range. It also reads the cards before the range. A table would be asked for a range of
-// keys instead.
+// Cards returns the cards from position start up to, but not including, end. To find them, it also reads the rows
+// before start. A source that reads a database table would select a range of keys instead.
 func (File) Cards(_ context.Context, ref string, start, end int) (cards []payvault.AccountUpdaterCard, err error) {
 	n := 0
 	for row, err := range rows(ref) {
@@ -96,13 +98,13 @@ func (File) Cards(_ context.Context, ref string, start, end int) (cards []payvau
 	return cards, nil
 }
 
-// toMend returns an error that pauses the job. Its text goes into the history, because somebody has to correct the
-// problem.
+// toMend returns an error that pauses the job until somebody has corrected the problem. The text of the error is stored
+// in the history of the workflow, so that the operator can read it.
 func toMend(err error) error {
 	return temporal.NewNonRetryableApplicationError(err.Error(), "File", nil)
 }
 
-// MakeUp writes a file of made-up cards.
+// MakeUp writes a CSV file with n made-up cards.
 func MakeUp(name string, n int) error {
 	text := []byte("card_number,exp_date,card_id\n")
 	for i := range n {
@@ -111,8 +113,8 @@ func MakeUp(name string, n int) error {
 	return os.WriteFile(name, text, 0o600)
 }
 
-// WriteReport writes a line of CSV for each range of rows whose cards were not accepted: the first and the last row,
-// the status and the reason. It returns the number of these lines.
+// WriteReport writes a CSV line for each range of rows that were not accepted: the first and the last line number, the
+// status and the reason. It returns the number of these ranges.
 func WriteReport(w io.Writer, file string, s *temporalpayvault.Summary) (lines int, err error) {
 	var numbers []int // line numbers of the cards
 	for row, err := range rows(file) {
@@ -122,8 +124,8 @@ func WriteReport(w io.Writer, file string, s *temporalpayvault.Summary) (lines i
 		numbers = append(numbers, row.Line)
 	}
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"first_row", "last_row", "status", "reason"}) // out.Error returns the error
-	write := func(from, to int, status, reason string) {                 // the cards from up to to, without to
+	_ = out.Write([]string{"first_row", "last_row", "status", "reason"}) // out.Error returns its error later
+	write := func(from, to int, status, reason string) {                 // from is included, and to is not
 		lines++
 		_ = out.Write([]string{strconv.Itoa(numbers[from]), strconv.Itoa(numbers[min(to, len(numbers))-1]), status, reason})
 	}

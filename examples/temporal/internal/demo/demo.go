@@ -20,13 +20,14 @@ import (
 	"example.com/payvault/temporalpayvault"
 )
 
-// Queue is the task queue of both programs.
+// Queue is the task queue that the worker and the starter use.
 const Queue = "payvault"
 
-// ErrNoServer is the error of [Dial] when there is no server.
+// ErrNoServer is the error of [Dial] if it cannot connect to a Temporal server.
 var ErrNoServer = errors.New("no server of Temporal")
 
-// Dial connects to the server in TEMPORAL_ADDRESS. It encrypts if PAYVAULT_CODEC_KEY has a key of 32 bytes.
+// Dial connects to the Temporal server at TEMPORAL_ADDRESS. If PAYVAULT_CODEC_KEY has a key of 32 bytes, payloads are
+// encrypted with it.
 func Dial(ctx context.Context) (client.Client, error) {
 	data, failure := temporalpayvault.NewConverters(nil)
 	if key := os.Getenv("PAYVAULT_CODEC_KEY"); key != "" {
@@ -49,7 +50,7 @@ func Dial(ctx context.Context) (client.Client, error) {
 	return c, nil
 }
 
-// Help prints how to start the servers that the programs need.
+// Help prints err, and how to start the servers that the worker and the starter need.
 func Help(w io.Writer, err error) {
 	fmt.Fprintf(w, "%v\n\nStart the development server, the emulator, and then this:\n"+
 		"\n  temporal server start-dev\n  go run ./cmd/payvault-emulator -addr 127.0.0.1:8700\n"+
@@ -57,22 +58,24 @@ func Help(w io.Writer, err error) {
 		"\n  go install github.com/temporalio/cli/cmd/temporal@v1.5.1\n", err)
 }
 
-// Folder is a sink that writes each page into a file of its own. All workers need access to the same folder.
+// Folder is a sink for exports. It writes each page of records to a file of its own. All workers need access to the
+// same folder.
 type Folder struct{ Dir string }
 
-// WriteCustomers writes a page.
+// WriteCustomers writes a page of customers to its file.
 func (f Folder) WriteCustomers(_ context.Context, at temporalpayvault.Position, customers []payvault.Customer) error {
 	return f.write(at, customers)
 }
 
-// WriteTransactions writes a page.
+// WriteTransactions writes a page of transactions to its file.
 func (f Folder) WriteTransactions(
 	_ context.Context, at temporalpayvault.Position, transactions []payvault.Transaction,
 ) error {
 	return f.write(at, transactions)
 }
 
-// EndList removes the pages beyond the end of the list. An earlier export of the same name may have written them.
+// EndList removes the files of all pages after the end of the list. An earlier export with the same name may have
+// written them.
 func (f Folder) EndList(_ context.Context, at temporalpayvault.Position) error {
 	for ; ; at.Page++ {
 		err := os.Remove(f.name(at))
@@ -89,7 +92,8 @@ func (f Folder) name(at temporalpayvault.Position) string {
 	return filepath.Join(f.Dir, fmt.Sprintf("%s-%d-%06d.json", at.Export, at.Subscription, at.Page))
 }
 
-// write replaces a page. So a page that is given twice exists once, and never only in part.
+// write writes a page to a temporary file and renames it. So the file of a page is always complete, and a page that is
+// written twice has one file.
 func (f Folder) write(at temporalpayvault.Position, page any) error {
 	text, err := json.Marshal(page)
 	if err != nil {

@@ -26,7 +26,7 @@ func newEnvironment() *testsuite.TestWorkflowEnvironment {
 	return suite.NewTestWorkflowEnvironment()
 }
 
-// write writes a file of cards and returns its name.
+// write writes text to a CSV file and returns the path of the file.
 func write(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "cards.csv")
@@ -34,7 +34,8 @@ func write(t *testing.T, text string) string {
 	return name
 }
 
-// TestSubmit checks the submission with the parts that the worker and the starter use. A second run sends nothing.
+// TestSubmit checks that the workflow SubmitCards sends all cards of a file, with the card source and the journal of
+// the worker. When it runs again, it must send nothing.
 func TestSubmit(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -61,8 +62,8 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
-// TestExport checks the export with the parts that the worker and the starter use. A second export of a shorter list
-// leaves no page of the first one.
+// TestExport checks that the workflow ExportLists writes the pages of a list to the Folder. If a second export finds a
+// shorter list, no file of the first export may be left after its end.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -88,8 +89,8 @@ func TestExport(t *testing.T) {
 	assert.Equal(t, []string{"night-7-000000.json", "night-7-000001.json"}, names)
 }
 
-// TestCheck checks that header rows, byte order marks and empty lines are skipped. A bad card is reported by its line
-// number, and its data is not repeated.
+// TestCheck checks that Check skips a header row, a byte order mark and empty lines. It must report a card that cannot
+// be sent with its line number and without its data.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	name := write(t, "\ufeffcard_number,exp_date,card_id\n4111111111111111,1230,a\n\n4111111111111112,1230\n"+
@@ -111,7 +112,7 @@ func TestCheck(t *testing.T) {
 	assert.Equal(t, []string{"1230", "1330"}, []string{cards[0].ExpDate, cards[1].ExpDate})
 }
 
-// TestCheck_wrongFile checks that a wrong file is refused with the reason.
+// TestCheck_wrongFile checks that Check refuses a file without a valid card, and that its error has the reason.
 func TestCheck_wrongFile(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ text, want string }{
@@ -131,7 +132,8 @@ func TestCheck_wrongFile(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// TestWriteReport checks that the report has the row numbers of the file, even with a header and empty lines.
+// TestWriteReport checks that the report has the line numbers of the file, even if the file has a header and empty
+// lines.
 func TestWriteReport(t *testing.T) {
 	t.Parallel()
 	text := "number,expiry,id\n" + strings.Repeat("4111111111111111,1230,a\n\n", 250)
