@@ -1,11 +1,13 @@
 package contract
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -50,6 +52,51 @@ func TestFixtures(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestRequiredInRequests checks that the document requires each field of a request that the SDK requires, and permits
+// no unknown field in a request. TestSuccesses checks that the document requires no other fields.
+func TestRequiredInRequests(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	for _, o := range calls.Table() {
+		if o.Full == nil || o.Lists() {
+			continue
+		}
+		walk("", c.request(t, string(o.Op)), func(at string, record *openapi3.Schema) {
+			if len(record.Properties) > 0 {
+				assert.Equal(t, new(false), record.AdditionalProperties.Has, "%s: additionalProperties of the request of %s%s",
+					documentFile, o.Op, at)
+			}
+			for name := range record.Properties {
+				place := strings.TrimPrefix(strings.ReplaceAll(at, "[]", "[0]")+"."+name, ".")
+				if slices.Equal(o.Problems[place], []string{calls.Required}) {
+					assert.Contains(t, record.Required, name, "%s: required of the request of %s%s", documentFile, o.Op, at)
+				}
+			}
+		})
+	}
+}
+
+// TestRequiredInAnswers checks that the document requires every field of the outer object of an answer, and the ID that
+// the SDK needs. It leaves out the answers of tokenize and validate, which have another form: testdata/refused.txt has
+// their rules.
+func TestRequiredInAnswers(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	for _, o := range calls.Table() {
+		schema := c.answer(t, string(o.Op))
+		if schema.Properties["code"] == nil {
+			continue
+		}
+		assert.ElementsMatch(t, slices.Collect(maps.Keys(schema.Properties)), schema.Required,
+			"%s: required of the answer of %s", documentFile, o.Op)
+		walk("", schema, func(at string, record *openapi3.Schema) {
+			if record.Properties[o.NeededID] != nil {
+				assert.Contains(t, record.Required, o.NeededID, "%s: required of the answer of %s%s", documentFile, o.Op, at)
+			}
+		})
 	}
 }
 

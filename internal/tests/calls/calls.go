@@ -28,15 +28,20 @@ type Operation struct {
 	// hand, and not read from the SDK.
 	Stated string
 	// Full is a request with all fields, Minimal is the smallest request, and Refused is a request that the SDK refuses to
-	// send. They are nil if the method has no request parameter. The JSON of Full is in testdata/<Op>.request.json, and
-	// the JSON of Minimal in testdata/<Op>.request.min.json. List options are in testdata/list.query.
+	// send. They are nil if the method has no request parameter. The JSON of Full is in testdata/<Op>.request.json. List
+	// options are in testdata/list.query.
 	Full, Minimal, Refused any
+	// MinimalJSON is the JSON of Minimal. It is empty if the request has no body.
+	MinimalJSON string
 	// Problems are the problems that the SDK reports for Refused, if the call has no IDs. A key is the JSON path of a
 	// field.
 	Problems map[string][]string
 	// Want returns the result that the SDK must return for testdata/<Op>.response.json. The Number of a page is zero,
 	// because the answer does not have this number.
 	Want func() any
+	// NeededID is the name of the ID in the answer without which the result is of no use. It is empty if the answer has no
+	// such ID.
+	NeededID string
 	// Once is true if the service refuses to perform the operation a second time on the same record.
 	Once bool
 

@@ -49,12 +49,11 @@ func assertForm(t *testing.T, got service.Seen, response, fileName string, conte
 	assert.True(t, bytes.Equal(content, sent), "other content")
 }
 
-// retrieval returns a response to a dispute of the type retrieval. retrievalJSON returns the same response as JSON.
+// retrieval returns a response to a dispute of the type retrieval. It is the minimal request of the table of calls,
+// with the given file.
 func retrieval(file *payvault.File) *payvault.DisputeRespondRequest {
 	return &payvault.DisputeRespondRequest{Message: "Example answer to a retrieval dispute", Evidence: file}
 }
-
-func retrievalJSON() string { return calls.Fixture("disputes/respond.request.min.json") }
 
 func evidence() []byte { return []byte(calls.Fixture("disputes/evidence.pdf")) }
 
@@ -131,7 +130,7 @@ func TestOpenFile(t *testing.T) {
 	assert.Equal(t, "charge 証拠.pdf", file.Name)
 	assert.Equal(t, int64(len(evidence())), file.Size)
 	for range 2 { // an upload must not close the file
-		assertForm(t, respond(t, retrieval(file)), retrievalJSON(), file.Name, evidence())
+		assertForm(t, respond(t, retrieval(file)), find(payvault.OpDisputesRespond).MinimalJSON, file.Name, evidence())
 	}
 	require.NoError(t, file.Close())
 	err = nowhere(t).Disputes.Respond(t.Context(), 5002, retrieval(file))

@@ -68,7 +68,7 @@ func answerCreated(t *testing.T, srv *payvaulttest.Server) {
 func allData() string { return calls.Fixture("applications/save_data.request.json") }
 
 // rest makes each operation that the test has not made before. It finds the method of the generated client by the name
-// of the operation and the suffix. These operations need no arguments except IDs in the path.
+// of the operation and the suffix. It passes the IDs in the path and the smallest request.
 func rest(t *testing.T, srv *payvaulttest.Server, clientFor func(payvault.Operation) any, suffix string) {
 	t.Helper()
 	ids := calls.Seeded(srv)
@@ -93,9 +93,13 @@ func rest(t *testing.T, srv *payvaulttest.Server, clientFor func(payvault.Operat
 		}
 		in := []reflect.Value{reflect.ValueOf(t.Context())}
 		for _, param := range params {
-			value := reflect.New(param).Elem()
-			path = fill(t, value, path)
-			in = append(in, value)
+			value := reflect.New(param)
+			if strings.HasSuffix(param.String(), "Request") {
+				require.NoError(t, json.Unmarshal([]byte(calls.Of(o.Op).MinimalJSON), value.Interface()))
+			} else {
+				path = fill(t, value.Elem(), path)
+			}
+			in = append(in, value.Elem())
 		}
 		out := method.Call(in)
 		require.True(t, out[1].IsNil(), "%s: %v", name, out[1])
@@ -162,14 +166,6 @@ func TestOapiCodegen(t *testing.T) {
 	require.NotNil(t, page.JSON200, string(page.Body))
 	assert.Len(t, page.JSON200.Data, 1)
 
-	payee, err := client.PayeesCreateWithResponse(ctx,
-		oapi.PayeeCreateRequest{PayeeName: "P", PayeeEmail: &[]string{"p@example.com"}})
-	require.NoError(t, err)
-	require.NotNil(t, payee.JSON200, string(payee.Body))
-	deleted, err := client.PayeesDeleteWithResponse(ctx, payee.JSON200.Data.PayeeId, nil)
-	require.NoError(t, err)
-	require.NotNil(t, deleted.JSON200, string(deleted.Body))
-
 	app, err := partner.ApplicationsCreateWithResponse(ctx, oapi.ApplicationCreateRequest{ChannelId: 1, SalesRep: 2})
 	require.NoError(t, err)
 	require.NotNil(t, app.JSON200, string(app.Body))
@@ -211,24 +207,11 @@ func TestOapiCodegen(t *testing.T) {
 	require.NotNil(t, transactions.JSON200, string(transactions.Body))
 	require.Len(t, transactions.JSON200.Data, 2)
 	assert.Equal(t, json.Number("125.50"), *transactions.JSON200.Data[0].AmtTran, "the digits are kept")
-	canceled, err := client.SubscriptionsCancelWithResponse(ctx, 5001,
-		oapi.SubscriptionCancelRequest{CustomerId: "CUST5001"})
-	require.NoError(t, err)
-	require.NotNil(t, canceled.JSON200, string(canceled.Body))
 
 	invoice, err := client.InvoicesSendWithResponse(ctx, "INV6001",
 		oapi.InvoiceSendRequest{PhoneNumber: &[]int64{14155550100}})
 	require.NoError(t, err)
 	require.NotNil(t, invoice.JSON200, string(invoice.Body))
-	update, err := client.AccountUpdaterSubmitWithResponse(ctx, oapi.AccountUpdaterSubmitRequest{
-		Data: []oapi.AccountUpdaterCard{{CardNumber: "4111111111111111", ExpDate: "1230"}},
-	})
-	require.NoError(t, err)
-	require.NotNil(t, update.JSON200, string(update.Body))
-	assert.NotEmpty(t, update.JSON200.Data.RequestId)
-	event, err := client.WebhooksAddEventWithResponse(ctx, "WH8001", "transaction_status_updated")
-	require.NoError(t, err)
-	require.NotNil(t, event.JSON200, string(event.Body))
 	rest(t, srv, func(op payvault.Operation) any {
 		if strings.HasPrefix(string(op), "applications.") {
 			return partner
@@ -287,9 +270,6 @@ func TestOgen(t *testing.T) {
 		OrderOn: ogen.NewOptString("customer_id"), Count: ogen.NewOptInt64(10),
 	}))
 	assert.Len(t, page.Data, 1)
-	payee := as[*ogen.PayeeCreated](t)(client.PayeesCreate(ctx,
-		&ogen.PayeeCreateRequest{PayeeName: "P", PayeeEmail: []string{"p@example.com"}}))
-	as[*ogen.PayeeDeleted](t)(client.PayeesDelete(ctx, ogen.PayeesDeleteParams{PayeeID: payee.Data.PayeeID}))
 
 	app := as[*ogen.ApplicationCreated](t)(partner.ApplicationsCreate(ctx,
 		&ogen.ApplicationCreateRequest{ChannelID: 1, SalesRep: 2}))
@@ -318,17 +298,9 @@ func TestOgen(t *testing.T) {
 		}))
 	require.Len(t, transactions.Data, 2)
 	assert.InDelta(t, 125.5, float64(transactions.Data[0].AmtTran.Value), 0)
-	as[*ogen.Confirmation](t)(client.SubscriptionsCancel(ctx, &ogen.SubscriptionCancelRequest{CustomerID: "CUST5001"},
-		ogen.SubscriptionsCancelParams{SubscriptionID: 5001}))
 	as[*ogen.Acknowledgment](t)(client.InvoicesSend(ctx,
 		ogen.NewOptInvoiceSendRequest(ogen.InvoiceSendRequest{PhoneNumber: []int64{14155550100}}),
 		ogen.InvoicesSendParams{InvoiceID: "INV6001"}))
-	update := as[*ogen.AccountUpdaterSubmitted](t)(client.AccountUpdaterSubmit(ctx, &ogen.AccountUpdaterSubmitRequest{
-		Data: []ogen.AccountUpdaterCard{{CardNumber: "4111111111111111", ExpDate: "1230"}},
-	}))
-	assert.NotEmpty(t, update.Data.RequestID)
-	as[*ogen.Confirmation](t)(client.WebhooksAddEvent(ctx,
-		ogen.WebhooksAddEventParams{WebhookID: "WH8001", Event: "transaction_status_updated"}))
 	rest(t, srv, func(op payvault.Operation) any {
 		if strings.HasPrefix(string(op), "applications.") {
 			return partner
