@@ -179,7 +179,8 @@ func result(out []reflect.Value) (any, error) {
 		return nil, nil //nolint:nilnil // no card, no batch
 	default:
 		err, _ := reflect.TypeAssert[error](out[1])
-		if out[0].IsNil() {
+		isMissing := out[0].IsNil() && (err != nil || out[0].Kind() == reflect.Pointer) // an empty slice is a result
+		if isMissing {
 			return nil, err
 		}
 		return v, err

@@ -88,7 +88,7 @@ func (x *exchange) saysSuccess() bool {
 	status := x.step.Status
 	switch x.step.Body {
 	case "validation", "refusal": // these bodies may have code 2 and messages about fields
-		return x.kind.op == payvault.OpApplicationsValidate && (status/100 == 2 || status == 400 || status == 422)
+		return x.kind.Op == payvault.OpApplicationsValidate && (status/100 == 2 || status == 400 || status == 422)
 	case "nothing", "text":
 		return false
 	}
@@ -115,7 +115,7 @@ func (x *exchange) holdBack() {
 		x.run.note(x.unit, func(n *record) {
 			n.notBefore = until
 			if all {
-				x.run.held[x.kind.op] = [2]time.Time{now, until}
+				x.run.held[x.kind.Op] = [2]time.Time{now, until}
 			}
 		})
 	}
@@ -148,9 +148,9 @@ func (x *exchange) content(d die) []byte {
 	case "large":
 		return slices.Concat(x.success(), bytes.Repeat([]byte(" "), int(x.run.Client.MaxBytes)))
 	case "endless":
-		return x.run.world.page(x.kind.op, x.page, x.page+2)
+		return x.run.world.page(x.kind.Op, x.page, x.page+2)
 	case "repeated page":
-		return x.run.world.page(x.kind.op, 0, 1<<40)
+		return x.run.world.page(x.kind.Op, 0, 1<<40)
 	case "empty page":
 		return fmt.Appendf(nil, `{"code":0,"message":"Success","totalPages":%d,"totalRecords":9,"data":%s}`,
 			x.page+d.IntN(5), pick(d, []string{"[]", "null", "{}", "[{}]"}))
@@ -160,13 +160,13 @@ func (x *exchange) content(d die) []byte {
 
 // success returns the documented answer, with a new ID if the operation issues one.
 func (x *exchange) success() []byte {
-	if x.kind.list {
+	if x.kind.Lists() {
 		pages := max(1, x.run.Calls[x.call].Length)
-		return x.run.world.page(x.kind.op, x.page, pages)
+		return x.run.world.page(x.kind.Op, x.page, pages)
 	}
-	doc, issues := x.run.world.issuing[x.kind.op]
+	doc, issues := x.run.world.issuing[x.kind.Op]
 	if !issues {
-		return x.run.world.documents[x.kind.op]
+		return x.run.world.documents[x.kind.Op]
 	}
 	id := strconv.FormatInt(500000+x.run.serial.Add(1), 10)
 	x.run.note(x.unit, func(n *record) { n.issued = append(n.issued, id) })
@@ -214,7 +214,7 @@ func (x *exchange) bothCodes(d die) []byte {
 // mutated returns the success document with random changes of its JSON values or of its bytes.
 func (x *exchange) mutated(d die) []byte {
 	doc := slices.Clone(x.success())
-	if around, issues := x.run.world.issuing[x.kind.op]; issues && d.chance(20) {
+	if around, issues := x.run.world.issuing[x.kind.Op]; issues && d.chance(20) {
 		return slices.Concat(around.before, []byte(printable(d.echo())), around.after)
 	}
 	for range 1 + d.IntN(3) {

@@ -21,7 +21,7 @@ func (c *caller) audit() {
 	if secret := leaked(c.texts.String(), c.kind.secrets()); secret != "" {
 		c.fail("%q stands in an error, a log record or a trace:\n%s", secret, c.texts.String())
 	}
-	if c.kind.sent != nil && !reflect.DeepEqual(c.kind.sent(c.own), c.kind.sent(unchanged)) {
+	if !reflect.DeepEqual(c.request, c.kind.request) {
 		c.fail("its request has changed")
 	}
 }
@@ -69,7 +69,7 @@ func (c *caller) auditUnit(u unit) {
 		return
 	}
 	http1 := c.run.Wire == wireHTTP1 || c.run.Wire == wireHTTP1TLS
-	repeats := http1 && c.kind.method == http.MethodGet // on HTTP/1.1, net/http may repeat a GET on its own
+	repeats := http1 && c.kind.Method == http.MethodGet // on HTTP/1.1, net/http may repeat a GET on its own
 	most = copies(c.run.Caller) * c.mostAttempts() * (1 + len(c.plan.Deaths)) * max(1, c.plan.Times)
 	if c.plan.Form == formBulk {
 		most += copies(c.run.Caller) * n.turned // a job sends a batch again after status 429

@@ -14,11 +14,11 @@ import (
 
 // caller makes one call of a scenario and checks its results.
 type caller struct {
-	run  *run
-	n    int
-	plan *Call
-	kind kind
-	own  *requests
+	run     *run
+	n       int
+	plan    *Call
+	kind    kind
+	request any // the argument of the call; callers may share it
 
 	mu sync.Mutex
 	// The observer counts the calls that began, the calls that ended, and their attempts.
@@ -47,9 +47,14 @@ type outcome struct {
 
 func (r *run) newCaller(n int) *caller {
 	plan := &r.Calls[n]
-	c := &caller{run: r, n: n, plan: plan, kind: kindOf(plan.Op, plan.Form), own: r.shared}
-	if !plan.Shared {
-		c.own = newRequests()
+	c := &caller{run: r, n: n, plan: plan, kind: kindOf(plan.Op, plan.Form)}
+	name := string(plan.Op) + plan.Form
+	c.request = r.shared[name]
+	if c.request == nil || !plan.Shared {
+		c.request = c.kind.newRequest()
+	}
+	if plan.Shared {
+		r.shared[name] = c.request
 	}
 	return c
 }

@@ -110,7 +110,7 @@ func (c *caller) guarded(f func()) {
 
 func (c *caller) single(ctx context.Context, client *payvault.Client) {
 	var raw payvault.Response
-	id, err := c.kind.do(ctx, client, c.own, c.options(&raw))
+	id, err := c.kind.do(ctx, client, c.request, c.options(&raw))
 	c.recordResult(0, id, err, &raw)
 	e, ok := errors.AsType[*payvault.Error](err)
 	if ok && c.plan.Times == 0 && (e.Attempts != c.attempts || raw.Attempts != e.Attempts) {
@@ -121,7 +121,7 @@ func (c *caller) single(ctx context.Context, client *payvault.Client) {
 // walk reads all records of a list, and checks their order and number.
 func (c *caller) walk(ctx context.Context, client *payvault.Client) {
 	var raw payvault.Response
-	list := c.own.list
+	list := *c.request.(*payvault.ListOptions)
 	list.Prefetch = c.plan.Width
 	opts := c.options(&raw)
 	var ids iter.Seq2[string, error]

@@ -104,7 +104,7 @@ func (d die) dial() Dial {
 func (d die) call() Call {
 	operations := kinds()
 	kind := operations[d.IntN(len(operations))]
-	c := Call{Op: kind.op, Form: kind.form, Lane: d.IntN(3), Replay: d.chance(10), Shared: d.chance(20)}
+	c := Call{Op: kind.Op, Form: kind.form, Lane: d.IntN(3), Replay: d.chance(10), Shared: d.chance(20)}
 	if d.chance(30) {
 		c.Pause = d.duration(100 * time.Second)
 	}
@@ -206,7 +206,7 @@ func (d die) step(k kind) Step {
 		s.Perform, s.Body = true, "large"
 	default:
 		s.Perform, s.Body = true, "success"
-		if k.list {
+		if k.Lists() {
 			s.Body = pick(d, []string{"endless", "repeated page", "empty page"})
 		}
 	}

@@ -64,7 +64,7 @@ func (r *run) begin(method, path, query string, header http.Header) *exchange {
 	if header.Get("Authorization") != r.world.token {
 		r.fail(number, "the key did not come with the request")
 	}
-	if want := x.kind.method + " " + basePath + x.kind.path; method+" "+path != want && x.kind.path != "" {
+	if want := x.kind.Method + " " + basePath + x.kind.path; method+" "+path != want {
 		r.fail(number, "%s %s arrived instead of %s", method, path, want)
 	}
 	x.page = pageOf(query)
@@ -81,7 +81,7 @@ func (x *exchange) head() {
 	now := time.Now()
 	early := false
 	n := x.run.note(x.unit, func(n *record) {
-		held := x.run.held[x.kind.op]
+		held := x.run.held[x.kind.Op]
 		early = now.After(held[0]) && now.Before(held[1]) && x.paced()
 		n.heads++
 		n.lives[x.life]++
@@ -109,7 +109,7 @@ func (x *exchange) head() {
 	case downHangs:
 		x.step = Step{Status: http.StatusServiceUnavailable, Cut: "hang"}
 	}
-	if x.kind.list {
+	if x.kind.Lists() {
 		x.run.note(x.unit, func(n *record) { // once the service repeats a page, it does so for ever
 			if n.stuck = n.stuck || x.step.Body == "repeated page"; n.stuck {
 				x.step.Body, x.step.Perform, x.step.Status = "repeated page", true, 200
@@ -138,7 +138,7 @@ func (x *exchange) complete(body []byte) {
 		x.run.event(x.call)
 	}
 	x.run.note(x.unit, func(n *record) { n.arrivals++ })
-	if x.kind.carries != "" && !bytes.Contains(body, []byte(x.kind.carries)) {
+	if !x.kind.isComplete(body) {
 		x.run.fail(x.call, "the body did not come whole: %d bytes", len(body))
 	}
 }

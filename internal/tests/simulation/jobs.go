@@ -303,7 +303,7 @@ func (c *caller) cards(
 				}
 			}
 			read.Add(1)
-			card := c.own.cards[0]
+			card := c.request.([]payvault.AccountUpdaterCard)[0]
 			card.CardID = strconv.Itoa(i)
 			if !yield(card) {
 				return

@@ -1,10 +1,14 @@
 package simulation
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -16,13 +20,7 @@ import (
 const (
 	canaryKey      = "sim-api-key-7Jx2Lq"
 	canaryCard     = "4000123498761234"
-	canarySwipe    = "%B4000123498765555^DOE/JANE^30121010000000000?"
-	canaryWallet   = "wallet5Kq0xPayload"
-	canaryCVV      = "c9v7q"
-	canaryRouting  = "998877665"
 	canaryAccount  = "55443322110099"
-	canarySSN      = "987650321"
-	canaryTaxID    = "876509321"
 	canaryPayee    = "918273645"
 	canaryApp      = "827364519"
 	canaryDispute  = "736451829"
@@ -33,6 +31,16 @@ const (
 	canaryExtra    = "headerQZ82k"
 	canaryCallPath = "recordQZ83k"
 )
+
+// canaryOf returns the text for the secrets of a field. A field whose form the SDK checks, and a field that needs
+// special characters, have a text of their own.
+func canaryOf(field string) string {
+	return cmp.Or(map[string]string{
+		"CardNumber": canaryCard, "CardSwipe": "%B4000123498765555^DOE/JANE^30121010000000000?", "CVV2": "c9v7q",
+		"TRNumber": "998877665", "BankRouting": "998877665", "DDANumber": canaryAccount, "BankAccountNumber": canaryAccount,
+		"SSN": "987650321", "TaxID": "876509321",
+	}[field], "secretQZ"+field)
+}
 
 // secrets returns the values that must be redacted in the errors of a call.
 func (k *kind) secrets() []string {
@@ -45,39 +53,16 @@ func encodedKey() string { return base64.StdEncoding.EncodeToString([]byte(":" +
 // kind describes one operation in one form, such as a single call or a walk. It says how to call the operation and how
 // the service answers.
 type kind struct {
-	op      payvault.Operation
+	calls.Operation
 	form    string
-	method  string
-	path    string   // expected path after the base path, with IDs; "" if it is not checked
-	list    bool     // the answer is a page of a list
+	path    string   // expected path after the base path, with IDs
 	reads   bool     // the operation changes nothing; not taken from the SDK's table of operations, which is under test
 	same    bool     // performing it twice has the same effect as once; not taken from the SDK's table either
 	rcode   bool     // answers have their result code in the field rcode
-	carries string   // a text that every complete request body contains
-	private []string // secret values of the request, which must be redacted in errors
+	request any      // nil if the method has no request parameter
+	body    []string // secret values that every complete request body contains
+	private []string // all secret values of the request, which must be redacted in errors
 	issues  string   // the field of the answer with the new ID; "" if the answer has no new ID
-
-	// sent returns the request value that the call sends and that the SDK must not change. It is nil if the call sends
-	// none.
-	sent func(q *requests) any
-	// do makes the call and returns the ID that the service has issued. It is nil for walks and bulk jobs.
-	do func(ctx context.Context, c *payvault.Client, q *requests, opts []payvault.CallOption) (id string, err error)
-}
-
-// requests has the arguments of calls. Several callers may share one requests value.
-type requests struct {
-	tokenize    payvault.TokenizeRequest
-	tokenizeOld payvault.TokenizeRequest
-	customer    payvault.CustomerCreateRequest
-	payee       payvault.PayeeCreateRequest
-	application payvault.ApplicationCreateRequest
-	data        payvault.ApplicationData
-	dispute     payvault.DisputeRespondRequest
-	cancel      payvault.SubscriptionCancelRequest
-	invoice     payvault.InvoiceSendRequest
-	cards       []payvault.AccountUpdaterCard
-	list        payvault.ListOptions
-	call        payvault.Request
 }
 
 // recordsPerPage is the number of records on each page.
@@ -88,59 +73,6 @@ const recordsPerPage = 2
 //nolint:gochecknoglobals // never changed
 var evidence = []byte("%PDF-1.7\n" + strings.Repeat("x", 150<<10) + "\n%%EOF\n")
 
-// unchanged has the requests as they are before any call. The SDK must not change requests, so a caller's requests must
-// still be equal to unchanged at the end of a scenario.
-//
-//nolint:gochecknoglobals // never changed
-var unchanged = newRequests()
-
-func newRequests() *requests {
-	card, cvv := payvault.NewSecret(canaryCard), payvault.NewSecret(canaryCVV)
-	routing, account := payvault.NewSecret(canaryRouting), payvault.NewSecret(canaryAccount)
-	q := &requests{
-		tokenize: payvault.TokenizeRequest{
-			CardholderName: "Jane Doe", CardNumber: card, ExpDate: "1230", CVV2: cvv,
-			CardSwipe: payvault.NewSecret(canarySwipe), PayloadWalletOnePay: payvault.NewSecret(canaryWallet),
-			TRNumber: routing, DDANumber: account, TypeID: payvault.ACHAccountTypeS,
-		},
-		customer: payvault.CustomerCreateRequest{
-			AutoGenerateCustomerID: true, FirmName: "Acme",
-			BillingCards: []payvault.BillingCardRequest{
-				{CardNumber: card, ExpDate: "1230", CVV2: cvv},
-				{TRNumber: routing, DDANumber: account},
-			},
-		},
-		payee: payvault.PayeeCreateRequest{
-			Name:    "Acme",
-			Account: payvault.PayeeAccount{TypeID: payvault.ACHAccountTypeS, TRNumber: routing, DDANumber: account},
-		},
-		application: payvault.ApplicationCreateRequest{ChannelID: 7, SalesRep: 42},
-		data: payvault.ApplicationData{
-			LegalName: "Acme LLC", TaxID: payvault.NewSecret(canaryTaxID),
-			BankRouting: routing, BankAccountNumber: account,
-			Ownership: payvault.Ownership{
-				InterestCount: 1, Owners: []payvault.Owner{{SSN: payvault.NewSecret(canarySSN)}},
-			},
-		},
-		dispute: payvault.DisputeRespondRequest{
-			Message: "The receipt is attached.", Evidence: payvault.FileFromBytes("receipt.pdf", evidence),
-		},
-		cancel:  payvault.SubscriptionCancelRequest{CustomerID: "JANE1"},
-		invoice: payvault.InvoiceSendRequest{EmailAddress: []string{"jane@example.com"}},
-		cards:   []payvault.AccountUpdaterCard{{CardNumber: card, ExpDate: "1230", CardID: "0"}},
-		list: payvault.ListOptions{
-			Count: recordsPerPage, Filters: []payvault.Filter{payvault.Where("customer_email", "EQ", canaryFilter)},
-		},
-		call: payvault.Request{
-			Method: http.MethodPut, Path: []string{"platform", "thing", canaryCallPath},
-			Body: map[string]any{"card_number": card, "last": "end"},
-		},
-	}
-	q.tokenizeOld = q.tokenize
-	q.tokenizeOld.CardID = "CARDID1004"
-	return q
-}
-
 // kinds returns the kinds of all operations. An operation with several forms has one kind for each form.
 func kinds() []kind { return allKinds }
 
@@ -148,53 +80,127 @@ var allKinds = makeKinds() //nolint:gochecknoglobals // never changed
 
 func kindOf(op payvault.Operation, form string) kind {
 	for _, k := range allKinds {
-		if k.op == op && k.form == form {
+		if k.Op == op && k.form == form {
 			return k
 		}
 	}
 	panic("no kind " + string(op) + " " + form)
 }
 
+// makeKinds makes the kinds from the table of calls. A kind sends the full request of the table. Each secret of the
+// request has the canary of its field.
 func makeKinds() []kind {
-	all := singles()
-	for _, info := range payvault.Operations() {
-		found := false
-		for i := range all {
-			if k := &all[i]; k.op == info.Op {
-				found = true
-				k.method, k.path = info.Method, canaryIDs().In(info.Path)
-			}
-		}
-		if !found {
-			all = append(all, tabled(info.Op))
+	var all []kind
+	for _, o := range calls.Table() {
+		all = append(all, newKind(o, ""))
+		switch o.Op {
+		case payvault.OpTokensTokenize:
+			all = append(all, newKind(o, formCard))
+		case payvault.OpCustomersList, payvault.OpSubscriptionsTransactions:
+			all = append(all, newKind(o, formWalk))
+		case payvault.OpAccountUpdaterSubmit:
+			all = append(all, newKind(o, formBulk))
 		}
 	}
-	return all
+	return append(all, newKind(calls.Operation{
+		OperationInfo: payvault.OperationInfo{
+			Op: payvault.OpCall, Method: http.MethodPut, Path: "/platform/thing/" + canaryCallPath,
+		},
+		Full: payvault.Request{
+			Method: http.MethodPut, Path: []string{"platform", "thing", canaryCallPath},
+			Body: map[string]any{"CardNumber": payvault.NewSecret("1")},
+		},
+	}, ""))
 }
 
-// tabled returns the kind of an operation for which singles has no entry. The kind makes the call by package calls,
-// with the smallest valid request.
-func tabled(op payvault.Operation) kind {
-	o := calls.Of(op)
-	replayed := strings.HasPrefix(o.Stated, o.Method+" "+o.Path+" yes ")
-	k := kind{
-		op: op, method: o.Method, path: canaryIDs().In(o.Path), list: o.Lists(),
-		reads: replayed && o.Method == http.MethodGet, same: replayed && o.Method != http.MethodGet,
-	}
+func newKind(o calls.Operation, form string) kind {
+	k := kind{Operation: o, form: form, path: canaryIDs().In(o.Path), issues: o.NeededID}
+	isReplayable := strings.HasPrefix(o.Stated, o.Method+" "+o.Path+" yes ")
+	k.reads, k.same = isReplayable && o.Method == http.MethodGet, isReplayable && o.Method != http.MethodGet
 	for i, segment := range strings.Split(k.path, "/") {
-		// the ID of an event is not secret
-		if strings.Split(o.Path, "/")[i] != segment && segment != string(canaryIDs().Event) {
+		isID := strings.Split(o.Path, "/")[i] != segment || segment == canaryCallPath
+		if isID && segment != string(canaryIDs().Event) { // the ID of an event is not secret
 			k.private = append(k.private, segment)
 		}
 	}
-	k.do = func(ctx context.Context, c *payvault.Client, _ *requests, opts options) (string, error) {
-		result, err := o.Do(ctx, c, canaryIDs(), o.Minimal, opts...)
-		if (result == nil) == (err == nil) {
-			return "", noResult{err == nil}
+	switch r := o.Full.(type) {
+	case *payvault.ListOptions:
+		k.Full = &payvault.ListOptions{
+			Count: recordsPerPage, Filters: []payvault.Filter{payvault.Where("customer_email", "EQ", canaryFilter)},
 		}
-		return "", err
+		k.private, k.issues = append(k.private, canaryFilter), ""
+	case *payvault.DisputeRespondRequest:
+		r.Evidence = payvault.FileFromBytes("receipt.pdf", evidence)
+	case *payvault.TokenizeRequest:
+		k.rcode, k.issues, k.same = true, "card_id", form == formCard
+		if form == "" {
+			r.CardID = ""
+		}
 	}
+	if k.Full != nil {
+		k.request = copyOf(reflect.ValueOf(k.Full), "", func(canary string) { k.body = append(k.body, canary) }).Interface()
+	}
+	k.private = append(k.private, k.body...)
 	return k
+}
+
+// newRequest returns a copy of the request of the kind, or nil if the kind has none.
+func (k *kind) newRequest() any {
+	if k.request == nil {
+		return nil
+	}
+	return copyOf(reflect.ValueOf(k.request), "", func(string) {}).Interface()
+}
+
+// copyOf returns a deep copy of a request, or of a value in a field of a request. Each Secret of the copy that is not
+// empty has the canary of its field. copyOf calls found with this canary.
+func copyOf(v reflect.Value, field string, found func(canary string)) reflect.Value {
+	out := reflect.New(v.Type()).Elem()
+	out.Set(v)
+	switch {
+	case v.IsZero(): // a nil pointer, an empty Secret or the like
+	case v.Type() == reflect.TypeFor[payvault.Secret]():
+		found(canaryOf(field))
+		out.Set(reflect.ValueOf(payvault.NewSecret(canaryOf(field))))
+	case v.Kind() == reflect.Pointer:
+		out.Set(copyOf(v.Elem(), field, found).Addr())
+	case v.Kind() == reflect.Interface:
+		out.Set(copyOf(v.Elem(), field, found))
+	case v.Kind() == reflect.Slice:
+		out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+		for i := range v.Len() {
+			out.Index(i).Set(copyOf(v.Index(i), field, found))
+		}
+	case v.Kind() == reflect.Map:
+		out.Set(reflect.MakeMap(v.Type()))
+		for key, value := range v.Seq2() {
+			out.SetMapIndex(key, copyOf(value, key.String(), found))
+		}
+	case v.Kind() == reflect.Struct:
+		for f, value := range v.Fields() {
+			if f.IsExported() {
+				out.FieldByIndex(f.Index).Set(copyOf(value, f.Name, found))
+			}
+		}
+	}
+	return out
+}
+
+// isComplete reports whether a request body has arrived from its first to its last byte, with its secrets. The form of
+// an upload ends with two hyphens.
+func (k *kind) isComplete(body []byte) bool {
+	if k.Full == nil || k.Lists() {
+		return len(body) == 0
+	}
+	for _, secret := range k.body {
+		if !bytes.Contains(body, []byte(secret)) {
+			return false
+		}
+	}
+	if k.Op == payvault.OpDisputesRespond {
+		return bytes.Contains(body, evidence) && bytes.HasSuffix(body, []byte("--\r\n"))
+	}
+	return json.Valid(body)
 }
 
 // canaryIDs returns the IDs that all calls use in their paths.
@@ -214,170 +220,45 @@ func number(canary string) int64 {
 	return n
 }
 
-type options = []payvault.CallOption
-
-func singles() []kind {
-	payment := []string{canaryCard, canarySwipe, canaryWallet, canaryCVV, canaryRouting, canaryAccount}
-	subscription := payvault.SubscriptionID(number(canarySub))
-	return []kind{
-		{
-			op: payvault.OpTokensTokenize, rcode: true, carries: canaryWallet, private: payment, issues: "card_id",
-			sent: func(q *requests) any { return &q.tokenize },
-			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
-				r, err := c.Tokens.Tokenize(ctx, &q.tokenize, opts...)
-				return idOf(r, err, func() string { return r.CardID })
-			},
-		},
-		{
-			op: payvault.OpTokensTokenize, form: formCard, same: true, rcode: true,
-			carries: canaryWallet, private: payment, issues: "card_id",
-			sent: func(q *requests) any { return &q.tokenizeOld },
-			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
-				r, err := c.Tokens.Tokenize(ctx, &q.tokenizeOld, opts...)
-				return idOf(r, err, func() string { return r.CardID })
-			},
-		},
-		{
-			op: payvault.OpCustomersCreate, carries: canaryAccount,
-			private: []string{canaryCard, canaryCVV, canaryRouting, canaryAccount}, issues: "customer_id",
-			sent: func(q *requests) any { return &q.customer },
-			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
-				r, err := c.Customers.Create(ctx, &q.customer, opts...)
-				return idOf(r, err, func() string { return r.ID })
-			},
-		},
-		{
-			op: payvault.OpCustomersList, reads: true, list: true, private: []string{canaryFilter},
-			sent: func(q *requests) any { return &q.list },
-			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
-				r, err := c.Customers.List(ctx, &q.list, opts...)
-				return idOf(r, err, none)
-			},
-		},
-		{
-			op: payvault.OpCustomersList, form: formWalk, reads: true, list: true,
-			private: []string{canaryFilter}, sent: func(q *requests) any { return &q.list },
-		},
-		{
-			op: payvault.OpPayeesCreate, carries: canaryAccount,
-			private: []string{canaryRouting, canaryAccount}, issues: "payee_id",
-			sent: func(q *requests) any { return &q.payee },
-			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
-				r, err := c.Payees.Create(ctx, &q.payee, opts...)
-				return idOf(r, err, func() string { return fmt.Sprint(r.ID) })
-			},
-		},
-		{
-			op: payvault.OpPayeesDelete, private: []string{canaryPayee},
-			do: func(ctx context.Context, c *payvault.Client, _ *requests, opts options) (string, error) {
-				return "", c.Payees.Delete(ctx, payvault.PayeeID(number(canaryPayee)), opts...)
-			},
-		},
-		{
-			op: payvault.OpApplicationsCreate, carries: "sales_rep", issues: "app_id",
-			sent: func(q *requests) any { return &q.application },
-			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
-				r, err := c.Applications.Create(ctx, &q.application, opts...)
-				return idOf(r, err, func() string { return fmt.Sprint(r.App.ID) })
-			},
-		},
-		{
-			op: payvault.OpApplicationsSaveData, same: true, carries: canaryAccount,
-			private: []string{canaryTaxID, canarySSN, canaryRouting, canaryAccount, canaryApp},
-			sent:    func(q *requests) any { return q.data },
-			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
-				_, err := c.Applications.SaveData(ctx, payvault.ApplicationID(number(canaryApp)), q.data, opts...)
-				return "", err
-			},
-		},
-		{
-			op: payvault.OpApplicationsValidate, reads: true, private: []string{canaryApp},
-			do: func(ctx context.Context, c *payvault.Client, _ *requests, opts options) (string, error) {
-				r, err := c.Applications.Validate(ctx, payvault.ApplicationID(number(canaryApp)), opts...)
-				return idOf(r, err, none)
-			},
-		},
-		{
-			op: payvault.OpDisputesRespond, carries: "%%EOF", private: []string{canaryDispute},
-			sent: func(q *requests) any { return &q.dispute },
-			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
-				return "", c.Disputes.Respond(ctx, payvault.DisputeID(number(canaryDispute)), &q.dispute, opts...)
-			},
-		},
-		{
-			op: payvault.OpSubscriptionsTransactions, reads: true, list: true,
-			private: []string{canarySub, canaryFilter},
-			sent:    func(q *requests) any { return &q.list },
-			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
-				r, err := c.Subscriptions.Transactions(ctx, subscription, &q.list, opts...)
-				return idOf(r, err, none)
-			},
-		},
-		{
-			op: payvault.OpSubscriptionsTransactions, form: formWalk, reads: true, list: true,
-			private: []string{canarySub, canaryFilter}, sent: func(q *requests) any { return &q.list },
-		},
-		{
-			op: payvault.OpSubscriptionsCancel, carries: "JANE1", private: []string{canarySub},
-			sent: func(q *requests) any { return &q.cancel },
-			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
-				r, err := c.Subscriptions.Cancel(ctx, subscription, &q.cancel, opts...)
-				return idOf(r, err, none)
-			},
-		},
-		{
-			op: payvault.OpInvoicesSend, carries: "jane@example.com", private: []string{canaryInvoice},
-			sent: func(q *requests) any { return &q.invoice },
-			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
-				return "", c.Invoices.Send(ctx, canaryInvoice, &q.invoice, opts...)
-			},
-		},
-		{
-			op: payvault.OpAccountUpdaterSubmit, carries: canaryCard,
-			private: []string{canaryCard}, issues: "request_id",
-			sent: func(q *requests) any { return q.cards },
-			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
-				r, err := c.AccountUpdater.Submit(ctx, q.cards, opts...)
-				return idOf(r, err, func() string { return r.RequestID })
-			},
-		},
-		{
-			op: payvault.OpAccountUpdaterSubmit, form: formBulk, carries: canaryCard,
-			private: []string{canaryCard}, issues: "request_id", sent: func(q *requests) any { return q.cards },
-		},
-		{
-			op: payvault.OpWebhooksAddEvent, private: []string{canaryWebhook},
-			do: func(ctx context.Context, c *payvault.Client, _ *requests, opts options) (string, error) {
-				r, err := c.Webhooks.AddEvent(ctx, canaryWebhook, payvault.EventTransactionStatusUpdated, opts...)
-				return idOf(r, err, none)
-			},
-		},
-		{
-			op: payvault.OpCall, method: http.MethodPut, path: "/platform/thing/" + canaryCallPath, carries: `"end"`,
-			private: []string{canaryCard, canaryCallPath},
-			sent:    func(q *requests) any { return q.call },
-			do: func(ctx context.Context, c *payvault.Client, q *requests, opts options) (string, error) {
-				return "", c.Call(ctx, q.call, nil, opts...)
-			},
-		},
+// do makes the call and returns the ID that the service has issued, or "" if the operation has no new ID.
+func (k *kind) do(
+	ctx context.Context, c *payvault.Client, request any, opts []payvault.CallOption,
+) (id string, err error) {
+	if call, ok := request.(payvault.Request); ok {
+		return "", c.Call(ctx, call, nil, opts...)
 	}
+	result, err := k.Do(ctx, c, canaryIDs(), request, opts...)
+	switch {
+	case (result == nil) == (err == nil):
+		return "", noResult{both: err != nil}
+	case err != nil:
+		return "", err
+	}
+	return fieldOf(reflect.ValueOf(result), k.issues), nil
 }
-
-func none() string { return "" }
 
 // noResult is the error of a call whose result and error are both nil, or both not nil.
 type noResult struct{ both bool }
 
 func (e noResult) Error() string { return fmt.Sprintf("result and error: both %t, or none", e.both) }
 
-func idOf[T any](result *T, err error, id func() string) (string, error) {
-	switch {
-	case result == nil && err == nil:
-		return "", noResult{}
-	case result != nil && err != nil:
-		return "", noResult{true}
-	case err != nil:
-		return "", err
+// fieldOf returns the value of the field with the given JSON name, as a text. It looks into v and into the structs in
+// v. It returns "" if there is no such field.
+func fieldOf(v reflect.Value, name string) string {
+	v = reflect.Indirect(v)
+	if name == "" || v.Kind() != reflect.Struct {
+		return ""
 	}
-	return id(), nil
+	for field, value := range v.Fields() {
+		if !field.IsExported() {
+			continue
+		}
+		if tag, _, _ := strings.Cut(field.Tag.Get("json"), ","); tag == name {
+			return fmt.Sprint(value.Interface())
+		}
+		if found := fieldOf(value, name); found != "" {
+			return found
+		}
+	}
+	return ""
 }

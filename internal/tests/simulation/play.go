@@ -29,7 +29,7 @@ const longestScenario = 24 * time.Hour
 func (w *World) Run(t *testing.T, s Scenario) (result Result) {
 	t.Helper()
 	r := &run{
-		Scenario: s, world: w, book: map[unit]*record{}, struck: map[string]int{}, shared: newRequests(),
+		Scenario: s, world: w, book: map[unit]*record{}, struck: map[string]int{}, shared: map[string]any{},
 		held: map[payvault.Operation][2]time.Time{},
 	}
 	callers := make([]*caller, 0, len(s.Calls))

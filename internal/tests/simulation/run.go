@@ -61,7 +61,7 @@ type run struct {
 	serial     atomic.Int64 // last number that was given to a new ID or to an attempt
 	duplicated atomic.Bool  // an answer was sent twice, so a later request may get the copy
 	serving    sync.WaitGroup
-	shared     *requests
+	shared     map[string]any // requests that several callers use, by operation and form
 	event      func(call int) // called after a batch has arrived, and after an operation was performed
 
 	mu       sync.Mutex

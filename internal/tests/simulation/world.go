@@ -61,13 +61,13 @@ func NewWorld(testdata string) (*World, error) {
 	for _, k := range kinds() {
 		if k.issues != "" {
 			pattern := regexp.MustCompile(`"` + k.issues + `":\s*"?([^",\s]+)`)
-			doc := w.documents[k.op]
+			doc := w.documents[k.Op]
 			at := pattern.FindSubmatchIndex(doc)
-			w.issuing[k.op] = cutDocument{doc[:at[2]], doc[at[3]:]}
+			w.issuing[k.Op] = cutDocument{doc[:at[2]], doc[at[3]:]}
 		}
-		if k.list {
+		if k.Lists() {
 			// scenarios read only single pages of the other lists and do not check their IDs, so any field will do
-			if err := w.cutPage(k.op, cmp.Or(walked[k.op], "position")); err != nil {
+			if err := w.cutPage(k.Op, cmp.Or(walked[k.Op], "position")); err != nil {
 				return nil, err
 			}
 		}
