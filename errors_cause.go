@@ -59,8 +59,8 @@ func disown(err error) error {
 	return &shownError{err, nil}
 }
 
-// isOutsideCalls reports whether target is one of the innermost errors that err wraps. It skips the errors that an
-// *Error wraps.
+// isOutsideCalls reports whether err wraps target outside of the errors of calls. It compares target with the innermost
+// errors that err wraps, and does not look into an *Error.
 func isOutsideCalls(err, target error) bool {
 	switch wrapped := err.(type) { //nolint:errorlint // the function unwraps errors itself
 	case *Error:
@@ -74,9 +74,10 @@ func isOutsideCalls(err, target error) bool {
 }
 
 // safeCause gets the error of a failed request and returns the cause for the caller. If the context has ended, the
-// cause is an error that matches ctx.Err() only. In that case err may be the cause of the context, which net/http
-// returns as its own error and which may be the error of another call. If the context has not ended, the cause is one
-// of the errors that the function checks for, or a hiddenError.
+// cause is an error that matches ctx.Err() only. In that case err may be the cause of the context, because net/http
+// returns that cause in place of an error of its own. The cause may be the error of another call, so the result must
+// not match it. If the context has not ended, the cause is one of the errors that the function checks for, or a
+// hiddenError.
 //
 // So the text of the cause has no URL, and no bytes of the request or the answer. Two of the caller's own errors are
 // shown unchanged: the cause of the context, and the error of the key source.
@@ -123,7 +124,7 @@ func systemError(err error) error {
 	if untrusted := trust.Failure(err); untrusted != nil {
 		return untrusted
 	}
-	if errors.Is(err, context.DeadlineExceeded) { // not of the call's context, which safeCause has checked
+	if errors.Is(err, context.DeadlineExceeded) { // not the end of the call's context: safeCause has checked that
 		return fmt.Errorf("an attempt took too long: %w", context.DeadlineExceeded)
 	}
 	if errors.Is(err, context.Canceled) {

@@ -92,7 +92,7 @@ func Example_afterFailure() {
 		inject(srv, fault)
 		cancel()
 	}
-	cancel() // without looking at the subscription, so the service refuses
+	cancel() // again, without looking at the subscription: the service refuses
 	fmt.Println("performed:", srv.Commits(payvault.OpSubscriptionsCancel))
 	// Output:
 	// not performed: try again later
@@ -540,7 +540,7 @@ func ExampleAccountUpdaterBatch_Position() {
 				good[position-batch.Start] = payvault.AccountUpdaterCard{}
 			}
 		}
-		// Check also removes the cards of batch.Invalid.
+		// DeleteFunc removes the refused cards, and those of batch.Invalid, because Check returns an error for both.
 		good = slices.DeleteFunc(good, func(c payvault.AccountUpdaterCard) bool { return c.Check() != nil })
 		if len(good)+len(batch.Invalid) == batch.End-batch.Start {
 			log.Fatal(batch.Err) // the refusal names no card

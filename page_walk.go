@@ -12,8 +12,8 @@ import (
 	"example.com/payvault/internal/window"
 )
 
-// pageLimit is the number of the first page that a walk does not yield. The limit ends a walk over a list for which the
-// service reports no end.
+// pageLimit limits the numbers of pages, which begin at 0. A walk yields only pages with lower numbers, so it ends even
+// if the service never reports an end of the list.
 const pageLimit = 1 << 20
 
 // all returns an iterator over the records of the pages from o.Page on. It ends after an error.

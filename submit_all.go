@@ -40,8 +40,8 @@ const (
 // can be sent, the batch is yielded as not sent, with an error that matches [ErrInvalidRequest]. The journal does not
 // record it.
 //
-// A walk never sends a batch of unknown outcome again. [WithReplay] states that repeating does no harm: with this
-// option, a lost request is repeated.
+// A walk never sends a batch of unknown outcome again. With [WithReplay], which states that repeating does no harm, a
+// lost request is repeated before the outcome of its batch counts as unknown.
 //
 // # Journal
 //

@@ -26,8 +26,8 @@ import (
 //
 // MarshalWire writes the same values as [encoding/json.Marshal], with three differences in form. The characters <, >,
 // &, U+2028 and U+2029 are not escaped. Escapes in raw JSON are rewritten. A json.Number is written as a number even
-// with the option string. A [Secret] in a field of type any is read back as a string. The file of a
-// [DisputeRespondRequest] is not in its JSON.
+// with the option string. Two values are not read back: a [Secret] in a field of type any comes back as a string, and
+// the file of a [DisputeRespondRequest] is not in the JSON.
 //
 // A value that cannot be sent is an error that matches [ErrInvalidRequest]. These values cannot be sent: a value that
 // encoding/json refuses, a text that is not UTF-8, a text that contains [REDACTED], and an object in which a name
