@@ -229,8 +229,9 @@ type applicationDataBody struct {
 	Data ApplicationData `json:"data"`
 }
 
-// byKey replaces the path of a pair by the key of the pair, in the names of a JSON pointer. For example, data, 3, value
-// and owners become ownership and owners, if ownership is the key of the pair with the index 3.
+// byKey takes the names of a JSON pointer, and replaces the names that lead to the value of a pair by the key of the
+// pair. For example, the names of /data/3/value/owners become those of /ownership/owners, if ownership is the key of
+// the pair with the index 3.
 func (b *applicationDataBody) byKey(names []string) []string {
 	if len(names) < 2 {
 		return names

@@ -297,8 +297,9 @@ func TestReading_goesOn(t *testing.T) {
 	}
 }
 
-// TestReading_malformed checks that a call fails with an error that has the reason, if the answer is not a success, if
-// a value that the caller needs is missing or unreadable, or if more than 20 values are unreadable.
+// TestReading_malformed checks that a call fails if the answer is not a success, if a value that the caller needs is
+// missing or unreadable, if the answer has too many values, or if more than 20 values are unreadable. The error has the
+// reason.
 func TestReading_malformed(t *testing.T) {
 	t.Parallel()
 	const tooMany = "response: more values than an answer may have"

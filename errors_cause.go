@@ -33,9 +33,10 @@ func (e *shownError) Error() string { return e.shown.Error() }
 // Unwrap returns end.
 func (e *shownError) Unwrap() error { return e.end }
 
-// disown takes an error of the caller's own code, such as a RoundTripper, a key source or a file. Such code may return
-// the error of another call: errgroup, for example, makes the error of one call the cause of the context of all others,
-// and a RoundTripper may return the cause of its context.
+// disown returns err, an error of the caller's own code, in a form that does not match the error of another call. The
+// caller's code is, for example, a RoundTripper, a key source or a file. It may return the error of another call:
+// errgroup makes the error of one call the cause of the context of all others, and a RoundTripper may return the cause
+// of its context.
 //
 // If err matches an error of a call or a sentinel of this package, disown returns an error with the same text. That
 // error matches context.DeadlineExceeded or context.Canceled if err does, and no other error. In all other cases disown

@@ -90,8 +90,8 @@ func besides() map[string]func(context.Context, *payvault.Client) []error {
 	}
 }
 
-// TestError_causeIsTheErrorOfASibling cancels the context of calls with the error of a sibling call as its cause, as
-// errgroup does. It checks that the requests in flight are of unknown outcome, and that all other requests are not
+// TestError_causeIsTheErrorOfASibling cancels the context of several calls, as errgroup does: the cause is the error of
+// a sibling call. It checks that the requests in flight are of unknown outcome, and that all other requests are not
 // sent. No error of these requests matches the error of the sibling or its sentinels.
 func TestError_causeIsTheErrorOfASibling(t *testing.T) {
 	t.Parallel()

@@ -277,7 +277,7 @@ func TestError_cleared(t *testing.T) {
 	none := payvault.TokenizeRequest{}
 	for text, want := range map[string]string{
 		"card 5105 1051 0510 5100 is known":         "card [REDACTED] is known",
-		"card %35105&#49;05105105100 is known":      mark, // the whole text, because an escape hides the number
+		"card %35105&#49;05105105100 is known":      mark, // all is redacted, because an escape hides the number
 		"card 12345678901 is too short to be known": "card 12345678901 is too short to be known",
 	} {
 		message := refusal(t, none, object{"rcode": "905", "rmsg": text, "data": object{"message": text}})

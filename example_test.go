@@ -51,7 +51,8 @@ func Example() {
 	// Output: JANE1 4111xxxxxx111111
 }
 
-// emulator starts an emulator of the service. It returns the emulator and a client that has the key of its merchant.
+// emulator starts an emulator of the service. It returns the emulator, and a client with the key of the emulator's
+// merchant.
 func emulator(opts ...payvault.Option) (*payvaulttest.Server, *payvault.Client) {
 	srv := payvaulttest.NewServer()
 	return srv, srv.Client(opts...)

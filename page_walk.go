@@ -144,7 +144,7 @@ func (w *pageWalk[T]) get(ctx context.Context, number int) fetched[T] {
 		return w.fetch(ctx, number)
 	}
 	w.fill(ctx)
-	f, _ := w.ahead.Pop() // fill has started the page: its number is below end, and no earlier page has failed
+	f, _ := w.ahead.Pop() // fill has started to fetch it: it is below end, and no earlier page has failed
 	return f
 }
 
