@@ -218,7 +218,8 @@ func (d *ApplicationData) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// setPair reads a pair into its field. A pair goes into Extra if it has no field or if its value is an empty text.
+// setPair reads a pair into its field. A pair goes into Extra if its key has no field, or if its value is an empty
+// text.
 func setPair(d *ApplicationData, p pair) error {
 	if hasMark(string(p.Value)) {
 		return errRedacted
@@ -236,7 +237,7 @@ func setPair(d *ApplicationData, p pair) error {
 	return nil
 }
 
-// fieldOf returns the field of a key, or the zero Value if there is none.
+// fieldOf returns the field of d for a key, or the zero Value if there is none.
 func fieldOf(d *ApplicationData, key string) reflect.Value {
 	for field, value := range reflect.ValueOf(d).Elem().Fields() {
 		if tag := field.Tag.Get("json"); strings.EqualFold(tag, key) && tag != "-" {

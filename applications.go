@@ -148,10 +148,11 @@ func (s *ApplicationsService) SaveData(
 }
 
 // Validate checks all fields of an application and their dependencies. An application that does not pass is no error:
-// the result has the problems. The service reports problems by code 2 with messages about fields, and with HTTP status
-// 400, 422 or a status below 300. Code 2 with another status is an error. Code 2 without messages, or with more than 64
-// KiB of messages, is also an error, because an empty Validation would mean that all fields pass. Validate is
-// replayable.
+// the result has the problems. The service then answers with code 2 and messages about fields. Validate accepts such an
+// answer with HTTP status 400, 422 or any status below 300; with another status it is an error. Code 2 without messages
+// is also an error, because an empty Validation would mean that all fields pass. Data of more than 64 KiB is an error
+// with every code, because the SDK does not search longer data for messages; [WithResponse] has the whole answer.
+// Validate is replayable.
 //
 // GET /platform/application/{appId}/validate.
 func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, opts ...CallOption) (*Validation, error) {
@@ -190,7 +191,8 @@ func (r *validationReply) accept(e *Error, private []string) bool {
 	if !isAnswer || !errors.Is(e, ErrValidation) || len(e.Fields) == 0 {
 		return false
 	}
-	e.clear(private) // not the ID in the path: a message may have the same number as the limit of a field
+	// The ID in the path is not cleared, because a message may have the same number, for example as a limit.
+	e.clear(private)
 	r.problems, r.Code = e.Fields, answer.Code(e.Code)
 	return true
 }
@@ -227,8 +229,9 @@ type applicationDataBody struct {
 	Data ApplicationData `json:"data"`
 }
 
-// byKey replaces the path of a pair by the key of the pair, in the names of a JSON pointer. For example, data, 3, value
-// and owners become ownership and owners, if ownership is the key of the pair with the index 3.
+// byKey takes the names of a JSON pointer, and replaces the names that lead to the value of a pair by the key of the
+// pair. For example, the names of /data/3/value/owners become those of /ownership/owners, if ownership is the key of
+// the pair with the index 3.
 func (b *applicationDataBody) byKey(names []string) []string {
 	if len(names) < 2 {
 		return names

@@ -36,8 +36,8 @@ type bulkWalk struct {
 	unknown  atomic.Int64               // number of batches of unknown outcome in a row, in the order in which they end
 	failure  atomic.Pointer[error]      // the first error of the journal
 
-	// reading waits for the goroutine that runs read. Before that goroutine ends the window ahead, it sets early and
-	// panicked. So early and panicked are set when ahead has no more batches.
+	// reading waits for the goroutine that runs read. That goroutine sets early and panicked before it calls ahead.End. So
+	// both are set when Pop reports that ahead has no more batches.
 	reading  sync.WaitGroup
 	early    error // why the walk had stopped when the stream ended, for the closing batch; nil if it had not stopped
 	panicked any   // the value that the stream panicked with
@@ -50,10 +50,10 @@ func (w *bulkWalk) failJournal(err error) {
 	w.stop(err)
 }
 
-// mostUnknown is the number of batches of unknown outcome in a row that stops a walk. The order is the order in which
-// their requests end. A batch that is accepted or refused resets the count. A batch that was not sent changes nothing.
-// With a Concurrency above 5, the limit is 2 × Concurrency: one failure may hit all batches in flight, and one failure
-// alone must not stop the walk.
+// mostUnknown is the number of batches in a row that must be of unknown outcome to stop a walk. Batches count in the
+// order in which their requests end. A batch that is accepted or refused resets the count. A batch that was not sent
+// changes nothing. With a Concurrency above 5, the limit is 2 × Concurrency: one failure may hit all batches in flight,
+// and one failure alone must not stop the walk.
 const mostUnknown = 10
 
 // stopIfHopeless stops the walk if the result of b means that the next batches would fail too: the service refuses all

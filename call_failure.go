@@ -56,7 +56,7 @@ func answerError(op OperationInfo, r transport.Result, malformed error) *Error {
 // delivery is unknown, even if the last attempt was refused.
 //
 // A status 3xx makes the error final, so that SafeToRetry is false. Such a status mostly comes from a wrong base URL or
-// a proxy, and a new call would get it again. This is not always right: a temporary redirect may end. The rule also
+// a proxy, and a new call would get it again. The rule is not always right: a temporary redirect may end. It also
 // applies to 300 and 304, which are no redirects.
 func resultError(op OperationInfo, r transport.Result) *Error {
 	e := &Error{
@@ -129,8 +129,8 @@ func (e *Error) readFailure(body []byte) {
 
 // shownCode returns the code of an error. own is the code that is documented for the operation. If own is empty,
 // shownCode returns other. It also returns other if own refuses, other means success and the status is below 300, as
-// with code 51 and rcode 000. Such codes contradict each other, so the error must not look like a refusal: an error
-// with a zero code does not.
+// with code 51 and rcode 000. Such codes contradict each other. The error then has the zero code, because it must not
+// look like a refusal.
 func shownCode(own, other answer.Code, status int) answer.Code {
 	if status < 300 && answer.Disagree(own, other) && other.IsZero() {
 		return other
@@ -141,7 +141,7 @@ func shownCode(own, other answer.Code, status int) answer.Code {
 // readData sets Detail and Fields from the data of a failure:
 //
 //   - A text or a list of texts is the Detail.
-//   - With code 2, data is an object with messages by field name, as documented. All of them are the Fields.
+//   - With code 2, data is documented as an object with messages by field name. Fields gets all of them.
 //   - With another code, a text in data.message is the Detail. The other members of data become the Fields if they are
 //     only lists of texts and nulls. If not, data is taken for a record and sets no Fields.
 func (e *Error) readData(data jsontext.Value) {

@@ -30,7 +30,8 @@ type callOptions struct {
 	stopContext   context.Context //nolint:containedctx // ends when the walk stops
 }
 
-// newCallOptions applies the options of a call. It returns no error for an invalid option: the call itself does so.
+// newCallOptions applies the options of a call. It returns no error for an invalid option, because the call itself
+// returns that error.
 func newCallOptions(opts []CallOption) callOptions {
 	if len(opts) == 0 {
 		return callOptions{}

@@ -160,8 +160,8 @@ func (r *reading) read(t *testing.T, o *calls.Operation, body string) {
 	}
 }
 
-// check checks the reading of an answer with another form at the JSON pointer place. want is the result of the
-// documented answer.
+// check checks the result of read for an answer that has another form of the value at the JSON pointer place. want is
+// the result of a call with the documented answer.
 func (r *reading) check(t *testing.T, o *calls.Operation, place string, form otherForm, want string) {
 	t.Helper()
 	what := place + " as " + form.json
@@ -203,7 +203,7 @@ func (r *reading) check(t *testing.T, o *calls.Operation, place string, form oth
 }
 
 // TestReading_largePage checks that a page of 15,000 records is read like any other page. Such a page is decoded only
-// once, with tolerance.
+// once, by the tolerant pass of package answer.
 func TestReading_largePage(t *testing.T) {
 	t.Parallel()
 	many := strings.Repeat(`{"customer_id":"C1"},`, 15_000)
@@ -297,8 +297,9 @@ func TestReading_goesOn(t *testing.T) {
 	}
 }
 
-// TestReading_malformed checks that a call fails with an error that has the reason, if the answer is not a success, if
-// a value that the caller needs is missing or unreadable, or if more than 20 values are unreadable.
+// TestReading_malformed checks that a call fails if the answer is not a success, if a value that the caller needs is
+// missing or unreadable, if the answer has too many values, or if more than 20 values are unreadable. The error has the
+// reason.
 func TestReading_malformed(t *testing.T) {
 	t.Parallel()
 	const tooMany = "response: more values than an answer may have"

@@ -67,7 +67,7 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 		MaxAttempts: cfg.policy.MaxAttempts, MinBackoff: cfg.policy.MinBackoff, MaxBackoff: cfg.policy.MaxBackoff,
 		MaxRetryAfter: cfg.policy.MaxRetryAfter,
 	}
-	var paces map[Operation]*overload.Pace // none for Client.Call, because its requests may be of different operations
+	var paces map[Operation]*overload.Pace // one per operation; Client.Call has none: its requests differ
 	if !cfg.policy.IgnoreOverload {
 		cfg.transport.Budget = new(overload.Budget)
 		paces = make(map[Operation]*overload.Pace, len(operations))

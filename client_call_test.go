@@ -192,7 +192,7 @@ func TestCall_answers(t *testing.T) {
 		`"time":"` + garbageCanary + `"`: "(the body|/time)",
 	} {
 		err := answering(t, 200, `{"code":0,`+member+`}`).Call(t.Context(), request("POST"), new(callerForm))
-		service.AssertMatches(t, err, payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown) // performed with status 200
+		service.AssertMatches(t, err, payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown) // status 200
 		assert.Regexp(t, ": "+place+` cannot be read \(`, err.Error(), member)
 		service.AssertHidden(t, err, garbageCanary)
 	}

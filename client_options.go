@@ -48,7 +48,8 @@ func defaultConfig() config {
 //
 // If the RoundTripper is not an [http.Transport], or is one that can use HTTP/2, a request has no GetBody and its body
 // can be read only once. So net/http cannot send the request again. Only the SDK itself repeats a request that was not
-// sent. A POST without a body then gets an empty body that can be read only once. HTTP/1.1 sends it chunked.
+// sent. With such a RoundTripper, a POST without a body gets an empty body that can be read only once. HTTP/1.1 sends
+// this body chunked.
 //
 // The SDK learns whether a request was sent from the hooks of [net/http/httptrace], and from reads of the request body.
 // If the RoundTripper calls no hooks, the outcome of a failed attempt is unknown. For a request without a body, the
@@ -113,7 +114,7 @@ func WithTimeout(perAttempt time.Duration) Option {
 // as a cause.
 //
 // Calls call source concurrently, so it should cache the key. The context that source gets has the deadline of the
-// attempt. When this context ends, source should return: a later key is not used.
+// attempt. When this context ends, source should return, because a key that it returns later is not used.
 func WithKeySource(source func(context.Context) (string, error)) Option {
 	return func(c *config) {
 		if source == nil {

@@ -232,8 +232,8 @@ func TestWithResponse(t *testing.T) {
 	assert.Equal(t, payvault.Response{Duration: raw.Duration}, raw, "a request that fails a local check has no answer")
 }
 
-// TestClient_ForMerchant checks that clients of ForMerchant share the connections of their client, and that each sends
-// its own merchant_id.
+// TestClient_ForMerchant checks that the clients that ForMerchant returns share the connections of the first client,
+// and that each of them sends its own merchant_id.
 func TestClient_ForMerchant(t *testing.T) {
 	t.Parallel()
 	connections := map[string]bool{}

@@ -175,8 +175,8 @@ func (c CompactTime) In(loc *time.Location) (time.Time, error) {
 	return t, nil
 }
 
-// FormatExpDate returns a card's expiration date in the wire form MMYY. The year is given in full (2030) or by its
-// last two digits (30). For any other month or year it returns a text that fails the local check of every
+// FormatExpDate returns a card's expiration date in the wire form MMYY. The year is given in full (2030) or by its last
+// two digits (30). If the month is not 1 to 12, or the year has another form, the result fails the local check of every
 // request: FormatExpDate(13, 2030) returns "1330".
 func FormatExpDate(month, year int) string {
 	if year >= 2000 && year <= 2099 {

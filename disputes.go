@@ -27,7 +27,7 @@ const (
 	DisputeCreditProcessed    DisputeResponseType = "CP"
 	DisputeCompellingEvidence DisputeResponseType = "CE" // compelling evidence; EvidenceType is its kind
 	DisputeOther              DisputeResponseType = "OT"
-	// DisputeAllocation is for the workflow of the card network that has allocation and collaboration paths. Send
+	// DisputeAllocation is for the card network whose disputes have allocation and collaboration paths. Send
 	// AllocationType and Reason with it.
 	DisputeAllocation DisputeResponseType = "ID"
 )

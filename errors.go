@@ -34,14 +34,14 @@ var (
 	// ErrConflict means HTTP status 409.
 	ErrConflict = errors.New("conflict")
 	// ErrRateLimited means HTTP status 429: the service refused the request without performing it. ErrRateLimited also
-	// means that a request was not sent because it would have had to wait for the rate limit, longer than the
-	// [RetryPolicy] allows or beyond the deadline of the context.
+	// means that a request was not sent because its wait for the rate limit would be longer than the [RetryPolicy] allows,
+	// or would end after the deadline of the context.
 	ErrRateLimited = errors.New("rate limited")
 	// ErrRejected means an answer with a code other than 0, or an rcode other than 000, and a status below 500. A code
 	// that only looks like zero, such as 00, is no refusal but a malformed answer.
 	ErrRejected = errors.New("rejected")
-	// ErrValidation means code 2 of any operation except Tokenize. The error also matches ErrRejected. [Error.Fields]
-	// holds the messages.
+	// ErrValidation means code 2 with a status below 500, for any operation except Tokenize. The error also matches
+	// ErrRejected. [Error.Fields] holds the messages.
 	ErrValidation = errors.New("validation failed")
 	// ErrUnavailable means an HTTP status of 500 or above.
 	ErrUnavailable = errors.New("unavailable")
@@ -53,8 +53,9 @@ var (
 	// ErrResponseTooLarge means an answer with a status below 400 and a larger body than [WithMaxResponseBytes] allows.
 	// With a status from 400 on, the error matches the sentinel of the status instead.
 	ErrResponseTooLarge = errors.New("response too large")
-	// ErrOutcomeUnknown means [DeliveryUnknown]: the operation may have been performed. The error of an operation of the
-	// class [ReplayRead] never matches, because the operation changes nothing. [Client.Call] never has this class.
+	// ErrOutcomeUnknown means [DeliveryUnknown]: the operation may have been performed. Errors of operations that only
+	// read ([ReplayRead]) never match, because these operations change nothing. Errors of [Client.Call] can match for
+	// every request, because Client.Call never counts as ReplayRead.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 )
 

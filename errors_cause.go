@@ -33,9 +33,10 @@ func (e *shownError) Error() string { return e.shown.Error() }
 // Unwrap returns end.
 func (e *shownError) Unwrap() error { return e.end }
 
-// disown takes an error of the caller's own code, such as a RoundTripper, a key source or a file. Such code may return
-// the error of another call: errgroup, for example, makes the error of one call the cause of the context of all others,
-// and a RoundTripper may return the cause of its context.
+// disown returns err, an error of the caller's own code, in a form that does not match the error of another call. The
+// caller's code is, for example, a RoundTripper, a key source or a file. It may return the error of another call:
+// errgroup makes the error of one call the cause of the context of all others, and a RoundTripper may return the cause
+// of its context.
 //
 // If err matches an error of a call or a sentinel of this package, disown returns an error with the same text. That
 // error matches context.DeadlineExceeded or context.Canceled if err does, and no other error. In all other cases disown
@@ -59,8 +60,8 @@ func disown(err error) error {
 	return &shownError{err, nil}
 }
 
-// isOutsideCalls reports whether target is one of the innermost errors that err wraps. It skips the errors that an
-// *Error wraps.
+// isOutsideCalls reports whether err wraps target outside of the errors of calls. It compares target with the innermost
+// errors that err wraps, and does not look into an *Error.
 func isOutsideCalls(err, target error) bool {
 	switch wrapped := err.(type) { //nolint:errorlint // the function unwraps errors itself
 	case *Error:
@@ -74,9 +75,10 @@ func isOutsideCalls(err, target error) bool {
 }
 
 // safeCause gets the error of a failed request and returns the cause for the caller. If the context has ended, the
-// cause is an error that matches ctx.Err() only. In that case err may be the cause of the context, which net/http
-// returns as its own error and which may be the error of another call. If the context has not ended, the cause is one
-// of the errors that the function checks for, or a hiddenError.
+// cause is an error that matches ctx.Err() only. In that case err may be the cause of the context, because net/http
+// returns that cause in place of an error of its own. The cause may be the error of another call, so the result must
+// not match it. If the context has not ended, the cause is one of the errors that the function checks for, or a
+// hiddenError.
 //
 // So the text of the cause has no URL, and no bytes of the request or the answer. Two of the caller's own errors are
 // shown unchanged: the cause of the context, and the error of the key source.
@@ -123,7 +125,7 @@ func systemError(err error) error {
 	if untrusted := trust.Failure(err); untrusted != nil {
 		return untrusted
 	}
-	if errors.Is(err, context.DeadlineExceeded) { // not of the call's context, which safeCause has checked
+	if errors.Is(err, context.DeadlineExceeded) { // not the end of the call's context: safeCause has checked that
 		return fmt.Errorf("an attempt took too long: %w", context.DeadlineExceeded)
 	}
 	if errors.Is(err, context.Canceled) {

@@ -40,8 +40,8 @@ func silent(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	return client
 }
 
-// siblings returns calls that fail with an error that says that nothing was performed. Such an error would be wrong for
-// any other call.
+// siblings returns calls that perform nothing, and whose errors say so. Another call must not return the error of a
+// sibling, because the other call may have performed something.
 func siblings(ctx context.Context, client *payvault.Client) map[string]func() error {
 	return map[string]func() error{
 		"a failed local check": func() error {
@@ -66,8 +66,9 @@ func (causeJournal) Begin(ctx context.Context, _ string, _ int) (payvault.BatchS
 
 func (causeJournal) End(context.Context, string, int, payvault.BatchOutcome) error { return nil }
 
-// besides returns functions that make one or more calls while a sibling fails. A function returns the error of each
-// call or batch, sent or not. When the sibling fails, the first requests of the function are in flight.
+// besides returns functions that make one or more calls while a sibling fails. Each function returns the errors of all
+// its calls or batches, whether they were sent or not. When the sibling fails, the first requests of the function are
+// in flight.
 func besides() map[string]func(context.Context, *payvault.Client) []error {
 	submitAll := func(ctx context.Context, c *payvault.Client, options payvault.SubmitAllOptions) (errs []error) {
 		cards := slices.Repeat([]payvault.AccountUpdaterCard{card()}, 10*payvault.MaxAccountUpdaterCards)
@@ -89,8 +90,8 @@ func besides() map[string]func(context.Context, *payvault.Client) []error {
 	}
 }
 
-// TestError_causeIsTheErrorOfASibling cancels the context of calls with the error of a sibling call as its cause, as
-// errgroup does. It checks that the requests in flight are of unknown outcome, and that all other requests are not
+// TestError_causeIsTheErrorOfASibling cancels the context of several calls, as errgroup does: the cause is the error of
+// a sibling call. It checks that the requests in flight are of unknown outcome, and that all other requests are not
 // sent. No error of these requests matches the error of the sibling or its sentinels.
 func TestError_causeIsTheErrorOfASibling(t *testing.T) {
 	t.Parallel()
@@ -196,7 +197,8 @@ func TestError_ofAnotherCall(t *testing.T) {
 	}
 }
 
-// waysOf returns calls in which the caller's own code returns err, by the name of that code.
+// waysOf returns calls in which code of the caller returns err, such as a key source. The keys are the names of that
+// code.
 func waysOf(t *testing.T, err error) map[string]func() error {
 	t.Helper()
 	send := func(opt payvault.Option) func() error {

@@ -137,7 +137,7 @@ func TestError_notSent(t *testing.T) {
 }
 
 // TestError_endOfContextKeepsTheAnswer ends the context while the next attempt waits, and while the body of a refusal
-// is read. It checks that the error has the status of the refusal, and also matches the end of the context.
+// is read. It checks that the error has the status of the refusal, and also matches context.Canceled.
 func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestSafeToRetry(t *testing.T) {
 		&payvault.Error{}, &payvault.Error{StatusCode: 503}, // not replayable
 		&payvault.Error{Delivery: payvault.DeliveryAnswered, StatusCode: 404},
 		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 408, Delivery: payvault.DeliveryAnswered},
-		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 404}, // an earlier attempt was lost
+		&payvault.Error{Op: payvault.OpCustomersList, StatusCode: 404}, // the answer to an earlier attempt was lost
 		&payvault.Error{Delivery: payvault.DeliveryAnswered, StatusCode: 200, Code: "7"},
 		errors.Join(notSent, &payvault.Error{}), errors.Join(&payvault.Error{}, notSent), // errors of two calls
 		joined{notSent, &payvault.Error{}},
@@ -277,7 +277,7 @@ func TestError_cleared(t *testing.T) {
 	none := payvault.TokenizeRequest{}
 	for text, want := range map[string]string{
 		"card 5105 1051 0510 5100 is known":         "card [REDACTED] is known",
-		"card %35105&#49;05105105100 is known":      mark, // the whole text, because an escape hides the number
+		"card %35105&#49;05105105100 is known":      mark, // all is redacted, because an escape hides the number
 		"card 12345678901 is too short to be known": "card 12345678901 is too short to be known",
 	} {
 		message := refusal(t, none, object{"rcode": "905", "rmsg": text, "data": object{"message": text}})
@@ -374,9 +374,9 @@ func TestError_long(t *testing.T) {
 	}
 }
 
-// TestError_code checks that an rcode with the value zero that is as long as a card number does not become a refusal. A
-// short rcode is not redacted, even if it equals a secret of the request. For Tokenize, an error has the rcode and its
-// text, and not the code.
+// TestError_code checks that a zero rcode as long as a card number is dropped: [REDACTED] in its place would look like
+// a refusal. A short rcode is not redacted, even if it equals a secret of the request. For Tokenize, an error has the
+// rcode and its text, and not the code.
 func TestError_code(t *testing.T) {
 	t.Parallel()
 	none := payvault.TokenizeRequest{}

@@ -51,7 +51,8 @@ func Example() {
 	// Output: JANE1 4111xxxxxx111111
 }
 
-// emulator starts an emulator of the service. It returns the emulator and a client that has the key of its merchant.
+// emulator starts an emulator of the service. It returns the emulator, and a client with the key of the emulator's
+// merchant.
 func emulator(opts ...payvault.Option) (*payvaulttest.Server, *payvault.Client) {
 	srv := payvaulttest.NewServer()
 	return srv, srv.Client(opts...)
@@ -92,7 +93,7 @@ func Example_afterFailure() {
 		inject(srv, fault)
 		cancel()
 	}
-	cancel() // without looking at the subscription, so the service refuses
+	cancel() // again, without looking at the subscription: the service refuses
 	fmt.Println("performed:", srv.Commits(payvault.OpSubscriptionsCancel))
 	// Output:
 	// not performed: try again later
@@ -540,7 +541,7 @@ func ExampleAccountUpdaterBatch_Position() {
 				good[position-batch.Start] = payvault.AccountUpdaterCard{}
 			}
 		}
-		// Check also removes the cards of batch.Invalid.
+		// DeleteFunc removes the refused cards, and those of batch.Invalid, because Check returns an error for both.
 		good = slices.DeleteFunc(good, func(c payvault.AccountUpdaterCard) bool { return c.Check() != nil })
 		if len(good)+len(batch.Invalid) == batch.End-batch.Start {
 			log.Fatal(batch.Err) // the refusal names no card

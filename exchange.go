@@ -28,7 +28,7 @@ func doNoData(ctx context.Context, c *caller, call call, opts []CallOption) erro
 	return c.perform(ctx, call, opts)
 }
 
-// doConfirm performs an operation whose data is only a message. An answer without data is a success too.
+// doConfirm performs an operation whose answer has only a message as data. An answer without data is a success too.
 func doConfirm(ctx context.Context, c *caller, call call, opts []CallOption) (*Confirmation, error) {
 	r := platformReply[Confirmation, *Confirmation]{isOptional: true}
 	call.reply = &r

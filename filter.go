@@ -99,11 +99,11 @@ type ListOptions struct {
 	MerchantID MerchantID // the merchant to act for; see also Client.ForMerchant
 
 	// Prefetch is the number of pages that an iterator keeps in flight. With 0 it asks for a page when the loop has used
-	// up the page before. When the totals of the service show that the list has changed, the iterator goes on one page
-	// after another, as without Prefetch; see docs/paging.md. An iterator keeps at most Prefetch pages in memory, besides
-	// the page in use. A page of 100 customers takes less than 1 MB. With the default of [WithMaxResponseBytes] no page
-	// takes more than 300 MB, whatever the service answers. So a hostile service can make 32 pages take 10 GB. If you do
-	// not trust the service, choose a small Prefetch.
+	// up the page before. When the totals of the service show that the list has changed, the iterator goes on as with a
+	// Prefetch of 1, which asks for one page after another; see docs/paging.md. An iterator keeps at most Prefetch pages
+	// in memory, besides the page in use. A page of 100 customers takes less than 1 MB. With the default of
+	// [WithMaxResponseBytes] no page takes more than 300 MB, whatever the service answers. So a hostile service can make
+	// 32 pages take 10 GB. If you do not trust the service, choose a small Prefetch.
 	Prefetch int
 }
 

@@ -66,8 +66,9 @@ type BatchStatus string
 // The statuses of batches. All but BatchNotSent are final: later runs do not send the batch again.
 const (
 	BatchAccepted BatchStatus = "accepted" // the service accepted the batch
-	// BatchRefused is a batch that the service refused. A batch is also refused if the answer may come from the service:
-	// it has status 408, or a status from 400 to 499 and a body that is empty or cut off.
+	// BatchRefused is a batch that the service refused. The status is also BatchRefused if the refusal may come from the
+	// service or from a proxy in front of it: the answer has status 408, or another status from 400 to 499, except 401,
+	// 403 and 429, and a body that is empty, cut off or too large.
 	BatchRefused BatchStatus = "refused"
 	// BatchUnknown is a batch that may have been sent and got no usable answer. Status 408 on a connection that was used
 	// before is no usable answer.

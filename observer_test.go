@@ -273,8 +273,8 @@ func TestLogger(t *testing.T) {
 	}
 }
 
-// TestLogger_oneLine checks that an error of a key source that has two lines is logged on one line, for the attempt and
-// for the call.
+// TestLogger_oneLine checks that the two-line error of a key source is logged on one line, both for the attempt and for
+// the call.
 func TestLogger_oneLine(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder

@@ -12,8 +12,8 @@ import (
 	"example.com/payvault/internal/window"
 )
 
-// pageLimit is the number of the first page that a walk does not yield. The limit ends a walk over a list for which the
-// service reports no end.
+// pageLimit limits the numbers of pages, which begin at 0. A walk yields only pages with lower numbers, so it ends even
+// if the service never reports an end of the list.
 const pageLimit = 1 << 20
 
 // all returns an iterator over the records of the pages from o.Page on. It ends after an error.
@@ -144,7 +144,7 @@ func (w *pageWalk[T]) get(ctx context.Context, number int) fetched[T] {
 		return w.fetch(ctx, number)
 	}
 	w.fill(ctx)
-	f, _ := w.ahead.Pop() // fill has started the page: its number is below end, and no earlier page has failed
+	f, _ := w.ahead.Pop() // fill has started to fetch it: it is below end, and no earlier page has failed
 	return f
 }
 

@@ -12,12 +12,13 @@ import (
 )
 
 // The functions of this file make walks obey the rate limit. A walk waits for the rate limit before each call. If the
-// service refuses the call with status 429, the walk waits again and makes a new call. For lists, callInTurn is this
-// loop. The loop of bulk work is in bulk_send.go, because it also writes into the journal. Both loops use waitInWalk
-// and startsOver.
+// service refuses the call with status 429, the walk waits again and makes a new call. For lists, callInTurn has the
+// loop that does so. For bulk work, the loop is in bulk_send.go, because it also writes into the journal. Both loops
+// use waitInWalk and startsOver.
 
-// callInTurn makes one call of a list. It waits for the rate limit of the operation, and starts over if startsOver
-// returns true. When ctx ends, no further call is made.
+// callInTurn runs call, which asks for one page of a list. Before that, it waits for the rate limit of the operation.
+// It waits and runs call again as long as startsOver returns true for the error. When ctx ends, it does not run call
+// again.
 func (c *caller) callInTurn(
 	ctx context.Context, op Operation, opts []CallOption, call func(opts []CallOption) error,
 ) error {

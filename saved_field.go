@@ -23,13 +23,13 @@ type SavedField struct {
 	Settings FieldSettings `json:"settings"`
 }
 
-// Decode reads the value into the variable that into points to. The variable has the type of the field in
-// [ApplicationData], such as string, *bool, [Secret] or [Ownership], or any other type that fits the JSON. In a
-// variable of type any, all numbers are [encoding/json.Number]. In a variable of another type that contains any, such
-// as a map[string]any, numbers are float64, which may lose digits. The error names the key.
+// Decode stores the value in a variable of the caller; into is a pointer to that variable. The variable has the type of
+// the field in [ApplicationData], such as string, *bool, [Secret] or [Ownership], or any other type that fits the JSON.
+// In a variable of type any, all numbers are [encoding/json.Number]. In a variable of another type that contains any,
+// such as a map[string]any, numbers are float64, which may lose digits. The error names the key.
 //
-// If the field has no value, Decode changes nothing. The values "", false, [] and {} leave a pointer unchanged, whether
-// the variable is the pointer or contains it. The exception is false, which sets a *bool.
+// If the field has no value, Decode changes nothing. If the variable is a pointer or contains pointers, the values "",
+// [] and {} do not change a pointer, and false changes only a *bool.
 func (f SavedField) Decode(into any) error {
 	if err := readSaved(jsontext.Value(f.Value.Reveal()), into); err != nil {
 		return fmt.Errorf("payvault: %s %w", f.Key, err)

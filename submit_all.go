@@ -40,8 +40,8 @@ const (
 // can be sent, the batch is yielded as not sent, with an error that matches [ErrInvalidRequest]. The journal does not
 // record it.
 //
-// A walk never sends a batch of unknown outcome again. [WithReplay] states that repeating does no harm: with this
-// option, a lost request is repeated.
+// A walk never sends a batch of unknown outcome again. With [WithReplay], which states that repeating does no harm, a
+// lost request is repeated before the outcome of its batch counts as unknown.
 //
 // # Journal
 //
@@ -79,9 +79,9 @@ const (
 // When a walk has stopped, it sends nothing more and yields the rest of the stream as not sent. Requests in flight are
 // completed, within the time of one attempt, and are not repeated. Without a Journal they are cut off when ctx ends,
 // which leaves their outcome unknown. If the walk stopped before the end of its stream, or the journal failed, and the
-// error of the last batch does not say so, the walk yields one more batch. This batch has no cards, and its error says
-// so. With a Journal an earlier run may have sent a batch that this run leaves out after the stop. So [SafeToRetry] is
-// false for the error of such a batch: run the job again.
+// error of the last batch does not have the reason, the walk yields one more batch. This batch has no cards, and its
+// error has the reason. With a Journal an earlier run may have sent a batch that this run leaves out after the stop. So
+// [SafeToRetry] is false for the error of such a batch: run the job again.
 //
 // Leaving the loop ends the walk, like the end of ctx. Leaving waits until the stream yields its next card or returns.
 // So if the stream may wait for long, cancel ctx before you leave the loop. If the stream, a transport, a key source or

@@ -26,8 +26,8 @@ import (
 //
 // MarshalWire writes the same values as [encoding/json.Marshal], with three differences in form. The characters <, >,
 // &, U+2028 and U+2029 are not escaped. Escapes in raw JSON are rewritten. A json.Number is written as a number even
-// with the option string. A [Secret] in a field of type any is read back as a string. The file of a
-// [DisputeRespondRequest] is not in its JSON.
+// with the option string. Two values are not read back: a [Secret] in a field of type any comes back as a string, and
+// the file of a [DisputeRespondRequest] is not in the JSON.
 //
 // A value that cannot be sent is an error that matches [ErrInvalidRequest]. These values cannot be sent: a value that
 // encoding/json refuses, a text that is not UTF-8, a text that contains [REDACTED], and an object in which a name
@@ -119,7 +119,7 @@ func marshalShown(v selfWriter) ([]byte, error) { return json.Marshal(v, shownFo
 func writeSecret(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 	switch text := s.Reveal(); {
 	case hasMark(text):
-		return errRedacted // first, because the error of WriteValue would only be that the text is not JSON
+		return errRedacted // check this first: WriteValue would report only that the text is not JSON
 	case !isJSON:
 		return enc.WriteToken(jsontext.String(text))
 	case text == "":
@@ -131,8 +131,8 @@ func writeSecret(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 
 // secretsOf returns the texts of all secrets in a request that can be encoded. It encodes the request only to find the
 // secrets, and drops the result. A secret may be the name of a member of a map, and two equal names would end the
-// encoding. So each secret is encoded as a number of its own. For a secret that holds JSON it returns the JSON and also
-// the text of a JSON string, because the service may repeat either.
+// encoding. So each secret is encoded as a number of its own. If a secret holds a JSON string, secretsOf returns both
+// the JSON and the text of the string, because the service may repeat either.
 func secretsOf(body any) (texts []string) {
 	_, _ = json.Marshal(body, wireForm, withSecrets(func(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 		texts = append(texts, s.Reveal())
@@ -155,9 +155,10 @@ func placeOfMark(wire []byte) jsontext.Pointer {
 	}
 }
 
-// unwritable returns the JSON pointer of a value that cannot be written, as names, and the reason. The JSON packages
-// wrap their errors in each other. unwritable keeps the outermost pointer and the innermost reason. If the error is in
-// JSON that a text holds, such as Pairs, the outermost pointer leads to the text.
+// unwritable gets the error of the encoder. It returns the names in the JSON pointer of the value that cannot be
+// written, and the reason. The JSON packages wrap their errors in each other. unwritable keeps the outermost pointer
+// and the innermost reason. If the error is in JSON that a text holds, such as Pairs, the outermost pointer leads to
+// the text.
 //
 // place ends before the first name that looks neither like the name of a field nor like an index, because the caller
 // may have chosen that name. The reason may be the text of an error of the caller's own method, such as MarshalJSON. If
