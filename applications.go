@@ -114,9 +114,9 @@ func (v *Validation) OK() bool { return len(v.Problems) == 0 }
 // representative fails before anything is sent. Create does not take a merchant_id: through [Client.ForMerchant] it
 // fails with [ErrMerchantNotSupported].
 //
-// Without [WithReplay], the client repeats Create only if nothing was sent or the service answered with status 429; see
-// [SafeToRetry]. After [ErrOutcomeUnknown] the service may have created an application whose ID the caller does not
-// know.
+// Without [WithReplay], the client repeats Create only after status 429, or if Create cannot have been performed
+// ([DeliveryNotSent]); see [SafeToRetry]. After [ErrOutcomeUnknown] the service may have created an application whose
+// ID the caller does not know.
 //
 // POST /platform/application/add.
 func (s *ApplicationsService) Create(

@@ -92,8 +92,8 @@ func (r *AccountUpdaterSubmission) missing() string {
 // Submit submits 1 to 100 cards. With another number of cards, or with a card that fails [AccountUpdaterCard.Check], it
 // fails before anything is sent.
 //
-// Without [WithReplay], the client repeats Submit only if nothing was sent or the service answered with status 429; see
-// [SafeToRetry].
+// Without [WithReplay], the client repeats Submit only after status 429, or if Submit cannot have been performed
+// ([DeliveryNotSent]); see [SafeToRetry].
 //
 // POST /platform/aus/add.
 func (s *AccountUpdaterService) Submit(

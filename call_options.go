@@ -57,7 +57,7 @@ func WithReplay() CallOption { return func(o *callOptions) { o.replay = true } }
 
 // WithMaxAttempts limits the attempts of this call, the first included. For a walk, such as All or SubmitAll, it limits
 // the attempts of each page or batch. After status 429 a walk waits and makes a new call, which again may have n
-// attempts. Only with n = 1 does a 429 end the walk.
+// attempts. With n = 1, every 429 ends the walk.
 func WithMaxAttempts(n int) CallOption {
 	return func(o *callOptions) {
 		if n < 1 {

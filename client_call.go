@@ -30,8 +30,8 @@ type Request struct {
 	Path  []string   `json:"-" xml:"-" yaml:"-"`
 	Query url.Values `json:"-" xml:"-" yaml:"-"` // nil if there is none
 	Body  any        `json:"-" xml:"-" yaml:"-"` // marshalled as JSON; nil if there is none
-	// Replay states that repeating the request is harmless. Without Replay the request is repeated only if it was not
-	// sent, or after status 429.
+	// Replay states that repeating the request is harmless. Without Replay and without [WithReplay], the request
+	// is repeated only after status 429, or if it cannot have been performed ([DeliveryNotSent]).
 	Replay bool
 }
 
@@ -54,9 +54,9 @@ func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogVal
 // status 429. If r.Replay is set, the call is repeated like a replayable operation, whatever its method is.
 //
 // An answer is a success if its status is 2xx and its code is 0. If it has no code, its rcode has to be 000. If it has
-// both, neither may mean failure. The whole JSON body of a success is decoded into out, which may be nil. As with
-// encoding/json, values that out has before the call may stay. If the decoding fails, out may have a part of the
-// answer. The error names the path of the value that failed, unless the type of the value decodes itself. An answer
+// both, neither may mean failure. The whole JSON body of a success is decoded into out, which may be nil. Decoding is
+// that of encoding/json, so values that out has before the call may stay. If the decoding fails, out may have a part of
+// the answer. The error names the path of the value that failed, unless the type of the value decodes itself. An answer
 // with too many values is refused, as for the typed operations.
 func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOption) error {
 	op := OperationInfo{Op: r.operation(), Method: r.Method, Replay: ReplayNever}

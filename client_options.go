@@ -53,7 +53,7 @@ func defaultConfig() config {
 //
 // The SDK learns whether a request was sent from the hooks of [net/http/httptrace], and from reads of the request body.
 // If the RoundTripper calls no hooks, the outcome of a failed attempt is unknown. For a request without a body, the
-// outcome is known only with an [http.Transport] that has no TLSNextProto of your own.
+// outcome of a failed attempt can be known only with an [http.Transport] that has no TLSNextProto of your own.
 //
 // Some RoundTrippers break promises of the SDK:
 //
@@ -201,8 +201,8 @@ func WithUserAgent(product string) Option {
 }
 
 // WithMaxResponseBytes limits the body of an answer, counted after decompression; 8 MiB by default. A larger body is an
-// error that matches [ErrResponseTooLarge]. With a status from 400 on, the error matches the sentinel of the status
-// instead, and may lack the message and the code of the service.
+// error that matches [ErrResponseTooLarge]. With a status from 400 on, the error is about the status. It
+// does not match ErrResponseTooLarge, and may lack the message and the code of the service.
 func WithMaxResponseBytes(n int64) Option {
 	return func(c *config) {
 		if n <= 0 {

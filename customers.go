@@ -155,8 +155,8 @@ type BillingCard struct {
 // Create stores a customer profile and returns it with its ID. A request without an ID or a name, or with an expiration
 // date that is not MMYY, fails before anything is sent.
 //
-// Without [WithReplay], the client repeats Create only if nothing was sent or the service answered with status 429; see
-// [SafeToRetry].
+// Without [WithReplay], the client repeats Create only after status 429, or if Create cannot have been performed
+// ([DeliveryNotSent]); see [SafeToRetry].
 //
 // POST /platform/vault/customer.
 func (s *CustomersService) Create(

@@ -175,8 +175,8 @@ func (f *File) check(p *problems) {
 // not in the calendar, if the file is not a PDF, or if an answer to a retrieval dispute has no message or no file. The
 // file is streamed, so memory does not depend on its size.
 //
-// Without [WithReplay], the client repeats Respond only if nothing was sent or the service answered with status 429;
-// see [SafeToRetry].
+// Without [WithReplay], the client repeats Respond only after status 429, or if Respond cannot have been performed
+// ([DeliveryNotSent]); see [SafeToRetry].
 //
 // POST /platform/dispute/{rec_id}/respond.
 func (s *DisputesService) Respond(

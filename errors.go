@@ -51,7 +51,7 @@ var (
 	// contradict each other.
 	ErrMalformedResponse = errors.New("malformed response")
 	// ErrResponseTooLarge means an answer with a status below 400 and a larger body than [WithMaxResponseBytes] allows.
-	// With a status from 400 on, the error matches the sentinel of the status instead.
+	// With a status from 400 on, the error is about the status and does not match ErrResponseTooLarge.
 	ErrResponseTooLarge = errors.New("response too large")
 	// ErrOutcomeUnknown means [DeliveryUnknown]: the operation may have been performed. Errors of operations that only
 	// read ([ReplayRead]) never match, because these operations change nothing. Errors of [Client.Call] can match for
@@ -321,11 +321,13 @@ func (e *Error) decided() bool {
 
 // SafeToRetry reports whether calling again with the same request does no harm and may help:
 //
-//   - Nothing was sent, or the service refused the request with status 429. So the operation was not performed.
+//   - The operation cannot have been performed: too little of the request was sent, or the service refused it with
+//     status 429.
 //   - The operation only reads, or performing it twice has the same effect as performing it once, and a later call may
 //     succeed.
 //
-// [WithReplay] has no effect here, because it applies only to the attempts of one call. SafeToRetry is false for a
+// [WithReplay] has no effect here, because it applies only to the attempts of one call. Request.Replay of [Client.Call]
+// says that performing the request twice is harmless. SafeToRetry is false for a
 // request that failed a local check, because it would fail again. It is also false for a batch that SubmitAll with a
 // [Journal] did not send after it had stopped, and for errors of other packages. If err joins the errors of several
 // calls, as [errors.Join] does, SafeToRetry is true only if it is true for all of them.

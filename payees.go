@@ -66,8 +66,8 @@ type PayeeAccount struct {
 
 // Create stores a payee profile and returns it with its ID. A request without a name fails before anything is sent.
 //
-// Without [WithReplay], the client repeats Create only if nothing was sent or the service answered with status 429; see
-// [SafeToRetry].
+// Without [WithReplay], the client repeats Create only after status 429, or if Create cannot have been performed
+// ([DeliveryNotSent]); see [SafeToRetry].
 //
 // POST /platform/vault/payee.
 func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opts ...CallOption) (*Payee, error) {
@@ -76,9 +76,9 @@ func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opt
 
 // Delete removes a payee profile permanently. An ID that is not positive fails before anything is sent.
 //
-// Without [WithReplay], the client repeats Delete only if nothing was sent or the service answered with status 429; see
-// [SafeToRetry]. After [ErrOutcomeUnknown] the payee may have been deleted. A second call may be refused because the
-// first call succeeded.
+// Without [WithReplay], the client repeats Delete only after status 429, or if Delete cannot have been performed
+// ([DeliveryNotSent]); see [SafeToRetry]. After [ErrOutcomeUnknown] the payee may have been deleted. A second call may
+// be refused because the first call succeeded.
 //
 // DELETE /platform/vault/payee/{payee_id}.
 func (s *PayeesService) Delete(ctx context.Context, id PayeeID, opts ...CallOption) error {

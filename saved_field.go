@@ -102,7 +102,7 @@ func (f *SavedField) UnmarshalJSON(b []byte) error {
 
 // FieldSettings describes the values that a field takes.
 type FieldSettings struct {
-	Required bool          `json:"required"`          // the service requires the field
+	Required bool          `json:"required"`          // the service reports the field as required
 	Options  []FieldOption `json:"options,omitempty"` // the allowed values; empty for a free field
 }
 

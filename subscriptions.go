@@ -112,9 +112,10 @@ func (t *Transaction) tidy() (place string, needed bool) {
 // Cancel ends an active, suspended or paused subscription permanently: a canceled subscription cannot be resumed. An ID
 // that is not positive and a request without a customer ID fail before anything is sent.
 //
-// Without [WithReplay], the client repeats Cancel only if nothing was sent or the service answered with status 429; see
-// [SafeToRetry]. After [ErrOutcomeUnknown] the subscription may be canceled. No documented operation shows whether it
-// is canceled: see docs/unknown.md. A second call may be refused because the first call succeeded.
+// Without [WithReplay], the client repeats Cancel only after status 429, or if Cancel cannot have been performed
+// ([DeliveryNotSent]); see [SafeToRetry]. After [ErrOutcomeUnknown] the subscription may be canceled. No documented
+// operation shows whether it is canceled: see docs/unknown.md. A second call may be refused because the first call
+// succeeded.
 //
 // POST /platform/subscription/{subscription_id}/cancel.
 func (s *SubscriptionsService) Cancel(

@@ -90,10 +90,10 @@ func (r *tokenizeReply) complete() (missing string, needed bool) {
 // CardID it updates the data under this CardID. A missing merchant ID and an expiration date that is not MMYY fail
 // before anything is sent. An rcode other than 000 is an error that matches [ErrRejected].
 //
-// With a CardID Tokenize is replayable. Without a CardID and without [WithReplay], the client repeats Tokenize only if
-// nothing was sent or the service answered with status 429; see [SafeToRetry]. A second call may store the data a
-// second time, under another CardID, and no operation lists cards without a customer. If a stored card that nobody uses
-// does no harm, call again after [ErrOutcomeUnknown], or pass [WithReplay].
+// With a CardID Tokenize is replayable. Without a CardID and without [WithReplay], the client repeats Tokenize only
+// after status 429, or if Tokenize cannot have been performed ([DeliveryNotSent]); see [SafeToRetry]. A second call may
+// store the data a second time, under another CardID, and no operation lists cards without a customer. If a stored card
+// that nobody uses does no harm, call again after [ErrOutcomeUnknown], or pass [WithReplay].
 //
 // POST /pg/tokenize.
 func (s *TokensService) Tokenize(

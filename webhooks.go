@@ -27,8 +27,8 @@ const (
 // all other names of events. AddEvent does not take a merchant_id: through [Client.ForMerchant] it fails with
 // [ErrMerchantNotSupported].
 //
-// Without [WithReplay], the client repeats AddEvent only if nothing was sent or the service answered with status 429;
-// see [SafeToRetry].
+// Without [WithReplay], the client repeats AddEvent only after status 429, or if AddEvent cannot have been performed
+// ([DeliveryNotSent]); see [SafeToRetry].
 //
 // POST /platform/webhook/{webhook_id}/event/{event}.
 func (s *WebhooksService) AddEvent(

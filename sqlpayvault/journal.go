@@ -84,8 +84,8 @@ func WithoutLease() Option {
 // SetMaxOpenConns permits. The statements about leases sometimes use one more connection. For more than some hundred
 // batches a second, permit more connections by SetMaxOpenConns, and as many by SetMaxIdleConns.
 //
-// Behind pgbouncer in transaction mode, pgx needs default_query_exec_mode=exec in its connection string. Any other use
-// of pgx behind pgbouncer needs this setting too. For SQLite use [Open].
+// Behind pgbouncer in transaction mode, pgx needs default_query_exec_mode=exec in its connection string. This is so for
+// all statements of pgx, not only for those of the journal. For SQLite use [Open].
 func New(ctx context.Context, db *sql.DB, opts ...Option) (*Journal, error) {
 	j := &Journal{
 		db: db, ends: db, run: rand.Text(), lease: defaultLease,

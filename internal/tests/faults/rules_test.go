@@ -182,7 +182,7 @@ func TestDocs(t *testing.T) {
 		{"no connection, DNS failure, TLS handshake cut off", []effect{unsent}},
 		{"untrusted certificate, no API key", []effect{distrusted, noKey}},
 		{"idle connection closed, nothing written", []effect{healed}},
-		{"connection closed during the handshake or the request", []effect{lost, unsent}},
+		{"connection closed while the request is written", []effect{lost, unsent}},
 		{"connection lost or attempt timed out", []effect{lost, cutRedirect}},
 		{"429", []effect{turnedAway}},
 		{"429 with too long a Retry-After", []effect{heldOff}},
