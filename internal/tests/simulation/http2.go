@@ -254,7 +254,7 @@ func (p *peer) cutOff(stream uint32, fields []string, body []byte, step *Step) {
 	}
 }
 
-// after performs the fault of the step that follows an answer, such as a closed connection or garbage.
+// after causes the fault step.After, which comes after the answer, such as a closed connection or garbage.
 func (p *peer) after(stream uint32, step *Step) {
 	if step.After != "" {
 		p.run.strike("after: " + step.After)
