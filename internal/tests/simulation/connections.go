@@ -74,8 +74,8 @@ func (r *run) refuse(ctx context.Context, plan Dial) error {
 	return nil
 }
 
-// arm sets up the fault of plan if it is one that happens after plan.At bytes in one direction. near is the client's end
-// of the connection.
+// arm sets up the fault of plan if it is one that happens after plan.At bytes in one direction. near is the client's
+// end of the connection.
 func (r *run) arm(plan Dial, near *conn) {
 	strike := func(s *stream, f func()) {
 		s.cutAt = plan.At
