@@ -158,7 +158,8 @@ func (x *exchange) content(d die) []byte {
 	return nil
 }
 
-// success returns the documented answer, with a new ID if the operation issues one.
+// success returns the answer to an operation without faults: the page of a list, or the documented answer, with a new
+// ID if the operation creates one.
 func (x *exchange) success() []byte {
 	if x.kind.Lists() {
 		pages := max(1, x.run.Calls[x.call].Length)
@@ -200,7 +201,7 @@ func (x *exchange) oddCode(d die) []byte {
 }
 
 // bothCodes returns a document with two result codes that contradict each other: one means success, and the other means
-// failure. The service has not performed the operation.
+// failure. A step with this body never performs the operation.
 func (x *exchange) bothCodes(d die) []byte {
 	return codePattern.ReplaceAllFunc(x.success(), func(found []byte) []byte {
 		other := `,"code":7`

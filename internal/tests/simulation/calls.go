@@ -52,8 +52,8 @@ func (c *caller) make(ctx context.Context, client *payvault.Client) {
 
 const patience = 100 * time.Millisecond
 
-// patience returns how long a call may continue after its context has ended. A bulk job waits for its journal and for
-// the stream of cards. If it has a journal, it also waits for the requests in flight.
+// patience returns how long a call may continue after its context has ended. A bulk job waits for the stream of
+// cards. If it has a journal, it also waits for the journal and for the requests in flight.
 func (c *caller) patience() time.Duration {
 	if c.plan.Form != formBulk {
 		return patience

@@ -74,7 +74,8 @@ func (r *run) refuse(ctx context.Context, plan Dial) error {
 	return nil
 }
 
-// arm prepares the fault of plan that happens at the client's end of a connection after plan.At bytes in one direction.
+// arm sets up the fault of plan if it is one that happens after plan.At bytes in one direction. near is the client's
+// end of the connection.
 func (r *run) arm(plan Dial, near *conn) {
 	strike := func(s *stream, f func()) {
 		s.cutAt = plan.At

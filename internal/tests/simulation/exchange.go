@@ -39,8 +39,8 @@ type exchange struct {
 	body    []byte
 }
 
-// begin reads the header of a request. It returns nil if the request followed a redirect, or names no call of the
-// scenario.
+// begin checks the header of a request and returns the exchange of the request. It returns nil if the request followed
+// a redirect, or names no call of the scenario.
 func (r *run) begin(method, path, query string, header http.Header) *exchange {
 	number, err := strconv.Atoi(header.Get(headerCall))
 	if err != nil || number < 0 || number >= len(r.Calls) {

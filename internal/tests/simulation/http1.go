@@ -188,7 +188,7 @@ func (c *http1) frame(x *exchange) (raw []byte, ends bool) {
 	return b.Bytes(), x.step.After == "close"
 }
 
-// after performs the fault of the step that follows the answer. It reports whether the connection stays open.
+// after causes the fault x.step.After, which comes after the answer. It reports whether the connection stays open.
 func (c *http1) after(x *exchange) bool {
 	wait := time.Duration(x.step.Pick%1000) * time.Duration(x.step.Pick%7) * time.Microsecond
 	switch x.step.After {

@@ -23,7 +23,6 @@ type peer struct {
 	mu     sync.Mutex // guards the fields below and all writes of frames
 	header bytes.Buffer
 	coder  *hpack.Encoder
-	last   uint32
 }
 
 // inbound is an HTTP/2 stream whose request has not arrived completely.
@@ -93,7 +92,6 @@ func (p *peer) open(f *http2.MetaHeadersFrame) {
 		header.Add(field.Name, field.Value)
 	}
 	path, query, _ := strings.Cut(f.PseudoValue("path"), "?")
-	p.last = f.StreamID
 	x := p.run.begin(f.PseudoValue("method"), path, query, header)
 	if x == nil {
 		p.run.serving.Go(func() { p.reply(f.StreamID, []string{":status", "200"}, []byte("{}"), 0) })
@@ -254,7 +252,7 @@ func (p *peer) cutOff(stream uint32, fields []string, body []byte, step *Step) {
 	}
 }
 
-// after performs the fault of the step that follows an answer, such as a closed connection or garbage.
+// after causes the fault step.After, which comes after the answer, such as a closed connection or garbage.
 func (p *peer) after(stream uint32, step *Step) {
 	if step.After != "" {
 		p.run.strike("after: " + step.After)

@@ -20,8 +20,8 @@ type journal struct {
 	calls int
 }
 
-// entry is the Journal of one process of the job, which stores its states in journal. The mutex of journal guards begun
-// and failed.
+// entry is the [payvault.Journal] of one process of the job. It keeps the states in journal, which all processes share.
+// The mutex of journal also guards begun and failed.
 type entry struct {
 	*journal
 
@@ -207,7 +207,7 @@ func (c *caller) auditLife(e *entry, before map[int]bool) {
 	}
 }
 
-// auditRecord checks that the journal has the same outcome of batch b as the caller got.
+// auditRecord checks that the outcome of batch b in the journal agrees with the outcome that the caller got.
 func (c *caller) auditRecord(e *entry, b *payvault.AccountUpdaterBatch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -312,8 +312,9 @@ func (c *caller) cards(
 	}
 }
 
-// recordResultIn records the result of a batch that the caller got in life l. If the process can be killed, it also
-// keeps a copy of the service's record of the batch, because later processes change the record.
+// recordResultIn records the result that the caller got for a batch in life l of the job. If the plan kills the process
+// of this life, recordResultIn also keeps a copy of the service's record of the batch, because later processes may
+// change the record.
 func (c *caller) recordResultIn(l *life, batch int, id string, err error, raw *payvault.Response) {
 	c.recordResult(batch, id, err, raw)
 	o := &c.outcomes[len(c.outcomes)-1]

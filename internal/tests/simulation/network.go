@@ -20,7 +20,7 @@ type stream struct {
 	ended    bool  // no more bytes will be written
 	broken   error // error of every read and write once the connection is broken; the bytes in the buffer are lost
 	passed   int   // number of bytes that were written
-	cutAt    int   // number of bytes after which all others are lost; negative for never
+	cutAt    int   // number of bytes after which further bytes are lost; negative for never
 	onCut    func()
 	deadline [2]time.Time // deadlines of reading and of writing
 	timers   [2]*time.Timer
@@ -272,8 +272,8 @@ func (l *line) cut(how string) {
 	}
 }
 
-// send writes raw and reports whether it could write all of it. If drip is positive, it writes up to 20 pieces and
-// waits for this time after each piece.
+// send writes raw and reports whether it could write all of it. If drip is positive, send writes up to 20 pieces, waits
+// for this time after each piece, and then writes the rest.
 func (l *line) send(raw []byte, drip time.Duration) bool {
 	for pieces := 0; drip > 0 && len(raw) > 1 && pieces < 20; pieces++ {
 		piece := min(len(raw), len(raw)/10+1)

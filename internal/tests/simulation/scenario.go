@@ -89,8 +89,10 @@ type Call struct {
 	Journal []string `json:"journal,omitempty"`
 	// Deaths has one entry for each process of the job that is killed: the number of the event at which it is killed. The
 	// job then continues in a new process. The last process is not killed.
-	Deaths []int  `json:"deaths,omitempty"`
-	Steps  []Step `json:"steps,omitempty"` // one for each request, in order; later requests are answered without fault
+	Deaths []int `json:"deaths,omitempty"`
+	// Steps says how the service reacts to requests. A single call has one step for each request, in order. A walk has two
+	// steps for each page, and a bulk job has two for each batch. Requests after the last step are answered without fault.
+	Steps []Step `json:"steps,omitempty"`
 }
 
 // mostLives is the largest number of processes in which a job runs, one after the other.

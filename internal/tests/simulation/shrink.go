@@ -2,7 +2,7 @@ package simulation
 
 import "slices"
 
-// shrunk returns all scenarios that are simpler than s in one respect, such as one call less.
+// shrunk returns all scenarios that are simpler than s in one respect, such as one call fewer.
 func (s Scenario) shrunk() []Scenario {
 	var all []Scenario
 	add := func(change func(*Scenario)) {

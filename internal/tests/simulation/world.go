@@ -27,7 +27,7 @@ const basePath = "/base"
 // World has the values that all scenarios share. No scenario changes it.
 type World struct {
 	documents   map[payvault.Operation][]byte      // the documented answers
-	issuing     map[payvault.Operation]cutDocument // documented answers with a new ID, split at the ID
+	issuing     map[payvault.Operation]cutDocument // answers of the operations that create an ID, split at that ID
 	pages       map[payvault.Operation]cutDocument // first record of each documented list, split at its ID
 	certificate tls.Certificate
 	untrusted   tls.Certificate
