@@ -168,8 +168,8 @@ func (v *customers) checkCustomer(c *call, record *Customer, in *customerRequest
 	return cmp.Or(p.err(), err)
 }
 
-// saveBilling saves the payment data of a billing card as a card, and removes the fields that answers do not have from
-// record. If the billing card only has the card ID of a saved card, saveBilling saves no card. checkCustomer has
+// saveBilling saves the payment data of a billing card as a card, and removes from record the fields that answers do
+// not have. If the billing card only has the card ID of a saved card, saveBilling saves no card. checkCustomer has
 // already found the saved card.
 func (v *customers) saveBilling(c *call, in paymentFields, record map[string]any) {
 	if in.CardID == "" || in.card() != (Card{}) {

@@ -36,7 +36,7 @@ type route struct {
 	taught http.HandlerFunc
 }
 
-// shared has the data of a server that all its exchanges use.
+// shared has the data that all exchanges of a server use.
 type shared struct {
 	state    *state
 	server   string // scheme, host and port of the server

@@ -14,8 +14,8 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// columns maps the name of each field by which a list can be sorted and filtered to true if the field is a date, and to
-// false if not.
+// columns has the names of the fields by which a list can be sorted and filtered. The value of a name is true if the
+// field is a date.
 type columns map[string]bool
 
 // names returns the names of the fields, joined with commas.

@@ -139,7 +139,8 @@ func (s *Server) Close() {
 	})
 }
 
-// HTTPClient returns a client that trusts the certificate of [WithTLS]. [Server.Close] closes its idle connections.
+// HTTPClient returns a client that trusts the certificate of [WithTLS]. [Server.Close] closes the idle connections of
+// this client.
 func (s *Server) HTTPClient() *http.Client { return s.http.Client() }
 
 // Format implements [fmt.Formatter]. It writes the address of the server and never its accounts.

@@ -57,7 +57,7 @@ func (c Command) String() string {
 }
 
 // Fill returns a value with the structure of a shape. Every text is fillIn, every number is 0, and every flag is true.
-// It leaves out the elements and names that the shape only counts.
+// If the shape has only the number of some names or elements, Fill leaves them out.
 func Fill(shape any) any {
 	switch v := shape.(type) {
 	case map[string]any:
