@@ -169,8 +169,8 @@ func (v *customers) checkCustomer(c *call, record *Customer, in *customerRequest
 }
 
 // saveBilling saves the payment data of a billing card as a card, and removes from record the fields that answers do
-// not have. If the billing card only has the card ID of a saved card, saveBilling saves no card. checkCustomer has
-// already found the saved card.
+// not have. If the billing card only has the card ID of a saved card, saveBilling saves no card. It ignores the error
+// of save, because checkCustomer has already checked the card ID.
 func (v *customers) saveBilling(c *call, in paymentFields, record map[string]any) {
 	if in.CardID == "" || in.card() != (Card{}) {
 		card, _ := v.cards.save(c, in)

@@ -252,8 +252,8 @@ func (x *exchange) log(ctx context.Context) {
 	x.h.logger.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
 }
 
-// show adds the request to the page of [Inspect]. It adds the path, the body and the answer only if the page shows
-// bodies.
+// show adds the request to the page of [Inspect]. It adds the path, the body and the answer only if the page showed
+// bodies when the request arrived.
 func (x *exchange) show() {
 	names := x.h.state.document.names
 	shown := inspect.Request{

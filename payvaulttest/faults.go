@@ -34,7 +34,7 @@ const (
 	DropBeforeCommit FaultKind = "drop before commit"
 	// DropAfterCommit performs the operation and closes the connection: the answer is lost.
 	DropAfterCommit FaultKind = "drop after commit"
-	// Hang sends no answer until the client gives up or the server is closed.
+	// Hang never answers. The request ends when the client gives up or the server is closed.
 	Hang FaultKind = "hang"
 	// Delay waits for Fault.Delay and then continues normally, unless the client gives up during the wait.
 	Delay FaultKind = "delay"
@@ -91,8 +91,8 @@ type Fault struct {
 	Body       string        `json:"body,omitzero"`        // body of the answer
 	Delay      time.Duration `json:"-"`                    // wait before the answer, or between its bytes
 	RetryAfter string        `json:"retry_after,omitzero"` // Retry-After header, sent unchanged
-	Code       int           `json:"code,omitzero"`        // code of the answer, or rcode (three digits) for a tokenize request
-	Message    string        `json:"message,omitzero"`     // message of the answer, or rmsg for a tokenize request
+	Code       int           `json:"code,omitzero"`        // code of the answer (rcode of a tokenize answer)
+	Message    string        `json:"message,omitzero"`     // message of the answer (rmsg of a tokenize answer)
 	Size       int64         `json:"size,omitzero"`        // bytes of the answer's body
 	Rate       float64       `json:"rate,omitzero"`        // number of requests that are permitted per second
 }

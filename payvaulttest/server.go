@@ -15,7 +15,7 @@ import (
 	"example.com/payvault/payvaulttest/internal/inspect"
 )
 
-// Server is an emulator of the service that listens on loopback. It is safe for concurrent use.
+// Server is an emulator of the payment service. By default it listens on loopback. It is safe for concurrent use.
 type Server struct {
 	// URL is the base URL for a client: scheme, host, port and base path, without a slash at the end.
 	URL string
