@@ -18,7 +18,7 @@ import (
 // [Application.Data] returns them.
 type Application struct {
 	ID              payvault.ApplicationID `json:"app_id"`
-	Partner         payvault.MerchantID    `json:"partner"`          // the account that created the application
+	Partner         payvault.MerchantID    `json:"partner"`          // ID of the partner that created the application
 	Status          string                 `json:"app_status"`       // such as INCOMPLETE
 	ChannelID       int64                  `json:"channel_id"`       // unchanged from the request
 	SalesRep        int64                  `json:"sales_rep"`        // unchanged from the request

@@ -83,8 +83,8 @@ func TestApplicationSave(t *testing.T) {
 	assert.JSONEq(t, `"pt"`, string(a.srv.Applications.All()[0].Data()["trading_status"]), "a copy")
 }
 
-// TestValidate checks that a validation lists the required keys with an empty value. If only one of bank_routing and
-// bank_account_number has a value, it lists both.
+// TestValidate checks that a validation lists the required keys whose values are empty. If only one of bank_routing and
+// bank_account_number has a value, the validation must list both keys.
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	const (

@@ -32,14 +32,15 @@ func (s *Server) Requests() []Request {
 	return slices.Clone(s.handler.requests.list)
 }
 
-// Handle adds an operation that the service interface names but does not document. With it, a test can test code that
-// calls the operation with [payvault.Client.Call]. Method and path have the form of a pattern of [http.ServeMux], for
-// example GET and /platform/application/{appId}. The path is relative to [Server.URL]. The handler gets only requests
-// with a known API key and a body of at most 1 MiB, and may use the server. The operation counts as performed if the
-// handler answers with a status of 2xx.
+// Handle adds an operation that the service interface names but does not document. A test can then run code that calls
+// the operation with [payvault.Client.Call]. Method and path have the form of a pattern of [http.ServeMux], for example
+// GET and /platform/application/{appId}. The path is relative to [Server.URL]. The handler may use the server. It gets
+// only requests with a known API key and a body of at most 1 MiB. The operation counts as performed if the handler
+// answers with a status of 2xx.
 //
 // [Request], [Fault] and [Server.Commits] name the operation by method and path: "GET /platform/application/{appId}".
-// Handle panics if method or path are invalid, or if the server already has an operation with this method and path.
+// Handle panics if method or path are invalid, if handler is nil, or if the server already has an operation with this
+// method and path.
 func (s *Server) Handle(method, path string, handler http.HandlerFunc) {
 	if method == "" || !strings.HasPrefix(path, "/") || handler == nil {
 		panic("payvaulttest: Handle wants a method, a path that begins with a slash, and a handler")

@@ -168,9 +168,9 @@ func (v *customers) checkCustomer(c *call, record *Customer, in *customerRequest
 	return cmp.Or(p.err(), err)
 }
 
-// saveBilling saves the payment data of a billing card as a card, and removes the fields that answers do not have from
-// record. If the billing card only has the card ID of a saved card, saveBilling saves no card. checkCustomer has
-// already found the saved card.
+// saveBilling saves the payment data of a billing card as a card, and removes from record the fields that answers do
+// not have. If the billing card only has the card ID of a saved card, saveBilling saves no card. It ignores the error
+// of save, because checkCustomer has already checked the card ID.
 func (v *customers) saveBilling(c *call, in paymentFields, record map[string]any) {
 	if in.CardID == "" || in.card() != (Card{}) {
 		card, _ := v.cards.save(c, in)

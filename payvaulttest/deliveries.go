@@ -124,7 +124,8 @@ func (d *dispatcher) deliver(url string, body []byte, delivery Delivery) {
 	d.history = append(d.history, delivery)
 }
 
-// class returns a fixed text for an error. The error's own text might contain the URL, or bytes that the receiver sent.
+// class returns the class of an error, as a fixed text. The error's own text might contain the URL, or bytes that the
+// receiver sent.
 func class(err error) string {
 	errno, fromSystem := errors.AsType[syscall.Errno](err)
 	switch {

@@ -67,7 +67,7 @@ func TestDeliveriesInOrder(t *testing.T) {
 }
 
 // TestWaitDeliveries checks that wait waits for the deliveries that were triggered before the call, and not for later
-// deliveries. It stops waiting when the context ends.
+// deliveries. wait must return early if the context ends.
 func TestWaitDeliveries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,25 +15,26 @@ import (
 // DisputeKind is the kind of a [Dispute].
 type DisputeKind string
 
-// The kinds of disputes. First-time and retrieval disputes can be answered over the API, other disputes cannot.
+// The kinds of disputes. A merchant can respond to first-time and retrieval disputes over the API, but not to other
+// disputes.
 const (
 	DisputeFirstTime DisputeKind = "first_time"
 	DisputeRetrieval DisputeKind = "retrieval"
 	DisputeOther     DisputeKind = "other"
 )
 
-// Dispute is a dispute with its answer. Its fields are named as on the wire. A seeded dispute without a Kind becomes a
-// first-time dispute.
+// Dispute is a dispute with the merchant's response. Its fields are named as on the wire. A seeded dispute without a
+// Kind becomes a first-time dispute.
 type Dispute struct {
 	ID         payvault.DisputeID  `json:"rec_id"`
 	MerchantID payvault.MerchantID `json:"merchant_id"`
 	Kind       DisputeKind         `json:"kind"`
-	// Response is nil until the dispute is answered.
+	// Response is nil until the merchant responds to the dispute.
 	Response *DisputeResponse `json:"-"`
 }
 
-// DisputeResponse is the answer to a dispute, with the values of the request. It has the size and the checksum of the
-// file, but not the content of the file.
+// DisputeResponse is the merchant's response to a dispute, with the values of the request. It has the size and the
+// checksum of the file, but not the content of the file.
 type DisputeResponse struct {
 	Message         string          `json:"message"`
 	Type            string          `json:"cbr_response_type"` // ND, CP, CE, OT or ID
@@ -98,7 +99,7 @@ func (v *disputes) respondToDispute(c *call) (any, error) {
 	if isRetrieval := dispute.Kind == DisputeRetrieval; isRetrieval {
 		p.check(response.FileSize > 0, "file", "is required for a retrieval dispute")
 		p.check(response.Message != "", "disputeResponse.message", "is required for a retrieval dispute")
-	} else { // the emulator's choice: the interface does not document which fields each type requires
+	} else { // the emulator's choice: the interface does not document which fields each response type requires
 		p.check(response.Type != "", "disputeResponse.cbr_response_type", "is required for a first-time dispute")
 	}
 	if len(p) == 0 {

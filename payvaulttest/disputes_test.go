@@ -35,8 +35,8 @@ func answer(text string) form {
 	return newForm().part("disputeResponse", "", text)
 }
 
-// TestDisputeRespond checks that a dispute keeps the values of its answer unchanged, with the size and the checksum of
-// the file. A second answer must be refused.
+// TestDisputeRespond checks that a dispute keeps the values of its response unchanged, with the size and the checksum
+// of the file. The server must refuse a second response.
 func TestDisputeRespond(t *testing.T) {
 	t.Parallel()
 	a := newDispute(t, "")

@@ -15,8 +15,8 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// TestExamplesOfTheDocument checks that every operation has an example in api/openapi.yaml that the server performs, if
-// the server has the records of cmd/payvault-emulator/seed.json.
+// TestExamplesOfTheDocument checks the examples of requests in api/openapi.yaml. For every operation, a server with the
+// records of cmd/payvault-emulator/seed.json must accept at least one example and perform the operation.
 func TestExamplesOfTheDocument(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("../cmd/payvault-emulator/seed.json")

@@ -36,7 +36,7 @@ type route struct {
 	taught http.HandlerFunc
 }
 
-// shared has the data of a server that all its exchanges use.
+// shared has the data that all exchanges of a server use.
 type shared struct {
 	state    *state
 	server   string // scheme, host and port of the server
@@ -252,8 +252,8 @@ func (x *exchange) log(ctx context.Context) {
 	x.h.logger.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
 }
 
-// show adds the request to the page of [Inspect]. It adds the path, the body and the answer only if the page shows
-// bodies.
+// show adds the request to the page of [Inspect]. It adds the path, the body and the answer only if the page showed
+// bodies when the request arrived.
 func (x *exchange) show() {
 	names := x.h.state.document.names
 	shown := inspect.Request{

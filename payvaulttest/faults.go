@@ -24,7 +24,7 @@ import (
 // [SlowDrip].
 type FaultKind string
 
-// Faults of the connection. The client gets no answer but an error from its transport, except with Delay. With HTTP/2,
+// Faults of the connection. Except with Delay, the client gets no answer: its transport returns an error. With HTTP/2,
 // which [WithTLS] enables, a fault affects only one stream: it resets the stream of the request, and the other requests
 // on the connection continue.
 const (
@@ -34,7 +34,7 @@ const (
 	DropBeforeCommit FaultKind = "drop before commit"
 	// DropAfterCommit performs the operation and closes the connection: the answer is lost.
 	DropAfterCommit FaultKind = "drop after commit"
-	// Hang sends no answer until the client gives up or the server is closed.
+	// Hang never answers. The request ends when the client gives up or the server is closed.
 	Hang FaultKind = "hang"
 	// Delay waits for Fault.Delay and then continues normally, unless the client gives up during the wait.
 	Delay FaultKind = "delay"
@@ -53,8 +53,8 @@ const (
 	// [Server.Client] has no rate limit of its own. Give it [payvault.WithRetryPolicy] with a zero policy to test how an
 	// ordinary client slows down.
 	PermitRate FaultKind = "permit rate"
-	// OtherCode answers with Status (200 if zero) and a body whose code or rcode is Code, with Message. Code must not be
-	// 0.
+	// OtherCode answers with Status (200 if zero). In the body, code or rcode is Code, and message or rmsg is Message.
+	// Code must not be 0.
 	OtherCode FaultKind = "other code"
 	// MalformedJSON answers 200 with a body that begins like JSON but is not JSON.
 	MalformedJSON FaultKind = "malformed JSON"
@@ -62,7 +62,7 @@ const (
 	TruncatedJSON FaultKind = "truncated JSON"
 	// CutBody announces the length of a whole body, sends the first half and closes the connection.
 	CutBody FaultKind = "cut body"
-	// OversizedBody answers with well-formed JSON of Size bytes, or with JSON without an end if Size is zero.
+	// OversizedBody answers with well-formed JSON of Size bytes. If Size is zero, the JSON never ends.
 	OversizedBody FaultKind = "oversized body"
 	// SlowDrip answers with a whole body, one byte per Fault.Delay (10 ms if zero).
 	SlowDrip FaultKind = "slow drip"
@@ -91,8 +91,8 @@ type Fault struct {
 	Body       string        `json:"body,omitzero"`        // body of the answer
 	Delay      time.Duration `json:"-"`                    // wait before the answer, or between its bytes
 	RetryAfter string        `json:"retry_after,omitzero"` // Retry-After header, sent unchanged
-	Code       int           `json:"code,omitzero"`        // code of the answer, or its rcode in three digits
-	Message    string        `json:"message,omitzero"`     // message of the answer, or its rmsg
+	Code       int           `json:"code,omitzero"`        // code of the answer (rcode of a tokenize answer)
+	Message    string        `json:"message,omitzero"`     // message of the answer (rmsg of a tokenize answer)
 	Size       int64         `json:"size,omitzero"`        // bytes of the answer's body
 	Rate       float64       `json:"rate,omitzero"`        // number of requests that are permitted per second
 }
@@ -235,8 +235,9 @@ func (f *Fault) around(perform http.Handler, tokenize bool) http.Handler {
 // someSuccess is a short successful answer that fits every operation.
 const someSuccess = `{"code":0,"rcode":"000","message":"Success","rmsg":"Success","data":{}}`
 
-// strike returns the handler that makes a request fail. Hang and Delay wait and then call perform. TruncatedJSON,
-// CutBody and SlowDrip damage whole, which is a complete answer. The other kinds use neither.
+// strike returns the handler that makes a request fail. For Hang and Delay, the handler waits and then calls perform.
+// For TruncatedJSON, CutBody and SlowDrip, the handler sends whole, which is a complete answer, in a damaged form. For
+// the other kinds, it uses neither perform nor whole.
 func (f *Fault) strike(perform http.Handler, whole *httptest.ResponseRecorder, tokenize bool) http.Handler {
 	switch f.Kind {
 	case ResetConnection:

@@ -22,7 +22,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// trySend makes the request that sends the invoice of newInvoice. It returns the answer or the error of the transport.
+// trySend sends the invoice of newInvoice with one request. It returns the answer, or the error of the transport.
 func (a api) trySend(t *testing.T) (reply, error) {
 	t.Helper()
 	return a.try(t, a.request(t, http.MethodPost, sendPath, `{"email_address":["i@example.com"]}`))
@@ -220,8 +220,9 @@ func (h slowHandler) Handle(context.Context, slog.Record) error {
 }
 
 // TestFaultsThatAreCutShort checks that a slow fault ends when the client cancels its request, and when the server is
-// closed. With AfterCommit the operation has been performed before. Close must return only after the log record of the
-// request is written, also with HTTP/2, although the Close of net/http does not wait for HTTP/2 handlers.
+// closed. With AfterCommit, the operation must already be performed by then. Close must return only after the log
+// record of the request is written. This must also hold with HTTP/2, although the Close of net/http does not wait for
+// HTTP/2 handlers.
 func TestFaultsThatAreCutShort(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []payvaulttest.Fault{

@@ -34,7 +34,7 @@ func newHandler(s *shared) *handler {
 	return h
 }
 
-// add adds a route. It panics if its method and path are invalid or taken.
+// add adds a route. It panics if the method and path of the route are invalid, or if another route already has them.
 func (h *handler) add(to route) {
 	h.mux.HandleFunc(to.op.Method+" "+h.basePath+to.op.Path, func(w http.ResponseWriter, r *http.Request) {
 		h.exchange(w, r, to)

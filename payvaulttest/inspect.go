@@ -17,8 +17,8 @@ import (
 )
 
 // Inspect returns the handler of a web page about a server. The page shows how to connect to the server, the requests
-// that arrive from now on, the records with masked card numbers, and the faults. A click on the page injects a fault.
-// Beside the button, the page shows the Go code that injects the same fault in a test. The page shows the bodies of
+// that arrive from now on, the records with masked card numbers, and the faults. Buttons on the page inject faults.
+// Beside each button, the page shows the Go code that injects the same fault in a test. The page shows the bodies of
 // requests only while a viewer asks for them. The handler answers only requests from loopback. The README of
 // cmd/payvault-emulator describes the page and its JSON API.
 //

@@ -102,8 +102,9 @@ func TestInspectRequests(t *testing.T) {
 	assert.Contains(t, got["curl"], `--form-string 'disputeResponse={"message":"fillIn"}' -F file=@fillIn`)
 }
 
-// TestInspectRefusals checks that the page shows ? in the reason of a refusal in place of a name that might be a secret
-// value. It shows a path without list indexes, such as data[].card_number.
+// TestInspectRefusals checks the reasons that the page shows for refusals. If the name of a refused field might be a
+// secret value, the page must show ? in place of the name. The page shows paths without list indexes, such as
+// data[].card_number.
 func TestInspectRefusals(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -327,7 +328,7 @@ func TestInspectPresets(t *testing.T) {
 	}
 }
 
-// writes is an io.Writer that only calls the function.
+// A writes is an io.Writer. Its Write calls the function and ignores the data.
 type writes func()
 
 func (f writes) Write(p []byte) (int, error) {
@@ -358,7 +359,7 @@ func TestInspectPending(t *testing.T) {
 	assert.Contains(t, state(), `"pending":[]`)
 }
 
-// arm injects a fault with a request to the page, and returns the Go code that the page shows for the fault.
+// arm asks the page to inject a fault, and returns the Go code that the page shows for the fault.
 func (i inspected) arm(t *testing.T, fault string) string {
 	t.Helper()
 	var armed struct {

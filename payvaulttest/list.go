@@ -14,8 +14,8 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// columns maps the name of each field by which a list can be sorted and filtered to true if the field is a date, and to
-// false if not.
+// columns has the names of the fields by which a list can be sorted and filtered. The value of a name is true if the
+// field is a date.
 type columns map[string]bool
 
 // names returns the names of the fields, joined with commas.
@@ -132,8 +132,8 @@ func compare(a, b any) int {
 	return cmp.Or(cmp.Compare(m, n), cmp.Compare(s, t))
 }
 
-// key returns the value by which a field is sorted: a number, the instant of a time, or a text. The key of nil is the
-// lowest.
+// key returns the number and the text by which a value is sorted: the number first, the text for equal numbers. A time
+// becomes a number. A text has the number 0. The number of nil is the lowest.
 func key(value any) (float64, string) {
 	switch v := value.(type) {
 	case nil:

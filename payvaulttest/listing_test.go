@@ -18,8 +18,8 @@ const transactions = "/platform/subscription/transactions/77"
 
 func amount(text string) payvault.Amount { return payvault.MustParseAmount(text) }
 
-// seedTransactions seeds five transactions with the pg_ids a to e. The order of their times is a, e, b, c, d. The text
-// of the time of c sorts after the text of the time of d, but c is earlier, because the UTC offsets differ.
+// seedTransactions seeds five transactions with the pg_ids a to e. The order of their times is a, e, b, c, d. The times
+// of c and d have different UTC offsets: c is earlier than d, although a comparison of the texts would put it after d.
 func seedTransactions(t *testing.T) api {
 	t.Helper()
 	a := newAPI(t)

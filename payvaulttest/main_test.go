@@ -28,7 +28,7 @@ const (
 	payees    = "/platform/vault/payee"
 )
 
-// An api sends HTTP requests to a server with the key of one account.
+// An api uses the key of one account to send HTTP requests to a server.
 type api struct {
 	srv *payvaulttest.Server
 	key string
@@ -42,7 +42,7 @@ func newAPI(t *testing.T, opts ...payvaulttest.Option) api {
 	return api{srv: srv, key: srv.Merchant().APIKey}
 }
 
-// as returns an api that sends requests to the same server with the key of another account.
+// as returns a copy of a that uses the key of another account.
 func (a api) as(account payvaulttest.Account) api {
 	a.key = account.APIKey
 	return a
@@ -71,7 +71,7 @@ func (a api) request(t *testing.T, method, path, body string) *http.Request {
 	return r
 }
 
-// A reply is an answer of the server whose body has been read.
+// A reply is an answer whose body has been read.
 type reply struct {
 	status int
 	header http.Header

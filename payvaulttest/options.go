@@ -68,8 +68,8 @@ func WithClock(now func() time.Time) Option { return func(c *config) { c.clock =
 // servers make the same card IDs, and the test does not notice if it uses a card ID with the wrong server.
 func WithIDs(seed uint64) Option { return func(c *config) { c.idSeed = seed } }
 
-// WithLogger logs one record for each request and one for each delivery to a webhook. The records contain no secrets.
-// Without this option nothing is logged. A nil logger is an error.
+// WithLogger makes the server log one record for each request and one for each delivery to a webhook. The records
+// contain no secrets. Without this option nothing is logged. A nil logger is an error.
 func WithLogger(logger *slog.Logger) Option { return func(c *config) { c.logger = logger } }
 
 // WithTLS serves HTTPS and HTTP/2, with a certificate that the client of [Server.HTTPClient] trusts.

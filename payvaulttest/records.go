@@ -17,7 +17,8 @@ type Records struct {
 	Webhooks               *Store[payvault.WebhookID, Webhook]
 }
 
-// newRecords makes the resources of a server. Each resource adds the actions of its operations to the state.
+// newRecords creates the resources of a server and returns their stores. Each resource adds the actions of its
+// operations to s.
 func newRecords(s *state, deliveries *dispatcher) Records {
 	cards := newCards(s)
 	addTokens(s, cards)

@@ -44,8 +44,8 @@ type refusal struct {
 	field  string // empty if the answer need not name a field
 }
 
-// TestRefusedRequests checks that each invalid request is refused. The answer must name the wrong field and must not
-// repeat the value. Nothing may be performed or stored.
+// TestRefusedRequests checks that each invalid request is refused. The answer must name the invalid field and must not
+// repeat its value. The server must perform and store nothing.
 func TestRefusedRequests(t *testing.T) {
 	t.Parallel()
 	const (

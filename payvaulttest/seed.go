@@ -13,8 +13,7 @@ import (
 //
 // The server has the accounts of all its seeds and of all uses of [WithAccount]. Missing values of a record are filled
 // in as in [Store.Seed]. LoadSeed can also read a Seed that was marshalled as JSON, if it has no accounts: the JSON of
-// an account has no API key. The JSON of a Seed does not have the answers of disputes and the data of applications
-// either.
+// an account has no API key. The JSON of a Seed also lacks the responses to disputes and the data of applications.
 type Seed struct {
 	Accounts      []Account      `json:"accounts"` // see [WithAccount]
 	Cards         []Card         `json:"cards"`

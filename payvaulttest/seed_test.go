@@ -52,7 +52,7 @@ func TestSeed(t *testing.T) {
 }
 
 // TestSeedIsReadStrictly checks that LoadSeed refuses unknown names, names in the wrong case, and names that occur
-// twice. The error must contain the wrong name or its path.
+// twice. The error must contain the refused name, or the path at which it occurs.
 func TestSeedIsReadStrictly(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -65,7 +65,7 @@ func TestSeedIsReadStrictly(t *testing.T) {
 }
 
 // TestSeedIsChecked checks that Start refuses a seed with records that the service could not have. The error must
-// contain the path of the wrong record, and no card number.
+// contain the path of the invalid record, and no card number.
 func TestSeedIsChecked(t *testing.T) {
 	t.Parallel()
 	const (

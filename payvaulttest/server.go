@@ -15,7 +15,7 @@ import (
 	"example.com/payvault/payvaulttest/internal/inspect"
 )
 
-// Server is an emulator of the service that listens on loopback. It is safe for concurrent use.
+// Server is an emulator of the payment service. By default it listens on loopback. It is safe for concurrent use.
 type Server struct {
 	// URL is the base URL for a client: scheme, host, port and base path, without a slash at the end.
 	URL string
@@ -139,7 +139,8 @@ func (s *Server) Close() {
 	})
 }
 
-// HTTPClient returns a client that trusts the certificate of [WithTLS]. [Server.Close] closes its idle connections.
+// HTTPClient returns a client that trusts the certificate of [WithTLS]. [Server.Close] closes the idle connections of
+// this client.
 func (s *Server) HTTPClient() *http.Client { return s.http.Client() }
 
 // Format implements [fmt.Formatter]. It writes the address of the server and never its accounts.

@@ -37,8 +37,8 @@ func TestServerThatCannotStart(t *testing.T) {
 	}
 }
 
-// TestCloseTwice checks that Close can be called several times, also at once, and that Server.Requests still works
-// afterwards.
+// TestCloseTwice checks that several calls of Close are permitted, even concurrently, and that Server.Requests still
+// works afterwards.
 func TestCloseTwice(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

@@ -17,11 +17,12 @@ import (
 // index matches a list index in the path of a field, such as [0].
 var index = regexp.MustCompile(`\[\d+\]`)
 
-// plain matches the unknown names that the page may show: they have no digits, so they cannot be card numbers.
+// plain matches the names that reasonOf may write although api/openapi.yaml does not have them. These names have no
+// digits, so they cannot be card numbers.
 var plain = regexp.MustCompile(`^[A-Za-z_]{1,32}$`)
 
-// shapeOf returns the names in the query, form and body of a request for the page. It hides every value, and every name
-// that api/openapi.yaml does not have.
+// shapeOf returns what the page shows of the query, form and body of a request: only the names that api/openapi.yaml
+// has, and no values.
 func shapeOf(r Request, names map[string]bool) map[string]any {
 	query, form := map[string]any{}, map[string]any{}
 	for name := range r.Query {
@@ -38,8 +39,8 @@ func shapeOf(r Request, names map[string]bool) map[string]any {
 	return inspect.Shape(map[string]any{"query": query, "form": form, "body": body}, names)
 }
 
-// reasonOf returns the reason of a refusal for the page, or "" if there was no refusal. The reason contains no value of
-// the request. If the name of a field might be a value, reasonOf writes ? in its place.
+// reasonOf returns the reason that the page shows for a refusal, or "" if there was no refusal. The reason contains no
+// value of the request. If a name in the path of a field might be a value, reasonOf writes ? in place of the path.
 func reasonOf(why *refusal, names map[string]bool) string {
 	if why == nil {
 		return ""
@@ -120,8 +121,8 @@ func curlOf(shown inspect.Request, r Request, server, basePath, key string) stri
 	return c.String()
 }
 
-// fill adds a body, a form and a query to a command. They have the names that the shape of the request r has, and
-// placeholders instead of values.
+// fill adds the body, form and query of the request r to a command. It adds only the names that shape has, and writes
+// placeholders instead of the values.
 func fill(c *inspect.Command, shape any, r Request) {
 	filled, _ := inspect.Fill(shape).(map[string]any)
 	if body := filled["body"]; body != nil {

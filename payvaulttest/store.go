@@ -15,7 +15,7 @@ type Store[K comparable, V any] struct {
 	state *state // its lock is also the lock of the store
 	kind  string // name of the kind of records, such as invoice
 	rules rules[K, V]
-	home  payvault.MerchantID // merchant of seeded records that have no merchant
+	home  payvault.MerchantID // merchant that is given to seeded records without a merchant ID
 	rows  map[K]*V
 	keys  []K
 }
@@ -24,8 +24,8 @@ type Store[K comparable, V any] struct {
 type rules[K comparable, V any] interface {
 	key(record *V) (K, *payvault.MerchantID) // returns the ID and the owner
 	prepare(record *V)                       // fills in missing values
-	permits(record *V) error                 // returns an error if no documented answer could have the record
-	detach(record *V)                        // brings a copy up to date, and makes it share nothing with the record
+	permits(record *V) error                 // returns an error if no documented answer could contain the record
+	detach(record *V)                        // makes a copy independent of its original, and fills in card data
 }
 
 func newStore[K comparable, V any](s *state, kind string, r rules[K, V]) *Store[K, V] {
@@ -34,9 +34,10 @@ func newStore[K comparable, V any](s *state, kind string, r rules[K, V]) *Store[
 	return store
 }
 
-// Seed adds a record, or replaces the record that has the same ID. Seed fills in missing values, such as the ID and the
-// merchant of [Server.Merchant], and masks full card numbers. It returns the stored record. Seed panics if no
-// documented answer could have the record. With [WithSeed], such a record makes [Start] return an error.
+// Seed adds a record, or replaces the record that has the same ID. Seed fills in missing values and masks full card
+// numbers. For example, it gives a record without a merchant ID the merchant of [Server.Merchant]. It returns the
+// stored record. Seed panics if no documented answer could contain the record, or if no account may act for its
+// merchant. With [WithSeed], such a record makes [Start] return an error.
 func (r *Store[K, V]) Seed(record V) V {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -77,7 +78,8 @@ func (r *Store[K, V]) last(n int) ([]V, int) {
 
 // The methods below require that the caller holds the lock of the state.
 
-// view returns a copy of a record that is up to date and shares nothing with the record.
+// view returns a copy of a record. The copy has the current data of saved cards. Later changes to the record do not
+// change the copy, and changes to the copy do not change the record.
 func (r *Store[K, V]) view(row *V) V {
 	view := *row
 	r.rules.detach(&view)
@@ -114,7 +116,8 @@ func (r *Store[K, V]) find(c *call, key K) (*V, error) {
 
 func (r *Store[K, V]) has(key K) bool { return r.rows[key] != nil }
 
-// seed stores a copy of a record. It returns an error if the service could not have the record.
+// seed stores a copy of a record. It returns an error if the service could not have the record, or if no account may
+// act for its merchant.
 func (r *Store[K, V]) seed(record V) (*V, error) {
 	_, owner := r.rules.key(&record)
 	*owner = cmp.Or(*owner, r.home)

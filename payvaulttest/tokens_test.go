@@ -42,7 +42,8 @@ func TestTokenize(t *testing.T) {
 	assert.Equal(t, 1, a.srv.Commits(payvault.OpTokensTokenize))
 }
 
-// TestTokenizeOfPartners checks that a partner can tokenize a card for a merchant with the partner's own vendor ID.
+// TestTokenizeOfPartners checks that a partner can tokenize a card for a merchant if the request has the partner's own
+// vendor ID.
 func TestTokenizeOfPartners(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t).partner()

@@ -47,7 +47,7 @@ func (r receiver) next(t *testing.T, srv *payvaulttest.Server) string {
 	return <-r.bodies
 }
 
-// TestAddEvent checks that a webhook has an event only once if it is added twice.
+// TestAddEvent checks that a webhook lists an event only once, even if two requests add this event.
 func TestAddEvent(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -117,7 +117,7 @@ func TestTransactionStatusUpdated(t *testing.T) {
 }
 
 // TestDeliveriesThatFail checks that a delivery is tried only once, goes only to loopback, and does not follow a
-// redirect. Neither the log record nor the page may show the path of its URL or its data.
+// redirect. Neither the log record nor the page may show the path of the webhook's URL or the data of the event.
 func TestDeliveriesThatFail(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

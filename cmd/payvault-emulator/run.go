@@ -101,8 +101,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// inspect serves the page of a server at addr, which must be a loopback address, even with -allow-remote. If addr is
-// empty, inspect returns a server without a page.
+// inspect serves the page about srv at addr. addr must be a loopback address, even with -allow-remote. If addr is
+// empty, inspect serves nothing and returns an unused http.Server.
 func inspect(ctx context.Context, addr string, srv *payvaulttest.Server) (*http.Server, error) {
 	if addr == "" {
 		return &http.Server{ReadHeaderTimeout: time.Minute}, nil

@@ -67,7 +67,7 @@ func launchRun(t *testing.T, args ...string) (p program, stop func()) {
 	}
 }
 
-// list requests the customers of a merchant with an API key, and returns the status of the answer.
+// list requests the list of customers with an API key, and returns the status of the answer.
 func (p program) list(t *testing.T, key string) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/platform/vault/customer?page=12345", nil)
@@ -82,7 +82,7 @@ func (p program) list(t *testing.T, key string) int {
 }
 
 // TestRun checks the accounts and records that a run prints, the answers to two requests, and the log. The log must
-// have no API keys and no queries.
+// contain neither API keys nor query strings.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	p, stop := launchRun(t, "-base-path", "/sandbox")
@@ -192,8 +192,8 @@ func TestSeedFile(t *testing.T) {
 	assert.Empty(t, srv.Disputes.All())
 }
 
-// TestRate checks that the program answers 429 to requests above the -rate, with the -retry-after as the Retry-After
-// header.
+// TestRate checks that the program answers 429 to requests above the limit of the flag -rate, and that these answers
+// have the value of the flag -retry-after as their Retry-After header.
 func TestRate(t *testing.T) {
 	t.Parallel()
 	p, stop := launchRun(t, "-rate", "0.01", "-retry-after", "7")
@@ -258,8 +258,8 @@ func TestIsLoopback(t *testing.T) {
 	}
 }
 
-// TestStart checks that, without -allow-remote, the program notifies only loopback addresses, and that Server.Requests
-// returns no requests.
+// TestStart checks that, without -allow-remote, the program notifies only loopback addresses. It also checks that
+// Server.Requests returns no requests, because the program must not keep them in memory.
 func TestStart(t *testing.T) {
 	t.Parallel()
 	seed := writeSeed(t, `{"accounts":[{"merchant_id":5,"api_key":"five"}],

@@ -204,7 +204,8 @@ func (p *tab) press(button int) {
 		clearTimeout(holding)}`, button))
 }
 
-// TestFilters checks that the filters by failure and by operation show only the requests that fit, alone and together.
+// TestFilters checks the filter by failure and the filter by operation. Each filter, and both together, must show only
+// the requests that fit.
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -282,8 +283,8 @@ func TestManyTabs(t *testing.T) {
 	first.waitFor(`document.querySelectorAll('#live tbody tr').length === 1`)
 }
 
-// TestManyTabsInSight checks that a click still injects a fault while more tabs are visible than streams are permitted.
-// The last tab must get a stream as soon as another tab is hidden.
+// TestManyTabsInSight checks that a click still injects a fault if more tabs are visible than the server permits event
+// streams. The last tab must get a stream as soon as another tab is hidden.
 func TestManyTabsInSight(t *testing.T) {
 	t.Parallel()
 	first := open(t)
@@ -613,15 +614,16 @@ func (p *tab) wrapped(selector string) []string {
 	}).filter(Boolean)`, selector))
 }
 
-// cut returns the text of each selected element that is narrower than its text.
+// cut returns the texts of the selected elements that are too narrow to show their whole text.
 func (p *tab) cut(selector string) []string {
 	p.Helper()
 	return eval[[]string](p, fmt.Sprintf(`[...document.querySelectorAll(%q)]
 		.filter((code) => code.scrollWidth > code.clientWidth).map((code) => code.textContent)`, selector))
 }
 
-// TestTaughtOperation checks that the page lists an operation of Server.Handle, and that a click injects a fault for
-// the operation. The long lines of its Go code must scroll, and must not wrap.
+// TestTaughtOperation checks that the page lists an operation that a test added with Server.Handle, and that a click
+// injects a fault for this operation. The page also shows Go code that injects the fault. The name of the operation
+// makes lines of this code long: they must scroll and must not wrap.
 func TestTaughtOperation(t *testing.T) {
 	t.Parallel()
 	p := open(t)

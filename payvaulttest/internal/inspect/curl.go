@@ -14,8 +14,8 @@ type Command struct {
 	URL    string
 	Key    string            // API key
 	JSON   string            // JSON body; empty if there is none
-	Texts  map[string]string // the text parts of a form: content by name
-	Files  map[string]string // the file parts of a form: file name by name of the part
+	Texts  map[string]string // the text parts of a form: from the name of a part to its content
+	Files  map[string]string // the file parts of a form: from the name of a part to its file name
 }
 
 // plain matches a word that needs no quotes in a shell.
@@ -57,7 +57,7 @@ func (c Command) String() string {
 }
 
 // Fill returns a value with the structure of a shape. Every text is fillIn, every number is 0, and every flag is true.
-// It leaves out the elements and names that the shape only counts.
+// If the shape has only the number of some names or elements, Fill leaves them out.
 func Fill(shape any) any {
 	switch v := shape.(type) {
 	case map[string]any:

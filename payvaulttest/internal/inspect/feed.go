@@ -64,8 +64,8 @@ func (f filter) takesClass(c class) bool {
 	return (f.operation == "" || f.operation == c.operation) && (!f.failed || c.failed)
 }
 
-// Arrivals has the number of all requests of a class, and its newest requests, at most maxBatch. Each class has its own
-// list, so many requests of one class do not displace a rare request of another class.
+// arrivals has the number of all requests of a class, and the newest of these requests, at most maxBatch. Each class
+// has its own list, so many requests of one class do not displace a rare request of another class.
 type arrivals struct {
 	count  int64
 	newest []Request // sorted from old to new
@@ -143,8 +143,8 @@ func (f *Feed) clear() {
 	f.deliveries, f.delivered = nil, 0
 }
 
-// fails reports whether a fault changed the request, or its status is not 2xx, or its code is not 0. There is one
-// exception: code 2 of a validation is not a failure, but says that values are missing.
+// fails reports whether the request counts as failed: a fault changed it, its status is not 2xx, or its code is not 0.
+// Code 2 of a validation does not count as a failure, because it only says that values are missing.
 func (r *Request) fails() bool {
 	missing := r.Operation == string(payvault.OpApplicationsValidate) && r.Code != nil && *r.Code == 2
 	return r.Fault != "" || r.Status/100 != 2 || r.Code != nil && *r.Code != 0 && !missing
@@ -256,11 +256,11 @@ func parsePosition(id string) position {
 type batch struct {
 	Start    string    `json:"start"`    // identifies the list of requests
 	Requests []Request `json:"requests"` // sorted from old to new
-	Matching int64     `json:"matching"` // number of matching requests; a search counts only kept ones
+	Matching int64     `json:"matching"` // number of matching requests; with a search, only those that the feed keeps
 	Total    int64     `json:"total"`    // number of requests since the feed was made or cleared
 }
 
-// since returns the newest requests that match a filter and that a reader at the position has not seen.
+// since returns the newest requests that match the filter take and that a reader at the position seen has not seen yet.
 func (f *Feed) since(seen position, take filter) batch {
 	f.mu.Lock()
 	defer f.mu.Unlock()

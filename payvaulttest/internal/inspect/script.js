@@ -1,18 +1,18 @@
 'use strict';
 
-// All text goes in by textContent: what the emulator was sent is never read as HTML.
+// The script shows all text with textContent, so that no text of a request can be parsed as HTML.
 
-const shown = 200; // rows
+const shown = 200; // maximum number of rows in the list of requests
 const at = (id) => document.getElementById(id);
 let source;
-let start; // of the emulator: another has other requests and faults under the same numbers
-let listed; // of the emulator whose requests are shown
-let fresh = true; // the next batch begins the list anew
-let chosen; // the number of the request that is shown
-let fading; // the timer that takes away what was said
-let typing; // the timer that searches
-let held; // batches that wait while the main button is down, or rows would slip away under it
-let holding; // the timer that ends this at last
+let start; // identifies the emulator's list of requests; after a restart or a clear, numbers begin again at 1
+let listed; // value of start for the requests that the page shows
+let fresh = true; // the next batch replaces the list of requests
+let chosen; // number of the request whose details the page shows
+let fading; // timer that removes the message of say
+let typing; // timer that starts the search after the last key
+let held; // batches that wait while the main mouse button is pressed: new rows would move the row under the pointer
+let holding; // timer that shows these batches even if the button stays pressed
 
 function make(name, props = {}, ...children) {
   const element = Object.assign(document.createElement(name), props);
@@ -20,7 +20,7 @@ function make(name, props = {}, ...children) {
   return element;
 }
 
-// say tells what came of an action. What is well does not stay true for long.
+// say shows a message about the last action. It removes the message after ten seconds, unless bad is set.
 function say(text, bad = false) {
   clearTimeout(fading);
   if (text && !bad) fading = setTimeout(say, 10000, '');
@@ -49,7 +49,8 @@ function copier(text, label, ariaLabel, done) {
   return make('button', {type: 'button', textContent: label, ariaLabel, onclick: () => copy(text, done)});
 }
 
-// keepFocus makes a change. What had the focus and is gone leaves it to the part of the page that it was in.
+// keepFocus changes the page. If the change removes or hides the element with the focus, the focus moves to the
+// part of the page that contained the element.
 function keepFocus(change) {
   const had = document.activeElement;
   const part = had.parentElement?.closest('[tabindex]');
@@ -80,7 +81,7 @@ const paused = () => at('pause').ariaPressed === 'true';
 
 function connect() {
   source?.close();
-  held &&= []; // they are of the filter before
+  held &&= []; // the waiting batches belong to the previous filter
   fresh = true;
   const query = new URLSearchParams({
     operation: at('only').value, failed: at('failed').checked, search: at('search').value,
@@ -112,7 +113,7 @@ at('live').onpointerdown = ({button}) => {
   clearTimeout(holding);
   holding = setTimeout(release, 1500);
 };
-const released = () => setTimeout(release); // after the click
+const released = () => setTimeout(release); // runs release after the click has ended
 for (const event of ['pointerup', 'pointercancel', 'contextmenu', 'blur']) addEventListener(event, released);
 
 function release() {
@@ -121,7 +122,7 @@ function release() {
   if (!paused()) batches.forEach(addRequests);
 }
 
-// A page that is not seen gives its connection back: a browser has six for all pages of a host.
+// A hidden page closes its event stream, because a browser opens at most six connections to a host.
 document.onvisibilitychange = () => {
   if (!document.hidden) return connect();
   source.close();
@@ -199,13 +200,13 @@ function choosing(request, name, button, byKeyboard) {
   at('curl').onclick = () => copy(request.curl, 'Copied the curl command');
   detail.hidden = false;
   const {top, bottom} = detail.getBoundingClientRect();
-  const below = top >= at('live').parentElement.getBoundingClientRect().bottom; // and not beside the list
+  const below = top >= at('live').parentElement.getBoundingClientRect().bottom; // the details are below the list, not beside it
   const away = below && bottom > innerHeight;
   if (away || byKeyboard) detail.querySelector('h3').focus();
   if (away) detail.scrollIntoView();
 }
 
-// pretty breaks JSON into lines, and changes nothing else: numbers keep their digits.
+// pretty formats JSON with one value per line. It changes only white space, so numbers keep all digits.
 function pretty(text) {
   try {
     JSON.parse(text);
@@ -223,12 +224,12 @@ function pretty(text) {
   });
 }
 
-// Escape leads from the detail back to its row.
+// The Escape key moves the focus from the details of a request back to its row.
 at('detail').onkeydown = ({key}) => {
   if (key === 'Escape') (document.querySelector('#live [aria-current]') ?? at('live').parentElement).focus();
 };
 
-// State: at most once a second
+// State: loaded at most once a second
 
 let waiting = 0;
 
@@ -258,7 +259,7 @@ async function refresh() {
     showTable({name: 'performed operations', total: commits.length, columns: ['operation', 'times'], rows: commits});
     state.tables.forEach(showTable);
   } catch {
-    if (!document.hidden) connect(); // what serves the page may wait for the stream to end
+    if (!document.hidden) connect(); // closes the stream first: the server of the page may be waiting for its end
   }
 }
 
@@ -268,13 +269,13 @@ function showPending(requests) {
   at('pending').textContent = requests.length ? `${requests.length} not answered yet: ${oldest.join('; ')}` : '';
 }
 
-// fill offers operations besides the first option. An operation that the emulator is taught later comes at the end.
+// fill adds the names that select does not offer yet. An operation that Server.Handle adds later is at the end.
 function fill(select, names) {
   const offered = new Set([...select.options].map((option) => option.value));
   select.append(...names.filter((name) => !offered.has(name)).map((name) => new Option(named(name), name)));
 }
 
-const drawn = {}; // the tables as they are shown
+const drawn = {}; // JSON of each table that the page shows, by the ID of its element
 
 function showTable(table) {
   const id = 'table-' + table.name.replaceAll(' ', '-');
@@ -287,7 +288,7 @@ function showTable(table) {
         make('caption', {className: 'unseen', textContent: table.name}), make('thead', {}, head), make('tbody')))));
   }
   const text = JSON.stringify(table);
-  if (drawn[id] === text) return; // what is selected in it stays so
+  if (drawn[id] === text) return; // keeps the text that the user has selected in the table
   drawn[id] = text;
   const newest = table.rows.length < table.total ? `, the newest ${table.rows.length} shown` : '';
   at(id).querySelector('summary').textContent = `${table.name}: ${table.total}${newest}`;
@@ -321,7 +322,7 @@ function showArmed(faults) {
   }
 }
 
-let wanted; // the query of the presets that was sent last
+let wanted; // query of the newest request for presets
 
 async function showPresets() {
   const query = new URLSearchParams({operation: at('target').value, times: at('times').value, skip: at('skip').value});
@@ -329,7 +330,7 @@ async function showPresets() {
   try {
     if (!at('aim').checkValidity()) throw new Error('Times and skip are whole numbers from 0 to 9999');
     const presets = await call('presets?' + query);
-    if (query !== wanted) return; // an answer that was overtaken
+    if (query !== wanted) return; // a later request was sent in the meantime
     at('presets').replaceChildren(...presets.map((preset) => make('li', {},
       make('strong', {textContent: preset.label}), goCode(preset),
       make('div', {className: 'bar'},
@@ -339,12 +340,12 @@ async function showPresets() {
     if (at('said').classList.contains('bad')) say('');
   } catch (error) {
     if (query !== wanted) return;
-    at('presets').replaceChildren(); // they are not what is asked for
+    at('presets').replaceChildren(); // the old presets do not fit the new values
     say(error.message, true);
   }
 }
 
-// code has a name, because the keyboard reaches it while it scrolls.
+// code returns an element with code. Long lines scroll, so the element can get the focus and needs a name.
 function code(textContent, ariaLabel, className = '') {
   return make('code', {textContent, ariaLabel, className, role: 'group'});
 }
@@ -377,11 +378,11 @@ at('search').oninput = () => {
   clearTimeout(typing);
   typing = setTimeout(pause, 300, false);
 };
-at('target').onchange = at('times').oninput = at('skip').oninput = showPresets; // not when it loses the focus to one of their buttons
+at('target').onchange = at('times').oninput = at('skip').oninput = showPresets; // with onchange, a click on a preset would replace its button
 at('filter').onsubmit = at('aim').onsubmit = (event) => event.preventDefault();
 at('pause').onclick = () => pause(!paused());
 
-// pause stops the list of requests; faults and records go on.
+// pause stops or continues updates of the list of requests. The faults and records are always updated.
 function pause(on) {
   at('pause').ariaPressed = on;
   if (on) showConnection();

@@ -48,8 +48,8 @@ type Operation struct {
 // A Schema is a compiled schema of the document.
 type Schema struct{ compiled *jsonschema.Schema }
 
-// parameters is a key that MustLoad adds to the document. It has, for each operation, the schema of an object whose
-// fields are the parameters of the operation.
+// parameters is a key that MustLoad adds to the document. Under this key there is a schema for each operation. It
+// describes an object whose fields are the parameters of the operation.
 const parameters = "x-parameters"
 
 // MustLoad reads a document and compiles the schemas of its operations. It panics if the document is invalid.
@@ -68,7 +68,8 @@ func MustLoad(text []byte) *Document {
 		}
 	}
 	d.root[parameters] = objects
-	d.compiler.DefaultDraft(jsonschema.Draft4) // the draft on which OpenAPI 3.0 is based; it also checks formats
+	// OpenAPI 3.0 is based on this draft. With it, the compiler also checks formats.
+	d.compiler.DefaultDraft(jsonschema.Draft4)
 	d.compiler.RegisterFormat(&jsonschema.Format{Name: "int64", Validate: isInt64})
 	if err := d.compiler.AddResource(documentURL, d.root); err != nil {
 		panic(fmt.Errorf("take the document: %w", err))
