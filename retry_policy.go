@@ -25,7 +25,8 @@ type RetryPolicy struct {
 	MaxBulkRetryAfter time.Duration
 
 	// IgnoreOverload turns off the two limits that the calls of a client share: the retry budget, and the rate limit of
-	// an operation after status 429; see docs/failures.md.
+	// an operation after status 429; see docs/failures.md. A retry that is not made, because the context has ended, costs
+	// nothing of the budget. A call that waits for the rate limit follows a new rate within a second.
 	IgnoreOverload bool
 }
 

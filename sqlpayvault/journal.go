@@ -85,7 +85,8 @@ func WithoutLease() Option {
 // batches a second, permit more connections by SetMaxOpenConns, and as many by SetMaxIdleConns.
 //
 // Behind pgbouncer in transaction mode, pgx needs default_query_exec_mode=exec in its connection string. This is so for
-// all statements of pgx, not only for those of the journal. For SQLite use [Open].
+// all statements of pgx, not only for those of the journal. Each statement of the journal is a transaction of its own.
+// For SQLite use [Open].
 func New(ctx context.Context, db *sql.DB, opts ...Option) (*Journal, error) {
 	j := &Journal{
 		db: db, ends: db, run: rand.Text(), lease: defaultLease,
