@@ -103,8 +103,9 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestRefused checks that the document refuses wrong messages. Each line of testdata/refused.txt names a schema, or an
-// operation for a query. It has a message that must match and a message that must not match.
+// TestRefused checks that the document refuses wrong messages. Each line of testdata/refused.txt has the name of a
+// schema, a message that must match the schema, and a message that must not match it. Or it has the name of an
+// operation and two queries.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	c := load(t)
@@ -153,7 +154,7 @@ func TestKnownValues(t *testing.T) {
 	sdk, _, _ := strings.Cut(string(surface), "\npackage ")
 	var constants []string
 	for _, found := range regexp.MustCompile(`(?m)^(?:\t|const )\w+ (\w+) = "(.*)"$`).FindAllStringSubmatch(sdk, -1) {
-		// the SDK has defined the constants of these types itself
+		// these types are not in the document, because the SDK itself has defined them
 		if !slices.Contains([]string{"Operation", "Replay", "BatchStatus"}, found[1]) {
 			constants = append(constants, found[2])
 		}

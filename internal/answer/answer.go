@@ -63,8 +63,8 @@ func ReadSaved(text []byte, into any) error {
 }
 
 // form has the options of the decoder for the strict and the tolerant pass. Names may be in another case, but must have
-// the same _ and -. If a name occurs twice, the last value counts, and objects are merged. To refuse such a text, the
-// decoder would have to keep all names in memory.
+// the same _ and -. If a name occurs twice, the last value counts, and objects are merged: to refuse a text with such a
+// name, the decoder would have to keep all names in memory.
 //
 //nolint:gochecknoglobals // never changed
 var (

@@ -87,7 +87,7 @@ type memory struct {
 const noServer = "http://nobody.test:80"
 
 // newMemory starts the server of a memory inside a synctest bubble. authority is a server that was started outside the
-// bubble. The new server takes over its TLS settings, and the client trusts its certificate.
+// bubble. The new server has the TLS settings and the certificate of authority, and the client trusts that certificate.
 func newMemory(t *testing.T, authority *httptest.Server, handler http.HandlerFunc) *memory {
 	t.Helper()
 	m := &memory{client: pooled(t, authority), address: "http://example.com"}
@@ -502,8 +502,10 @@ func TestStaleConnection(t *testing.T) {
 		for _, partial := range []int{0, 20} { // number of bytes of the request that reach the connection
 			for _, replay := range []bool{false, true} {
 				for _, http2 := range []bool{false, true} {
-					nothingIsSent := partial == 0 && !http2 && request.Method != http.MethodGet // then net/http repeats it
-					// In these cases the client can see that net/http has not read the body, so the end of the headers was not sent.
+					// net/http itself repeats such a request
+					nothingIsSent := partial == 0 && !http2 && request.Method != http.MethodGet
+					// In these cases the client sees whether net/http has read the body. Here it has not, which proves that the end of
+					// the headers was not sent.
 					seesTheBody := request.Length > 0 && (http2 || request.Open != nil || request.Method == http.MethodGet)
 					fails := !replay && !nothingIsSent && !seesTheBody
 					name := fmt.Sprintf("%s of %d bytes, %d written, replay %t, HTTP/2 %t",
@@ -596,7 +598,7 @@ func TestStreamsResetByHTTP2(t *testing.T) {
 	}
 }
 
-// everySecond is the value of resets with which resetting resets every second stream.
+// everySecond is an argument for the parameter resets of function resetting: the server resets every second stream.
 const everySecond = -1
 
 // resetting starts an HTTP/2 server that resets its first streams, or every second stream, with an error code. It

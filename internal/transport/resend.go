@@ -46,10 +46,12 @@ func isSafe(method string) bool {
 	return slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}, method)
 }
 
-// setBody sets the body of an attempt. If net/http must not repeat the request, setBody removes GetBody. Otherwise an
-// upload gets a GetBody that opens it again, and a body in memory keeps the GetBody of the engine. net/http may repeat
-// a request only on HTTP/1. With a safe method net/http repeats even a request that it has written, so the request must
-// have Replay too. The caller must call end on the attemptBody that setBody returns.
+// setBody sets the body of an attempt. If net/http may repeat the request, an upload gets a GetBody that opens the
+// upload again, and a body in memory keeps the GetBody of the engine. If net/http must not repeat the request, setBody
+// removes GetBody. The caller must call end on the attemptBody that setBody returns.
+//
+// net/http may repeat a request only on HTTP/1. If the method is safe, the request must also have Replay, because
+// net/http then repeats even a request that it has written.
 func (c *call) setBody(req *http.Request) *attemptBody {
 	body := &attemptBody{}
 	mayRepeat := c.client.onlyHTTP1 && (!isSafe(req.Method) || c.Replay)
@@ -67,7 +69,8 @@ func (c *call) setBody(req *http.Request) *attemptBody {
 		req.GetBody = func() (io.ReadCloser, error) { return attemptReader{c.Open(), body}, nil }
 	default:
 		// A body in memory does not change, and it has the GetBody of the engine. It is not wrapped, because net/http sends a
-		// body of a known type together with the headers. So nothing notices whether net/http has read it.
+		// body together with the headers only if it knows the type of the body. Without a wrapper nothing notices whether
+		// net/http reads the body, so mayBeRead is set at once.
 		body.mayBeRead = true
 	}
 	return body

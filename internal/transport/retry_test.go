@@ -105,7 +105,7 @@ func TestDeliveryOfAllAttempts(t *testing.T) {
 		keys   int // number of attempts that get a key; 0 means all, noKey means none
 		want   Delivery
 		status int
-		unsure bool // an earlier attempt may have performed the operation; such attempts are retried only with Replay
+		unsure bool // an earlier attempt may have performed the operation, so the client retries only with Replay
 	}{
 		// an earlier attempt may have performed the operation
 		"lost, refused":          {[]step{lost(errLost), refused(errRefused)}, 0, NotSent, 0, true},

@@ -78,7 +78,7 @@ func (j *journal) options(concurrency int) *payvault.SubmitAllOptions {
 	return &payvault.SubmitAllOptions{Concurrency: concurrency, Journal: j, Job: job}
 }
 
-// outcome returns the outcome of a batch that the journal has recorded.
+// outcome returns the outcome that the journal has recorded for a batch.
 func (j *journal) outcome(i int) payvault.BatchOutcome {
 	j.t.Helper()
 	j.mu.Lock()
@@ -195,7 +195,7 @@ func TestJournalThatFails(t *testing.T) {
 	t.Parallel()
 	type test struct {
 		step string
-		at   int // number of the batch at which the journal fails, of 12
+		at   int // which of the 12 batches makes the journal fail
 	}
 	forEach(t, []test{{"begin", 0}, {"begin", 4}, {"end", 4}, {"end", 11}}, func(t *testing.T, test test) {
 		j, s := newJournal(t, nil), &fake{answer: func(asked) (*http.Response, error) {
@@ -254,9 +254,9 @@ func TestJournalOfOtherCards(t *testing.T) {
 	})
 }
 
-// TestJournalOutlivesTheContext checks SubmitAll with a journal whose context ends, or whose loop is left. Requests in
-// flight go on until they are answered, and their outcomes are recorded. No further request is sent, not even for a
-// batch that got a 429.
+// TestJournalOutlivesTheContext checks SubmitAll with a journal, if its context ends or the caller leaves the loop.
+// Requests in flight go on until they are answered, and their outcomes are recorded. No further request is sent, not
+// even for a batch that got a 429.
 func TestJournalOutlivesTheContext(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"end", "leave", "end while refused"}, func(t *testing.T, how string) {

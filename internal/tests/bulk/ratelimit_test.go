@@ -20,8 +20,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// reply429 is a response with status 429 that comes after the time took. If retryAfter is the constant succeeds, the
-// response is a success instead.
+// reply429 is a response with status 429. The field took is the time that passes before the response comes. If
+// retryAfter is the constant succeeds, the response is a success instead.
 type reply429 struct {
 	took       time.Duration
 	retryAfter string

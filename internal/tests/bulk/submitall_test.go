@@ -29,8 +29,8 @@ type (
 	batch = payvault.AccountUpdaterBatch
 )
 
-// stream returns an iterator over n cards. It calls before with the position of each card, and with n before it ends.
-// before may be nil.
+// stream returns an iterator over n cards. The iterator calls the function before with the position of each card, and
+// at last with n. before may be nil.
 func stream(n int, before func(i int)) iter.Seq[card] {
 	return func(yield func(card) bool) {
 		for i := range n + 1 {
@@ -87,7 +87,7 @@ func collect(seq iter.Seq[*batch]) []batch {
 	batches := []batch{}
 	for b := range seq {
 		batches = append(batches, *b)
-		*b = batch{} // a caller may change a batch that it got; SubmitAll must not read it again
+		*b = batch{} // clear it, as a caller may: SubmitAll must not read a batch again after it has yielded it
 	}
 	return batches
 }
@@ -313,7 +313,7 @@ func TestSubmitAllMemory(t *testing.T) {
 			return service.Reply(http.StatusOK, `{"code":0,"data":{"request_id":"REQ"}}`+padding), nil
 		}}
 		before, seq := heap(), s.submitAll(t, stream(100_000, nil), atATime(16))
-		time.AfterFunc(time.Hour, func() { // after an hour no stopped timer keeps a call in memory
+		time.AfterFunc(time.Hour, func() { // an hour later, because a stopped timer may keep its call in memory for a while
 			assert.Len(t, s.asked(), 31)
 			assert.Less(t, heap(), before+8<<20, "31 MB of answers have come")
 		})
@@ -471,7 +471,7 @@ func TestSubmitAllOfAnswersThatProveNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		status int
 		body   func(w http.ResponseWriter)
-		sent   int // number of batches that are sent, of three
+		sent   int // how many of the three batches are sent
 	}{
 		"a body that is cut off": {451, func(w http.ResponseWriter) {
 			w.Header().Set("Content-Length", "9")

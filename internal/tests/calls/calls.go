@@ -106,7 +106,7 @@ func (ids IDs) In(template string) string {
 	})
 }
 
-// all yields the tag path and the ID of each field that has this tag.
+// all yields, for each field with the tag path, the value of this tag and the ID.
 func (ids IDs) all() iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		for field, id := range reflect.ValueOf(ids).Fields() {
@@ -122,8 +122,8 @@ type done struct{}
 
 func none() any { return done{} }
 
-// Do calls the method of the client c. Each parameter gets the argument that has its type: ctx, the request, or an ID.
-// If the method returns an iterator, Do returns the first item.
+// Do calls the method GoName of the client c. Each parameter of the method gets the argument that has its type: ctx,
+// the request, or an ID. If the method returns an iterator, Do returns the first item.
 func (o *Operation) Do(
 	ctx context.Context, c *payvault.Client, ids IDs, request any, opts ...payvault.CallOption,
 ) (any, error) {
@@ -245,7 +245,7 @@ func Root() string {
 	panic("calls: not run within the repository")
 }
 
-// Of returns the given operation of the table.
+// Of returns the entry of the table for an operation.
 func Of(op payvault.Operation) Operation {
 	for _, o := range Table() {
 		if o.Op == op {

@@ -106,7 +106,8 @@ func (s *careless) upload(t *testing.T, file *payvault.File) (got []byte, err er
 	return <-s.got, err
 }
 
-// shrinking is an *os.File that ReadAt truncates. The function when decides at which offset, and to is the new size.
+// shrinking is an *os.File. Its ReadAt truncates the file to the size to when the function when returns true for the
+// offset of the read.
 type shrinking struct {
 	*os.File
 
@@ -124,8 +125,8 @@ func (f shrinking) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// newShrinking returns a PDF of size bytes. After the SDK has checked the file, the first read at or after offset at
-// truncates it; to is its new size. If at is 0, the end of the check truncates it already.
+// newShrinking returns a PDF of size bytes. The SDK checks the file before it uploads it. The first read of the upload
+// at or after offset at truncates the file to the size to. If at is 0, the last read of the check truncates it already.
 func newShrinking(t *testing.T, size, at, to int64) *payvault.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "evidence.pdf")
@@ -179,8 +180,8 @@ func TestUploadOfAFileThatBecomesShorter(t *testing.T) {
 	})
 }
 
-// content is the content of a PDF of size bytes. After the SDK has checked the file, the function read serves all reads
-// of the second half.
+// content is the content of a PDF of size bytes. Once the SDK has checked the file, reads from the second half of it
+// call the function read.
 type content struct {
 	size int64
 	read func(p []byte, off int64) (int, error)

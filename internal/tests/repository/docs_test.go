@@ -53,8 +53,9 @@ func TestDocLinks(t *testing.T) {
 	}
 }
 
-// exists reports whether the name of a link exists in a package of the standard library, whose files are given, or of
-// this repository. The parser itself checks only names of the package that it parses.
+// exists reports whether the name to which a link leads exists. The package of the name may be one of the standard
+// library, whose files are in library, or one of this repository. The parser itself checks only names of the package
+// that it parses.
 func exists(t *testing.T, library fs.FS, link *comment.DocLink) bool {
 	t.Helper()
 	own, isOwn := strings.CutPrefix(link.ImportPath, "example.com/payvault")

@@ -1,4 +1,4 @@
-// Package calls makes every call of the OpenAPI document with generated clients.
+// Package calls performs every operation of the OpenAPI document with generated clients.
 package calls
 
 import (
@@ -67,8 +67,8 @@ func answerCreated(t *testing.T, srv *payvaulttest.Server) {
 // allData returns a request that saves all data that an application needs to be complete.
 func allData() string { return calls.Fixture("applications/save_data.request.json") }
 
-// rest makes each operation that the test has not made before. It finds the method of the generated client by the name
-// of the operation and the suffix. It passes the IDs in the path and the smallest request.
+// rest performs each operation that the test has not performed before. The name of the operation and the suffix give
+// the method of the generated client. rest passes the IDs of the path and the smallest request to this method.
 func rest(t *testing.T, srv *payvaulttest.Server, clientFor func(payvault.Operation) any, suffix string) {
 	t.Helper()
 	ids := calls.Seeded(srv)
@@ -129,8 +129,8 @@ func fill(t *testing.T, param reflect.Value, ids []string) []string {
 	return ids
 }
 
-// TestOapiCodegen checks that a client that oapi-codegen generates from the document can make every call to the
-// emulator.
+// TestOapiCodegen checks that the client that oapi-codegen has generated from the document can perform every
+// operation of the emulator.
 func TestOapiCodegen(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
@@ -247,7 +247,8 @@ func (k key) BasicAuth(_ context.Context, _ ogen.OperationName) (ogen.BasicAuth,
 	return ogen.BasicAuth{Password: string(k)}, nil
 }
 
-// TestOgen checks that a client that ogen generates from the document can make every call to the emulator.
+// TestOgen checks that the client that ogen has generated from the document can perform every operation of the
+// emulator.
 func TestOgen(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
