@@ -180,8 +180,8 @@ func TestExactNumbers(t *testing.T) {
 	}
 }
 
-// TestReadAsCaller checks that ReadAsCaller reads a text into a caller's type as encoding/json does. Its errors must
-// have no name except those of the fields of that type.
+// TestReadAsCaller checks that ReadAsCaller reads a text into a caller's type as encoding/json does. An error may
+// contain the names of that type's fields, but no other name from the text.
 func TestReadAsCaller(t *testing.T) {
 	t.Parallel()
 	type inner struct{ N int }

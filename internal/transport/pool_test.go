@@ -376,8 +376,8 @@ func TestUnknownCertificateIsRefusedOnce(t *testing.T) {
 }
 
 // TestConnectionLostAfterTheRequest checks a request whose connection breaks after the server has read it. Without
-// Replay the request must not be sent again. The first of two such requests has a new connection, and the second one
-// has a reused connection.
+// Replay the request must not be sent again. The test makes each call twice: first on a new connection, then on a
+// reused one.
 func TestConnectionLostAfterTheRequest(t *testing.T) {
 	t.Parallel()
 	starts := map[string]func(*httptest.Server){"HTTP/1.1": (*httptest.Server).Start, "HTTP/2": startHTTP2}
@@ -602,7 +602,7 @@ func TestStreamsResetByHTTP2(t *testing.T) {
 const everySecond = -1
 
 // resetting starts an HTTP/2 server that resets its first streams, or every second stream, with an error code. It
-// returns a client, the address of the server, and the number of streams.
+// returns a client, the address of the server, and the number of streams so far.
 func resetting(
 	t *testing.T, scheme string, code uint32, resets int64,
 ) (c *Client, address string, streams *atomic.Int64) {

@@ -187,8 +187,8 @@ func TestContextThatHasEnded(t *testing.T) {
 	}
 }
 
-// TestContextEndsAnAttempt checks a call whose context ends during an attempt. Delivery must be Unknown, the error must
-// be that of the context, whatever error the RoundTripper returns, and no retry may follow.
+// TestContextEndsAnAttempt checks a call whose context ends during an attempt. Whatever error the RoundTripper returns,
+// Delivery must be Unknown, the error must be that of the context, and no retry may follow.
 func TestContextEndsAnAttempt(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{"its error": context.DeadlineExceeded, "another": errLost} {

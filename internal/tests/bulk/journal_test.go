@@ -231,8 +231,8 @@ func TestJournalThatFails(t *testing.T) {
 	})
 }
 
-// TestJournalOfOtherCards checks a job whose number of cards differs from that of an earlier run. The batch with
-// another number of cards is not sent, and SubmitAll stops.
+// TestJournalOfOtherCards checks a job that has more or fewer cards than in an earlier run. The batch whose number of
+// cards has changed is not sent, and SubmitAll stops.
 func TestJournalOfOtherCards(t *testing.T) {
 	t.Parallel()
 	type test struct{ was, is int }
@@ -346,8 +346,8 @@ func TestStoppedWalkDoesNotWait(t *testing.T) {
 	})
 }
 
-// TestJournalOfAContextThatEndsLate checks a context that ends while the last batches are in flight. These batches are
-// still accepted. If there is a further batch, it is not sent.
+// TestJournalOfAContextThatEndsLate checks SubmitAll with a journal, if the context ends while the last batches are in
+// flight. These batches are still accepted. If there is a further batch, it is not sent.
 func TestJournalOfAContextThatEndsLate(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{300, 400}, func(t *testing.T, n int) {

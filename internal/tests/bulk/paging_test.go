@@ -22,7 +22,7 @@ import (
 // perPage is the number of records on a page. The last page has one record less.
 const perPage = 3
 
-// pageBody returns the JSON of a page with these totals and records, in the form of the service.
+// pageBody returns the JSON of a page with these totals and records, in the form that the service uses.
 func pageBody(totalPages, totalRecords int, ids ...string) string {
 	records := make([]string, len(ids))
 	for i, id := range ids {

@@ -162,8 +162,8 @@ func TestSubmitAllThatIsLeft(t *testing.T) {
 }
 
 // TestSubmitAllOfASlowStream checks a stream of cards that pauses. The batches that were read before the pause are sent
-// and yielded without delay. When the context ends, the stream ends too, and SubmitAll reports its last, incomplete
-// batch as not sent.
+// and yielded without delay. When the context ends, the stream ends too. SubmitAll must report the last batch, which is
+// incomplete, as not sent.
 func TestSubmitAllOfASlowStream(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"goes on to the end", "is left"}, func(t *testing.T, how string) {
@@ -198,8 +198,8 @@ func TestSubmitAllOfASlowStream(t *testing.T) {
 }
 
 // TestSubmitAllWhoseStreamFails checks a stream of cards that cancels the context and returns, because it cannot read
-// all cards. The last batch may lack cards, so it must be neither sent nor recorded in the journal. Its error has the
-// cause of the context.
+// all cards. The last batch may lack cards, so it must be neither sent nor recorded in the journal. The error of this
+// batch must contain the cause of the context.
 func TestSubmitAllWhoseStreamFails(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 200, 250}, func(t *testing.T, n int) {
@@ -291,8 +291,7 @@ func TestSubmitAllWhoseContextEnds(t *testing.T) {
 	})
 }
 
-// TestSubmitAllMemory checks that SubmitAll does not keep in memory the batches that it has yielded, or the responses
-// of batches.
+// TestSubmitAllMemory checks that SubmitAll keeps neither the batches that it has yielded nor the responses in memory.
 //
 //nolint:paralleltest // it measures the memory of the process
 func TestSubmitAllMemory(t *testing.T) {

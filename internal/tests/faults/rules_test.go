@@ -44,7 +44,7 @@ type when int
 
 const (
 	never when = iota
-	// for calls that the client retries by itself; the rule of repeats holds also for calls with WithReplay
+	// for calls that the client retries by itself; in the field repeats also for calls with WithReplay
 	ifRepeated
 	always
 )

@@ -56,7 +56,7 @@ func exchange(
 	return server.Seen()[0], result, err
 }
 
-// fillers returns the options of a client whose values are used for empty fields of requests.
+// fillers returns options with values that a client uses for empty fields of requests.
 func fillers() []payvault.Option {
 	return []payvault.Option{payvault.WithMerchantID(1), payvault.WithVendorID(2), payvault.WithDeveloperID("3")}
 }

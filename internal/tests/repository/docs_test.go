@@ -116,8 +116,8 @@ func sections(text string) (names []string) {
 	return names
 }
 
-// TestChangelog checks that CHANGELOG.md has a line with the link of each version that is a heading. The release script
-// needs this line.
+// TestChangelog checks that CHANGELOG.md has, for each version that is a heading, a line with the link of the version.
+// The release script needs these lines.
 func TestChangelog(t *testing.T) {
 	t.Parallel()
 	text, err := fs.ReadFile(repo(), "CHANGELOG.md")
@@ -238,8 +238,8 @@ func markdownBlocks(t *testing.T, names ...string) (blocks []block) {
 	return blocks
 }
 
-// commentBlocks returns the Go code in the comments of public packages. It skips blocks in which all lines have
-// columns, because they are tables.
+// commentBlocks returns the Go code in the comments of public packages. It skips blocks in which every line has
+// columns, because such a block is a table.
 func commentBlocks(t *testing.T) (blocks []block) {
 	t.Helper()
 	columns := regexp.MustCompile(`^(\s*\S.*\S  +\S.*\n)+$`)
