@@ -105,7 +105,7 @@ func TestExamples(t *testing.T) {
 
 // TestRefused checks that the document refuses wrong messages. Each line of testdata/refused.txt has the name of a
 // schema, a message that must match the schema, and a message that must not match it. Or it has the name of an
-// operation and two queries.
+// operation, a query that must match, and a query that must not match.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	c := load(t)

@@ -63,7 +63,7 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 }
 
 // setSaved makes a new variable with a saved value, and lets the pointer point to that variable. If the value means
-// "none", the pointer does not change. The exception is the value false for a *bool, which is set.
+// "none", the pointer does not change, but for a *bool the value false is not "none".
 func setSaved(raw jsontext.Value, pointer reflect.Value) error {
 	isFalse := raw.Kind() == 'f' && pointer.Type().Elem().Kind() == reflect.Bool
 	if IsNone(raw) && !isFalse {

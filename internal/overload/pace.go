@@ -115,7 +115,7 @@ func (p *Pace) Refused(place Place, after time.Duration) {
 }
 
 // postpone makes requests wait after a refusal. They wait for the Retry-After and a random addition or, if after is 0,
-// for a random time of at most half an interval. It never shortens the wait of an earlier refusal.
+// for a random time of at most half an interval. The wait of an earlier refusal is never shortened.
 func (p *Pace) postpone(now time.Time, after time.Duration) {
 	if asked := now.Add(after); asked.After(p.askedUntil) {
 		p.askedUntil = asked

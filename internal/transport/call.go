@@ -25,7 +25,7 @@ type call struct {
 	client *Client
 	ctx    context.Context //nolint:containedctx // the caller's context, for the attempts
 	max    int             // number of attempts allowed
-	// result of the attempts so far; also kept here because the engine drops the last response if a context ends
+	// result of the attempts so far; it is kept here, because the engine drops the last response if a context ends
 	result    Result
 	lastPlace overload.Place // permission that the rate limit gave to the last attempt
 	took      time.Duration  // duration of the last attempt

@@ -504,8 +504,8 @@ func TestStaleConnection(t *testing.T) {
 				for _, http2 := range []bool{false, true} {
 					// net/http itself repeats such a request
 					nothingIsSent := partial == 0 && !http2 && request.Method != http.MethodGet
-					// In these cases the client sees whether net/http has read the body. Here it has not, which proves that the end of
-					// the headers was not sent.
+					// In these cases the client sees that net/http has not read the body. This proves that the end of the headers was
+					// not sent.
 					seesTheBody := request.Length > 0 && (http2 || request.Open != nil || request.Method == http.MethodGet)
 					fails := !replay && !nothingIsSent && !seesTheBody
 					name := fmt.Sprintf("%s of %d bytes, %d written, replay %t, HTTP/2 %t",

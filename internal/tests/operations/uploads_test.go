@@ -106,8 +106,8 @@ func (s *careless) upload(t *testing.T, file *payvault.File) (got []byte, err er
 	return <-s.got, err
 }
 
-// shrinking is an *os.File. Its ReadAt truncates the file to the size to when the function when returns true for the
-// offset of the read.
+// shrinking is an *os.File. If the function in the field when returns true for the offset of a read, ReadAt truncates
+// the file. The field to is the new size.
 type shrinking struct {
 	*os.File
 
@@ -125,8 +125,9 @@ func (f shrinking) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// newShrinking returns a PDF of size bytes. The SDK checks the file before it uploads it. The first read of the upload
-// at or after offset at truncates the file to the size to. If at is 0, the last read of the check truncates it already.
+// newShrinking returns a PDF that becomes shorter. The parameter size is its size before, and to is its size
+// afterwards. The SDK checks a file before the upload. The file becomes shorter when the upload has reached the offset
+// at or, if at is 0, at the end of the check.
 func newShrinking(t *testing.T, size, at, to int64) *payvault.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "evidence.pdf")
@@ -180,8 +181,8 @@ func TestUploadOfAFileThatBecomesShorter(t *testing.T) {
 	})
 }
 
-// content is the content of a PDF of size bytes. Once the SDK has checked the file, reads from the second half of it
-// call the function read.
+// content is the content of a PDF of size bytes. After the SDK has checked the file, each read in its second half calls
+// the function read.
 type content struct {
 	size int64
 	read func(p []byte, off int64) (int, error)

@@ -161,8 +161,8 @@ func Readers() map[string]func(text []byte, into any) error {
 	}
 }
 
-// AssertWire checks that a value is encoded as the JSON text wire, and that decoding the text gives the same value.
-// Members with the value false do not count.
+// AssertWire checks that a value is encoded as the JSON text wire, and that decoding the text gives the same value. The
+// comparison ignores members with the value false.
 func AssertWire(t *testing.T, value any, wire string) {
 	t.Helper()
 	text, err := payvault.MarshalWire(value)
