@@ -169,8 +169,8 @@ func TestKnownValues(t *testing.T) {
 	assert.Equal(t, slices.Compact(constants), slices.Compact(listed), "api/payvault.txt and %s", documentFile)
 }
 
-// values returns all texts in lists of permitted or known values, which have the names enum, x-known-values and
-// x-options.
+// values returns all texts in the lists of permitted or known values. The names of these lists are enum, x-known-values
+// and x-options.
 func values(node any) (all []string) {
 	switch node := node.(type) {
 	case map[string]any:

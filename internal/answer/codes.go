@@ -15,7 +15,7 @@ const (
 	RCodeSuccess = "000"
 )
 
-// MostSaid is the length of the longest text of an answer that an error may contain. A longer text is not used at all.
+// MostSaid is the length of the longest text from an answer that an error may repeat. A longer text is not used at all.
 // If it were cut, the cut could leave half of a card number, which the SDK would not recognize and redact.
 const MostSaid = 64 << 10
 

@@ -61,8 +61,7 @@ type Place struct {
 const (
 	// A refusal makes all requests wait. A part of the wait is random, so that clients that were refused at the same time
 	// do not send again at the same time.
-	// longest wait after a refusal without a Retry-After, as a share of p.interval(); the whole wait is random
-	longestPause = 0.5
+	longestPause = 0.5 // longest wait after a refusal without a Retry-After, in intervals; the whole wait is random
 	mostJitter   = 0.1 // longest random addition to the Retry-After, as a share of it
 
 	// The limit ends when no refusal has come for twice the quiet time. After the quiet time itself, the known rate is

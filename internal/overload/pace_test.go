@@ -218,8 +218,8 @@ func TestWhileHeld(t *testing.T) {
 	})
 }
 
-// TestLongestWait checks that the longest wait that a request accepts is compared with the Retry-After only. The
-// request also waits for its turn at the rate and for the random addition, without an error.
+// TestLongestWait checks that the longest wait that a request accepts is compared with the Retry-After only. If the
+// rate or the random addition makes the wait longer, that is no error.
 func TestLongestWait(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{0, time.Second} {

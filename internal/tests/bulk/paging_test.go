@@ -199,8 +199,8 @@ func TestWalkThatIsLeft(t *testing.T) {
 	})
 }
 
-// TestWalkThatPanics checks that a panic of the RoundTripper comes out of the caller's loop, after the records of the
-// pages before it.
+// TestWalkThatPanics checks that a panic of the RoundTripper comes out of the caller's loop, after the loop has got the
+// records of all earlier pages.
 func TestWalkThatPanics(t *testing.T) {
 	t.Parallel()
 	for _, page := range []int{0, 2} {

@@ -295,8 +295,8 @@ func TestStoppedWalkSendsNothing(t *testing.T) {
 				assert.ErrorIs(t, b.Err, errDisk)
 			default:
 				assert.ErrorContains(t, b.Err, text)
-				// A batch that waits for its key was begun in the journal, so no earlier run has sent it. A batch that still waits
-				// for Begin may have been sent by an earlier run.
+				// If a batch waits for its key, Begin has found that no earlier run has sent the batch, so sending it is safe. A
+				// batch that still waits for Begin may have been sent by an earlier run.
 				hasBegun := slow == "key"
 				assert.Equal(t, hasBegun, payvault.SafeToRetry(b.Err))
 			}

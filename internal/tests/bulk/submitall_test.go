@@ -505,7 +505,7 @@ func TestSubmitAllOfAnswersThatProveNothing(t *testing.T) {
 }
 
 // TestSubmitAllThatPanics checks that a panic of the stream, the RoundTripper or the journal comes out of the caller's
-// loop, after the loop has got the batches before it. A later run with the same journal must yield an error for each
+// loop, after the loop has got all earlier batches. A later run with the same journal must yield an error for each
 // batch that was begun but not ended, and send all other batches.
 func TestSubmitAllThatPanics(t *testing.T) {
 	t.Parallel()

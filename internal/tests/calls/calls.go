@@ -33,14 +33,14 @@ type Operation struct {
 	Full, Minimal, Refused any
 	// MinimalJSON is the JSON of Minimal. It is empty if the request has no body.
 	MinimalJSON string
-	// Problems are the problems that the SDK reports for Refused, if the call has no IDs. A key is the JSON path of a
-	// field.
+	// Problems are the problems that the SDK reports for Refused, if the call is made without IDs. A key is the JSON path
+	// of a field.
 	Problems map[string][]string
 	// Want returns the result that the SDK must return for testdata/<Op>.response.json. The Number of a page is zero,
 	// because the answer does not have this number.
 	Want func() any
-	// NeededID is the name of the ID in the answer without which the result is of no use. It is empty if the answer has no
-	// such ID.
+	// NeededID is the name of an ID in the answer. Without this ID the result is of no use. NeededID is empty if the
+	// answer has no such ID.
 	NeededID string
 	// Once is true if the service refuses to perform the operation a second time on the same record.
 	Once bool

@@ -176,8 +176,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestUnknownOutcomes checks each operation that is not a read: docs/unknown.md must have a section, and
-// example_unknown_test.go an example.
+// TestUnknownOutcomes checks that each operation that is not a read has a section in docs/unknown.md and an example in
+// example_unknown_test.go.
 func TestUnknownOutcomes(t *testing.T) {
 	t.Parallel()
 	page, examples := read(t, "docs/unknown.md"), read(t, "example_unknown_test.go")
