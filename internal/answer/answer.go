@@ -89,7 +89,7 @@ func read(text []byte, into any, how reader) (unread []string, err error) {
 	if isTooMany(text, containers) {
 		return nil, ErrTooMany
 	}
-	const mostReadTwice = 20_000 // containers; by measurement, any 8 MiB then take less than 300 MB
+	const mostReadTwice = 20_000 // containers; as measured, reading any 8 MiB twice then takes less than 300 MB
 	mayBeStrict := !how.saved && containers <= mostReadTwice && !mayHoldNullElement(text)
 	if mayBeStrict && json.Unmarshal(text, into, form) == nil {
 		return nil, nil

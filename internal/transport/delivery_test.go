@@ -199,7 +199,7 @@ func TestRequestThatIsDumped(t *testing.T) {
 func TestRequestTimeoutOnTheLastConnection(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		reused []bool // for each connection of an attempt
+		reused []bool // whether each connection of an attempt was reused
 		replay bool
 		want   Delivery
 		sent   int

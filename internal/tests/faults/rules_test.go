@@ -44,7 +44,7 @@ type when int
 
 const (
 	never when = iota
-	// for calls that the client retries by itself; in the field repeats also for calls with WithReplay
+	// For calls that the client retries by itself. In the field repeats it includes calls with WithReplay.
 	ifRepeated
 	always
 )

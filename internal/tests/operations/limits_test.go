@@ -179,7 +179,7 @@ func attacks() []attack {
 	)
 }
 
-// upTo sets the maximum number of units of all attacks, and returns them.
+// upTo sets the maximum number of units of each attack, and returns the attacks.
 func upTo(most int, all []attack) []attack {
 	for i := range all {
 		all[i].most = most

@@ -119,7 +119,8 @@ func parse(t *testing.T, from fs.FS, dir string, mode parser.Mode) (set *token.F
 	return set, files
 }
 
-// godoc returns the comments of a package outside function bodies, and a parser that finds the links in them.
+// godoc returns the comments of a package, except those in function bodies, and a parser that finds the links in
+// comments.
 func godoc(t *testing.T, from fs.FS, dir string) (groups []*ast.CommentGroup, reader *comment.Parser) {
 	t.Helper()
 	set, files := parse(t, from, dir, parser.ParseComments)

@@ -25,7 +25,7 @@ const (
 	APIKey = "test-api-key"
 	// BasicToken is the Authorization header of the clients that Client returns. It encodes ":test-api-key".
 	BasicToken = "Basic OnRlc3QtYXBpLWtleQ=="
-	// BasePath is a path for base URLs.
+	// BasePath is a path that tests append to a base URL.
 	BasePath = "/gateway/v1"
 	// Nowhere is a base URL with a port on which no server listens.
 	Nowhere = "http://127.0.0.1:1"
