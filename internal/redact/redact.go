@@ -59,10 +59,10 @@ func withNoBreakSpaces(text string) string { return strings.ReplaceAll(text, " "
 // Clean returns a text with [REDACTED] in place of each secret and card number. If escapes or tags hide a secret or a
 // card number, or a part of one, or if escapes are nested too deep, the whole result is [REDACTED].
 //
-// To find what escapes hide, Clean compares two orders: unescape, then erase; and erase, then unescape. If the texts
-// differ, an escape hides a secret or a card number. Clean does so in up to four rounds, because a reader may unescape
-// more than once. To find what tags hide, Clean compares two orders in the same way, first in the text as it is: remove
-// the tags, then erase; and erase, then remove the tags.
+// To find what escapes hide, Clean compares the results of two orders: "unescape, then erase" and "erase, then
+// unescape". If the results differ, an escape hides a secret or a card number. Clean unescapes up to four times and
+// compares each time, because a reader may unescape more than once. To find what tags hide, Clean compares the orders
+// "remove the tags, then erase" and "erase, then remove the tags", before the first unescaping and after each one.
 func (e Eraser) Clean(text string) string {
 	cleared := e.erase(text)
 	unescaped, clearedUnescaped := text, cleared

@@ -16,9 +16,9 @@ import (
 //   - On HTTP/2, if the server refuses or resets the stream with certain codes, or closes the connection. The server
 //     may have performed the request then.
 //
-// net/http cannot repeat a request whose body it has begun to read, unless the request has GetBody. So a request has
-// GetBody only if the RoundTripper is an *http.Transport that uses nothing but HTTP/1. Otherwise the body can be read
-// only once, and the call itself makes another attempt if the request was provably not sent.
+// net/http cannot repeat a request whose body it has begun to read, unless the request has GetBody. So setBody leaves
+// GetBody in a request only if the RoundTripper is an *http.Transport that uses nothing but HTTP/1. Otherwise net/http
+// can read the body only once. If the request was provably not sent, the call itself makes another attempt.
 
 // inspect reports two things about a RoundTripper. standard means that it is an *http.Transport that calls its hooks
 // for every connection. onlyHTTP1 means that it also uses nothing but HTTP/1.
