@@ -103,8 +103,9 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestRefused checks that the document refuses wrong messages. Each line of testdata/refused.txt names a schema, or an
-// operation for a query. It has a message that must match and a message that must not match.
+// TestRefused checks that the document refuses wrong messages. Each line of testdata/refused.txt has the name of a
+// schema, a message that must match the schema, and a message that must not match it. Or it has the name of an
+// operation, a query that must match, and a query that must not match.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	c := load(t)
@@ -153,7 +154,7 @@ func TestKnownValues(t *testing.T) {
 	sdk, _, _ := strings.Cut(string(surface), "\npackage ")
 	var constants []string
 	for _, found := range regexp.MustCompile(`(?m)^(?:\t|const )\w+ (\w+) = "(.*)"$`).FindAllStringSubmatch(sdk, -1) {
-		// the SDK has defined the constants of these types itself
+		// these types are not in the document, because the SDK itself has defined them
 		if !slices.Contains([]string{"Operation", "Replay", "BatchStatus"}, found[1]) {
 			constants = append(constants, found[2])
 		}
@@ -168,8 +169,8 @@ func TestKnownValues(t *testing.T) {
 	assert.Equal(t, slices.Compact(constants), slices.Compact(listed), "api/payvault.txt and %s", documentFile)
 }
 
-// values returns all texts in lists of permitted or known values, which have the names enum, x-known-values and
-// x-options.
+// values returns all texts in the lists of permitted or known values. The names of these lists are enum, x-known-values
+// and x-options.
 func values(node any) (all []string) {
 	switch node := node.(type) {
 	case map[string]any:

@@ -56,8 +56,8 @@ func readAll(t *testing.T, body io.ReadCloser) []byte {
 	return content
 }
 
-// newServer starts an emulator with the cards that testdata names, and with an account that may make all calls. It
-// returns a client that sends its requests through the returned checker.
+// newServer starts an emulator with the cards that testdata names, and with an account that may perform all operations.
+// It returns a client that sends its requests through the returned checker.
 func newServer(t *testing.T, c *contract) (*payvaulttest.Server, *payvault.Client, *checker) {
 	t.Helper()
 	account := payvaulttest.Account{
@@ -103,7 +103,8 @@ func TestSuccesses(t *testing.T) {
 			srv, client, wire := newServer(t, c)
 			requests := []any{o.Minimal, o.Full}
 			if o.Lists() {
-				// the emulator refuses the filters of the full request, and the last answer is checked below
+				// the minimal request comes last, because the last answer is checked below and the emulator refuses the filters of
+				// the full one
 				slices.Reverse(requests)
 				customers := calls.Of(payvault.OpCustomersCreate)
 				_, err := customers.Do(t.Context(), client, calls.Seeded(srv), customers.Full)

@@ -1,5 +1,5 @@
 // Package clients tests clients that are generated from api/openapi.yaml. The test generates clients with two pinned
-// generators and their default options, compiles them, and makes every call with them against the emulator. The
+// generators and their default options, compiles them, and performs every operation of the emulator with them. The
 // generated code is not committed.
 package clients
 

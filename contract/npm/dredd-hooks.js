@@ -1,5 +1,5 @@
-// Hooks of dredd: the keys of the default seed, the form, which dredd cannot write, and no transactions for "default", which
-// it expects with status 200.
+// Hooks for dredd. They skip the answers "default", which are failures, because dredd expects status 200 for them. They set
+// the API keys of the emulator's seed file, and write the multipart form, because dredd cannot write one.
 const hooks = require('hooks');
 
 const basic = (key) => 'Basic ' + Buffer.from(':' + key).toString('base64');

@@ -63,8 +63,8 @@ func ReadSaved(text []byte, into any) error {
 }
 
 // form has the options of the decoder for the strict and the tolerant pass. Names may be in another case, but must have
-// the same _ and -. If a name occurs twice, the last value counts, and objects are merged. To refuse such a text, the
-// decoder would have to keep all names in memory.
+// the same _ and -. If a name occurs twice, the last value counts, and objects are merged: to refuse a text with such a
+// name, the decoder would have to keep all names in memory.
 //
 //nolint:gochecknoglobals // never changed
 var (
@@ -89,7 +89,7 @@ func read(text []byte, into any, how reader) (unread []string, err error) {
 	if isTooMany(text, containers) {
 		return nil, ErrTooMany
 	}
-	const mostReadTwice = 20_000 // containers; by measurement, any 8 MiB then take less than 300 MB
+	const mostReadTwice = 20_000 // containers; as measured, reading any 8 MiB twice then takes less than 300 MB
 	mayBeStrict := !how.saved && containers <= mostReadTwice && !mayHoldNullElement(text)
 	if mayBeStrict && json.Unmarshal(text, into, form) == nil {
 		return nil, nil

@@ -92,8 +92,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestRead_fails checks that a value in any other form is an error. The error must have the JSON pointer of the value,
-// and not the value.
+// TestRead_fails checks that a value in a form that Read does not tolerate is an error. The error must have the JSON
+// pointer of the value, and not the value.
 func TestRead_fails(t *testing.T) {
 	t.Parallel()
 	for text, place := range map[string]string{
@@ -180,8 +180,8 @@ func TestExactNumbers(t *testing.T) {
 	}
 }
 
-// TestReadAsCaller checks that ReadAsCaller reads a text into a caller's type as encoding/json does. Its errors must
-// have no name except those of the fields of that type.
+// TestReadAsCaller checks that ReadAsCaller reads a text into a caller's type as encoding/json does. An error may
+// contain the names of that type's fields, but no other name from the text.
 func TestReadAsCaller(t *testing.T) {
 	t.Parallel()
 	type inner struct{ N int }

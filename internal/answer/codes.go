@@ -15,11 +15,11 @@ const (
 	RCodeSuccess = "000"
 )
 
-// MostSaid is the length of the longest text of an answer that an error may contain. A longer text is not used at all.
+// MostSaid is the length of the longest text from an answer that an error may repeat. A longer text is not used at all.
 // If it were cut, the cut could leave half of a card number, which the SDK would not recognize and redact.
 const MostSaid = 64 << 10
 
-// Codes.Check returns one of these errors for an answer that is not a success.
+// Codes.Check returns one of these errors if an answer is not a success.
 var (
 	ErrNoCode    = errors.New("no result code")
 	ErrOtherCode = errors.New("another result code than that of a success")
@@ -31,8 +31,8 @@ var (
 type Code string
 
 // UnmarshalJSON reads a text or a number. A number that is an integer in another form, such as 0.0, is read as that
-// integer. A value that means "none", such as null, does not change the code. After a code that is not success, no
-// value changes the code. A value of another kind, or one that is too long, is an error.
+// integer. A value that means "none", such as null, does not change the code. If the code is already that of a failure,
+// no value changes it. A value of another kind, or one that is too long, is an error.
 func (c *Code) UnmarshalJSON(b []byte) error {
 	raw := jsontext.Value(b)
 	isFailure := *c != "" && *c != Success && *c != RCodeSuccess
@@ -76,7 +76,7 @@ type Codes struct {
 	RCode RCode `json:"rcode"`
 }
 
-// Decider chooses which of the two codes decides.
+// Decider says which of the two codes of an answer decides whether the answer is a success.
 type Decider int
 
 // The values of Decider.
@@ -86,8 +86,8 @@ const (
 	ByEither // the code if there is one, else the rcode
 )
 
-// Deciding returns the code that is documented for the operation (own), the other code, and the value of own that means
-// success. Either code may be missing.
+// Deciding returns the code that decides (own), the other code, and the value of own that means success. Either code
+// may be missing.
 func (c Codes) Deciding(by Decider) (own, other Code, success string) {
 	if by == ByRCode || by == ByEither && c.Code == "" {
 		return Code(c.RCode), c.Code, RCodeSuccess
@@ -113,8 +113,8 @@ func Disagree(own, other Code) bool {
 	}
 }
 
-// Check returns nil if the codes mean success: the deciding code is the documented one of success, and the other code
-// does not mean failure. Otherwise it returns one of the errors above.
+// Check returns nil if the codes mean success: the deciding code has the value that is documented for a success, and
+// the other code does not mean failure. Otherwise it returns one of the errors above.
 func (c Codes) Check(by Decider) error {
 	switch own, other, success := c.Deciding(by); {
 	case own == "":

@@ -18,7 +18,8 @@ import (
 var errOtherKind = errors.New("a value of another kind")
 
 // set sets a variable from a JSON value of another kind, as setScalar does. If the variable is a pointer to a scalar, a
-// value that means "none" (see IsNone) makes it nil. Any other value sets a new variable that it points to.
+// value that means "none" (see IsNone) makes it nil. For any other value, set makes a new scalar with this value, and
+// the pointer then points to that scalar.
 func set(raw jsontext.Value, target reflect.Value) error {
 	if target.Kind() != reflect.Pointer || IsNone(raw) {
 		return setScalar(raw, target)
@@ -32,8 +33,9 @@ func set(raw jsontext.Value, target reflect.Value) error {
 }
 
 // setScalar sets a variable from a JSON value of another kind, such as a string from a number or a bool from "Y". A
-// value that means "none" (see IsNone) sets the zero value, or an empty list if the variable is a list. A scalar sets a
-// list of texts with one element. Integers, quoted or not, are read here too. Any other value is an error.
+// value that means "none" (see IsNone) sets the zero value, or an empty list if the variable is a list. If the variable
+// is a list of texts, a scalar becomes its only element. Integers, quoted or not, are read here too. Any other value is
+// an error.
 func setScalar(raw jsontext.Value, target reflect.Value) error {
 	isScalar := raw.Kind() == '"' || raw.Kind() == '0' || raw.Kind() == 't'
 	switch {

@@ -23,8 +23,8 @@ type reader struct {
 // the values within. The method value itself reads integers, types with UnmarshalJSON, and values of another kind, if
 // they are tolerated.
 //
-// If a value cannot be read, its JSON pointer is added to unread. If the pass is not lenient, or if the value is the
-// whole text, this is an error.
+// If a value cannot be read, the method value adds its JSON pointer to unread. It returns an error instead if the pass
+// is not lenient, if the value is the whole text, or if unread already has [MostUnread] pointers.
 func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	target, kind := reflect.ValueOf(pointer).Elem(), dec.PeekKind()
 	own, readsItself := pointer.(json.Unmarshaler)
@@ -62,8 +62,8 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	return nil
 }
 
-// setSaved sets a pointer to a new variable with a saved value. It leaves the pointer as it is if the value means
-// "none", except that false sets a *bool.
+// setSaved makes a new variable with a saved value, and lets the pointer point to that variable. If the value means
+// "none", the pointer does not change, but for a *bool the value false is not "none".
 func setSaved(raw jsontext.Value, pointer reflect.Value) error {
 	isFalse := raw.Kind() == 'f' && pointer.Type().Elem().Kind() == reflect.Bool
 	if IsNone(raw) && !isFalse {

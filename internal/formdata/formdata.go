@@ -68,14 +68,14 @@ func (b *Body) ContentType() string { return b.contentType }
 // Len returns the exact length in bytes.
 func (b *Body) Len() int64 { return int64(len(b.prefix)) + b.size + int64(len(b.suffix)) }
 
-// Open returns a new reader over the whole body. If the file cannot be read as a whole, the reader fails with a
+// Open returns a new reader over the whole body. If the file cannot be read to its end, the reader fails with a
 // [FileError] before the end of the form. So the receiver never gets a form that looks complete.
 func (b *Body) Open() io.Reader {
 	prefix, suffix := bytes.NewReader(b.prefix), bytes.NewReader(b.suffix)
 	return io.MultiReader(prefix, &fileReader{io.NewSectionReader(b.file, 0, b.size), b.size}, suffix)
 }
 
-// FileError is returned when the file of a body cannot be read as a whole.
+// FileError is returned when the file of a body cannot be read to its end.
 type FileError struct {
 	reason string // a text without data of the file and without its path
 	err    error

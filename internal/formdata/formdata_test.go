@@ -230,8 +230,8 @@ func TestContentOfAnotherSize(t *testing.T) {
 	require.ErrorIs(t, err, errDisk)
 }
 
-// TestContentThatPanics checks that a panic in ReadAt of the file becomes an error. The error has the text of a runtime
-// panic, but no other text of a panic, because that may contain data.
+// TestContentThatPanics checks that a panic in ReadAt of the file becomes an error. The error repeats the text of a
+// runtime panic. It must not repeat the text of any other panic, because that text may contain data.
 func TestContentThatPanics(t *testing.T) {
 	t.Parallel()
 	const broken = "the file cannot be read: panic in ReadAt"
@@ -283,7 +283,7 @@ func drain(t *testing.T, b *Body) {
 }
 
 // TestMemoryDoesNotDependOnTheSize checks that reading a form with a file of 64 MiB allocates less than 256 KiB, and
-// that a larger file causes no more allocations than a small one.
+// that a file of 1 MiB causes hardly more allocations than a file of one byte.
 //
 //nolint:paralleltest // it measures the memory of the process
 func TestMemoryDoesNotDependOnTheSize(t *testing.T) {

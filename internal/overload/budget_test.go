@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestBudget checks that a retry costs 5 and a retry after a timeout 10, that Refund returns a cost, and that the
-// budget does not grow beyond 500. A nil budget is never spent.
+// TestBudget checks that a retry costs 5 and a retry after a timeout 10, that Refund puts a cost back into the budget,
+// and that the budget does not grow beyond 500. A nil budget is never spent.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	var b Budget
@@ -27,7 +27,7 @@ func TestBudget(t *testing.T) {
 		b.Refund(10)
 	}
 	b.Take(false)
-	b.Refund(10) // returns more than was taken
+	b.Refund(10) // puts back more than was taken
 	for range 100 {
 		assert.NotZero(t, b.Take(false))
 	}

@@ -29,7 +29,7 @@ type Pace struct {
 	// askedUntil is the end of the wait that the service has asked for with Retry-After. It is never later than until,
 	// which has a random addition.
 	askedUntil time.Time
-	jitter     float64 // share of the random addition that is used, from 0 to 1; set by cut
+	jitter     float64 // random number from 0 to 1 for the random part of a wait; set by cut
 
 	// These fields are described in rate.go.
 	limiter         *rate.Limiter // decides when a request may be sent; nil before the first refusal
@@ -57,12 +57,11 @@ type Place struct {
 	at time.Time // time of the permission; zero if there was no limit
 }
 
-// These figures come from simulations, like the figures in rate.go. Here a turn is the time between two requests at the
-// present rate.
+// These figures come from simulations, like the figures in rate.go.
 const (
 	// A refusal makes all requests wait. A part of the wait is random, so that clients that were refused at the same time
 	// do not send again at the same time.
-	longestPause = 0.5 // longest wait after a refusal without a Retry-After, in turns; the whole wait is random
+	longestPause = 0.5 // longest wait after a refusal without a Retry-After, in intervals; the whole wait is random
 	mostJitter   = 0.1 // longest random addition to the Retry-After, as a share of it
 
 	// The limit ends when no refusal has come for twice the quiet time. After the quiet time itself, the known rate is
@@ -114,8 +113,8 @@ func (p *Pace) Refused(place Place, after time.Duration) {
 	p.postpone(now, after)
 }
 
-// postpone makes requests wait after a refusal: for the Retry-After and a random addition, or for a random part of a
-// turn if after is 0. It never shortens the wait of an earlier refusal.
+// postpone makes requests wait after a refusal. They wait for the Retry-After and a random addition or, if after is 0,
+// for a random time of at most half an interval. The wait of an earlier refusal is never shortened.
 func (p *Pace) postpone(now time.Time, after time.Duration) {
 	if asked := now.Add(after); asked.After(p.askedUntil) {
 		p.askedUntil = asked

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// play reports the outcomes of requests to p, one in each millisecond. Each letter of script is one outcome, or a
+// play tells p the outcomes of requests, one per millisecond. Each letter of script stands for one outcome or for a
 // pause.
 func play(p *Pace, script string) {
 	first := Place{at: time.Now()}
@@ -87,7 +87,7 @@ func TestRateOfAPace(t *testing.T) {
 		// A minute after the last refusal the known rate is dropped, and answers add 0.693 again.
 		"rarma":  1.194 + 0.693,
 		"rarmaa": 1.194 + 2*0.693,
-		// The known rate is kept if fewer than 40 requests fit into this minute at the present rate.
+		// The known rate is kept for the time of 40 requests at the present rate, if that is longer than a minute.
 		"rarrrrrma":     0.2,
 		"rarrrrrmaaa":   0.8,
 		"rarrrrrmaaaa":  0.8 + 0.693,
@@ -218,8 +218,8 @@ func TestWhileHeld(t *testing.T) {
 	})
 }
 
-// TestLongestWait checks that the longest wait that a request accepts is compared with the Retry-After only. The
-// request also waits for its turn at the rate and for the random addition, without an error.
+// TestLongestWait checks that the longest wait that a request accepts is compared with the Retry-After only. If the
+// rate or the random addition makes the wait longer, that is no error.
 func TestLongestWait(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{0, time.Second} {

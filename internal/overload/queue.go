@@ -51,8 +51,9 @@ func (p *Pace) Wait(ctx context.Context, longest time.Duration) (Place, error) {
 // take takes a token for a request that is sent now, and returns 0. If the request has to wait, take takes no token and
 // returns the time to wait.
 //
-// There is an exception, because Cancel does not return a token that was free at once. So a take during a pause may use
-// up a token, and the first request after the pause may come up to one turn late.
+// There is an exception: if a token is free and only p.until makes the request wait, the token is lost, because Cancel
+// gives back only tokens that were not free yet. Then the first request after the wait may come up to one p.interval()
+// late.
 func (p *Pace) take() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -31,7 +31,7 @@ const (
 	steadyCut = 0.9 // factor if the rate was probably right, see cutFactor
 	blindCut  = 0.5 // factor if no answer came since the last cut
 
-	firstRate  = 1   // smallest rate that is assumed before the first refusal
+	firstRate  = 1   // the rate before the first refusal counts as at least this
 	lowestRate = 0.1 // a refusal does not cut the rate below this
 
 	// Each answer adds to the rate.
@@ -93,12 +93,12 @@ func (p *Pace) cut(now time.Time, after time.Duration) {
 	p.jitter = rand.Float64() //nolint:gosec // jitter need not be unpredictable
 }
 
-// cutFactor returns the factor of a cut after at least one answer. It is steadyCut if many answers came at the rate, so
-// that the rate is probably right. Then the refusal probably means only that two requests came too close to each other.
-// The factor is rateCut in these cases:
-//   - No rate is known. Then each answer raises the rate until it is too high, so many answers do not prove that it is
-//     right.
-//   - The refusal has a Retry-After. Such a refusal costs that wait, so it has to be rare.
+// cutFactor returns the factor by which a cut multiplies the rate, if answers have come since the last cut. If there
+// were many answers, the rate is probably right, and the factor is steadyCut: the refusal probably means only that two
+// requests came too close to each other. But the factor is rateCut in these cases:
+//   - No rate is known. Then each answer raises the rate until the rate is too high, so many answers do not prove that
+//     it is right.
+//   - The refusal has a Retry-After. All requests have to wait for that time, so such refusals must be rare.
 func (p *Pace) cutFactor(after time.Duration) rate.Limit {
 	if p.answersSinceCut > steadyFor && p.knownRate != rate.Inf && after == 0 {
 		return steadyCut

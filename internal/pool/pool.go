@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// New returns a transport for a program that calls one host from many goroutines. It uses only HTTP/1.1, because on
-// HTTP/1.1 net/http repeats a request that it has written only if the method is GET, HEAD, OPTIONS or TRACE; see
+// New returns a transport for a program that calls one host from many goroutines. It uses only HTTP/1.1, because there
+// net/http does not repeat a request that it has already written, unless the method is GET, HEAD, OPTIONS or TRACE; see
 // resend.go of package transport. It has no ResponseHeaderTimeout, because the deadline of the attempt covers the wait
 // for the header of a response.
 func New() *http.Transport {

@@ -56,13 +56,13 @@ func New(secrets []string) Eraser {
 
 func withNoBreakSpaces(text string) string { return strings.ReplaceAll(text, " ", "\u00a0") }
 
-// Clean returns a text with [REDACTED] in place of each secret and card number. It returns only [REDACTED] if escapes
-// or tags hide a secret or a card number, even a part of one, or if escapes are nested too deep.
+// Clean returns a text with [REDACTED] in place of each secret and card number. If escapes or tags hide a secret or a
+// card number, or a part of one, or if escapes are nested too deep, the whole result is [REDACTED].
 //
-// To find what escapes hide, Clean compares two orders: unescape, then erase; and erase, then unescape. If the texts
-// differ, an escape hides a secret or a card number. Clean does so in up to four rounds, because a reader may unescape
-// more than once. To find what tags hide, Clean compares two orders in the same way, first in the text as it is: remove
-// the tags, then erase; and erase, then remove the tags.
+// To find what escapes hide, Clean compares the results of two orders: "unescape, then erase" and "erase, then
+// unescape". If the results differ, an escape hides a secret or a card number. Clean unescapes up to four times and
+// compares each time, because a reader may unescape more than once. To find what tags hide, Clean compares the orders
+// "remove the tags, then erase" and "erase, then remove the tags", before the first unescaping and after each one.
 func (e Eraser) Clean(text string) string {
 	cleared := e.erase(text)
 	unescaped, clearedUnescaped := text, cleared
@@ -83,7 +83,7 @@ func (e Eraser) Clean(text string) string {
 	}
 }
 
-// CardNumbers removes card numbers that are not escaped from a text.
+// CardNumbers replaces each card number in a text by the mark. It does not find card numbers with escapes in them.
 func CardNumbers(text string) string { return Eraser{}.erase(text) }
 
 // erase replaces each secret and card number of a text by the mark.
@@ -124,7 +124,7 @@ func (e Eraser) erase(text string) string {
 	return left.String()
 }
 
-// mayHoldCard reports whether a run of digits is long enough for a card number. A longer run may contain one.
+// mayHoldCard reports whether a run of digits has at least as many digits as the shortest card number.
 func mayHoldCard(run string) bool {
 	digits := 0
 	for _, char := range run {

@@ -132,7 +132,7 @@ func (c *call) authorize(ctx context.Context) (key string, err error) {
 // uploadRate is the slowest upload, in bytes per second, that an attempt has time for.
 const uploadRate = 256 << 10
 
-// timeout returns the time limit of an attempt: AttemptTimeout plus the time of the body at uploadRate.
+// timeout returns the time limit of an attempt: AttemptTimeout plus the time that the request body takes at uploadRate.
 func (c *call) timeout() time.Duration {
 	timeout := c.client.config.AttemptTimeout
 	seconds := c.Length / uploadRate

@@ -22,14 +22,15 @@ import (
 type call struct {
 	*Request
 
-	client    *Client
-	ctx       context.Context //nolint:containedctx // the caller's context, for the attempts
-	max       int             // number of attempts allowed
-	result    Result          // result of the attempts so far; the engine drops the last response if a context ends
-	lastPlace overload.Place  // permission that the rate limit gave to the last attempt
-	took      time.Duration   // duration of the last attempt
-	cost      int64           // cost of the last retry that was not free; refunded if the call succeeds
-	prepaid   int64           // cost of a retry that was paid for and has not begun; otherwise 0
+	client *Client
+	ctx    context.Context //nolint:containedctx // the caller's context, for the attempts
+	max    int             // number of attempts allowed
+	// result of the attempts so far; it is kept here, because the engine drops the last response if a context ends
+	result    Result
+	lastPlace overload.Place // permission that the rate limit gave to the last attempt
+	took      time.Duration  // duration of the last attempt
+	cost      int64          // cost of the last retry that was not free; refunded if the call succeeds
+	prepaid   int64          // cost of a retry that was paid for and has not begun; otherwise 0
 }
 
 func newCall(ctx context.Context, client *Client, r *Request) *call {
@@ -91,8 +92,8 @@ func (c *call) isStopped() bool { return c.StopContext != nil && c.StopContext.E
 
 // errorOf turns the error of the engine into the error of the call. It returns one of these:
 //   - the error of an attempt or a HeldError, which the http.Client of the engine wraps in a *url.Error;
-//   - the error of the caller's context or, if only StopContext has ended, ErrStopped. Then a wait before an attempt or
-//     between two attempts was ended.
+//   - the error of the caller's context or, if only StopContext has ended, ErrStopped. In both cases the end of the
+//     context has cut short a wait before an attempt or between two attempts.
 func (c *call) errorOf(err error) error {
 	if failed, ok := errors.AsType[*attemptError](err); ok {
 		return failed.Err

@@ -124,8 +124,8 @@ func TestCallersContextEndsTheBody(t *testing.T) {
 	})
 }
 
-// TestAttemptTimeout checks the timeout of an attempt. It is AttemptTimeout, or the Timeout of the http.Client if that
-// is shorter, plus 4 seconds for each MiB of the request body.
+// TestAttemptTimeout checks the timeout of an attempt. It is the shorter one of AttemptTimeout and the Timeout of the
+// http.Client, plus 4 seconds for each MiB of the request body.
 func TestAttemptTimeout(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20

@@ -22,8 +22,8 @@ import (
 	"example.com/payvault/internal/pool"
 )
 
-// TestInspect checks which RoundTrippers inspect reports as standard, and which of these it reports as using only
-// HTTP/1.
+// TestInspect checks, for many RoundTrippers, whether inspect reports them as standard, and whether it reports that
+// they use only HTTP/1.
 func TestInspect(t *testing.T) {
 	t.Parallel()
 	asked := func(h2, unencrypted bool) *http.Protocols {
@@ -64,7 +64,7 @@ func TestInspect(t *testing.T) {
 }
 
 // TestUpgradeOfTheCallers checks that a request is sent only once if the caller's own HTTP/2 transport fails after it
-// has sent the request. The caller has put that transport into TLSNextProto, and it calls no hooks of httptrace.
+// has sent the request. The caller has put that transport into TLSNextProto. The transport calls no hooks of httptrace.
 func TestUpgradeOfTheCallers(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(nil)
@@ -199,7 +199,7 @@ func TestRequestThatIsDumped(t *testing.T) {
 func TestRequestTimeoutOnTheLastConnection(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		reused []bool // for each connection of an attempt
+		reused []bool // whether each connection of an attempt was reused
 		replay bool
 		want   Delivery
 		sent   int

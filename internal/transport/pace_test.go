@@ -191,7 +191,7 @@ func TestBudgetOfACallThatHasEnded(t *testing.T) {
 	})
 }
 
-// TestBudgetOfACall checks how much calls with two attempts take from the retry budget and refund to it.
+// TestBudgetOfACall checks what calls with two attempts take from the retry budget, and what they put back into it.
 func TestBudgetOfACall(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -87,7 +87,7 @@ type memory struct {
 const noServer = "http://nobody.test:80"
 
 // newMemory starts the server of a memory inside a synctest bubble. authority is a server that was started outside the
-// bubble. The new server takes over its TLS settings, and the client trusts its certificate.
+// bubble. The new server has the TLS settings and the certificate of authority, and the client trusts that certificate.
 func newMemory(t *testing.T, authority *httptest.Server, handler http.HandlerFunc) *memory {
 	t.Helper()
 	m := &memory{client: pooled(t, authority), address: "http://example.com"}
@@ -376,8 +376,8 @@ func TestUnknownCertificateIsRefusedOnce(t *testing.T) {
 }
 
 // TestConnectionLostAfterTheRequest checks a request whose connection breaks after the server has read it. Without
-// Replay the request must not be sent again. The first of two such requests has a new connection, and the second one
-// has a reused connection.
+// Replay the request must not be sent again. The test makes each call twice: first on a new connection, then on a
+// reused one.
 func TestConnectionLostAfterTheRequest(t *testing.T) {
 	t.Parallel()
 	starts := map[string]func(*httptest.Server){"HTTP/1.1": (*httptest.Server).Start, "HTTP/2": startHTTP2}
@@ -502,8 +502,10 @@ func TestStaleConnection(t *testing.T) {
 		for _, partial := range []int{0, 20} { // number of bytes of the request that reach the connection
 			for _, replay := range []bool{false, true} {
 				for _, http2 := range []bool{false, true} {
-					nothingIsSent := partial == 0 && !http2 && request.Method != http.MethodGet // then net/http repeats it
-					// In these cases the client can see that net/http has not read the body, so the end of the headers was not sent.
+					// net/http itself repeats such a request
+					nothingIsSent := partial == 0 && !http2 && request.Method != http.MethodGet
+					// In these cases the client sees that net/http has not read the body. This proves that the end of the headers was
+					// not sent.
 					seesTheBody := request.Length > 0 && (http2 || request.Open != nil || request.Method == http.MethodGet)
 					fails := !replay && !nothingIsSent && !seesTheBody
 					name := fmt.Sprintf("%s of %d bytes, %d written, replay %t, HTTP/2 %t",
@@ -596,11 +598,11 @@ func TestStreamsResetByHTTP2(t *testing.T) {
 	}
 }
 
-// everySecond is the value of resets with which resetting resets every second stream.
+// everySecond is an argument for the parameter resets of function resetting: the server resets every second stream.
 const everySecond = -1
 
 // resetting starts an HTTP/2 server that resets its first streams, or every second stream, with an error code. It
-// returns a client, the address of the server, and the number of streams.
+// returns a client, the address of the server, and the number of streams so far.
 func resetting(
 	t *testing.T, scheme string, code uint32, resets int64,
 ) (c *Client, address string, streams *atomic.Int64) {

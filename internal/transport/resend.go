@@ -16,9 +16,9 @@ import (
 //   - On HTTP/2, if the server refuses or resets the stream with certain codes, or closes the connection. The server
 //     may have performed the request then.
 //
-// net/http cannot repeat a request whose body it has begun to read, unless the request has GetBody. So a request has
-// GetBody only if the RoundTripper is an *http.Transport that uses nothing but HTTP/1. Otherwise the body can be read
-// only once, and the call itself makes another attempt if the request was provably not sent.
+// net/http cannot repeat a request whose body it has begun to read, unless the request has GetBody. So setBody leaves
+// GetBody in a request only if the RoundTripper is an *http.Transport that uses nothing but HTTP/1. Otherwise net/http
+// can read the body only once. If the request was provably not sent, the call itself makes another attempt.
 
 // inspect reports two things about a RoundTripper. standard means that it is an *http.Transport that calls its hooks
 // for every connection. onlyHTTP1 means that it also uses nothing but HTTP/1.
@@ -46,10 +46,12 @@ func isSafe(method string) bool {
 	return slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}, method)
 }
 
-// setBody sets the body of an attempt. If net/http must not repeat the request, setBody removes GetBody. Otherwise an
-// upload gets a GetBody that opens it again, and a body in memory keeps the GetBody of the engine. net/http may repeat
-// a request only on HTTP/1. With a safe method net/http repeats even a request that it has written, so the request must
-// have Replay too. The caller must call end on the attemptBody that setBody returns.
+// setBody sets the body of an attempt. If net/http may repeat the request, an upload gets a GetBody that opens the
+// upload again, and a body in memory keeps the GetBody of the engine. If net/http must not repeat the request, setBody
+// removes GetBody. The caller must call end on the attemptBody that setBody returns.
+//
+// net/http may repeat a request only on HTTP/1. If the method is safe, the request must also have Replay, because
+// net/http then repeats even a request that it has written.
 func (c *call) setBody(req *http.Request) *attemptBody {
 	body := &attemptBody{}
 	mayRepeat := c.client.onlyHTTP1 && (!isSafe(req.Method) || c.Replay)
@@ -67,7 +69,8 @@ func (c *call) setBody(req *http.Request) *attemptBody {
 		req.GetBody = func() (io.ReadCloser, error) { return attemptReader{c.Open(), body}, nil }
 	default:
 		// A body in memory does not change, and it has the GetBody of the engine. It is not wrapped, because net/http sends a
-		// body of a known type together with the headers. So nothing notices whether net/http has read it.
+		// body together with the headers only if it knows the type of the body. Without a wrapper nothing notices whether
+		// net/http reads the body, so mayBeRead is set at once.
 		body.mayBeRead = true
 	}
 	return body

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// derived returns base, and RoundTrippers that call base with a new context that is derived from that of the request.
-// http.Client with a Timeout does so, and tracing libraries do.
+// derived returns base, and RoundTrippers that call base with a context derived from that of the request, as an
+// http.Client with a Timeout does, and as tracing libraries do.
 func derived(base http.RoundTripper) map[string]http.RoundTripper {
 	return map[string]http.RoundTripper{
 		"plain": base,

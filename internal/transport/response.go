@@ -32,7 +32,7 @@ func (c *call) takeResponse(resp *http.Response, trace *attemptTrace) (err error
 
 // maxBytes returns the limit for reading a response body. If the status permits another attempt, the body is probably
 // not needed, so the limit is mostAtOnce. If no attempt follows after all, for example because the budget is spent, the
-// caller gets a body up to this limit. isRetryableStatus needs c.result.Delivery, so the caller sets it first.
+// caller gets a body up to this limit. The caller must have set c.result.Delivery, because isRetryableStatus needs it.
 func (c *call) maxBytes(resp *http.Response) int64 {
 	limit := c.client.config.MaxResponseBytes
 	if c.hasAttemptLeft() && c.isRetryableStatus(resp.StatusCode) {
@@ -52,8 +52,8 @@ func (c *call) responseForEngine(req *http.Request) *http.Response {
 	return &http.Response{StatusCode: c.result.Status, Header: header, Body: http.NoBody, Request: req}
 }
 
-// mostAtOnce is the largest size of a buffer that is allocated because Content-Length announces a body of that size. It
-// is also the limit of maxBytes for a body that is probably not needed.
+// mostAtOnce is the largest Content-Length for which readBody allocates a buffer of that size. It is also the limit of
+// maxBytes for a body that is probably not needed.
 const mostAtOnce = 1 << 20
 
 // readBody reads and closes the body. If Content-Length is larger than limit, it returns ErrTooLarge and no bytes. If

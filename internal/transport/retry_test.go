@@ -105,7 +105,7 @@ func TestDeliveryOfAllAttempts(t *testing.T) {
 		keys   int // number of attempts that get a key; 0 means all, noKey means none
 		want   Delivery
 		status int
-		unsure bool // an earlier attempt may have performed the operation; such attempts are retried only with Replay
+		unsure bool // an earlier attempt may have performed the operation, so the client retries only with Replay
 	}{
 		// an earlier attempt may have performed the operation
 		"lost, refused":          {[]step{lost(errLost), refused(errRefused)}, 0, NotSent, 0, true},
@@ -187,8 +187,8 @@ func TestContextThatHasEnded(t *testing.T) {
 	}
 }
 
-// TestContextEndsAnAttempt checks a call whose context ends during an attempt. Delivery must be Unknown, the error must
-// be that of the context, whatever error the RoundTripper returns, and no retry may follow.
+// TestContextEndsAnAttempt checks a call whose context ends during an attempt. Whatever error the RoundTripper returns,
+// Delivery must be Unknown, the error must be that of the context, and no retry may follow.
 func TestContextEndsAnAttempt(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{"its error": context.DeadlineExceeded, "another": errLost} {

@@ -126,7 +126,8 @@ func refused(err error) step {
 	}
 }
 
-// refusal is the error of a step that got no connection. The script does not read the request body then.
+// refusal wraps the error of a step that got no connection. After such an error the script does not read the request
+// body.
 type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }

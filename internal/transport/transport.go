@@ -76,7 +76,7 @@ type Request struct {
 	MaxRetryAfter time.Duration    // 0 means the value of the policy
 	Pace          *overload.Pace   // rate limit of the operation; nil means no limit
 	// Place is set by walks, which are loops of many calls. A walk waits for the rate limit before it makes a call, and
-	// Place is the permission that it got from Pace. So the first attempt does not wait. It is nil for a single call,
+	// Place is the permission that it got from Pace. So the first attempt does not wait. Place is nil for a single call,
 	// which waits by itself, and for a walk without Pace.
 	//
 	// After a 429 the walk waits again and makes a new call, so a call with Place does not retry a 429. The exception is a

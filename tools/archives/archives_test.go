@@ -165,7 +165,7 @@ func commitCopy(t *testing.T, dir string) {
 	shell(t, dir, `git add . && git commit -q -m 'Release 1.99.1'`)
 }
 
-// shell runs a Bash script and returns its output. All commits get the same time.
+// shell runs a Bash script and returns its output. All commits that the script makes get the same time.
 func shell(t *testing.T, dir, script string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "bash", "-euc", script) //nolint:gosec // of this test's own words

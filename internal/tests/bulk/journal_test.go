@@ -78,7 +78,7 @@ func (j *journal) options(concurrency int) *payvault.SubmitAllOptions {
 	return &payvault.SubmitAllOptions{Concurrency: concurrency, Journal: j, Job: job}
 }
 
-// outcome returns the outcome of a batch that the journal has recorded.
+// outcome returns the outcome that the journal has recorded for a batch.
 func (j *journal) outcome(i int) payvault.BatchOutcome {
 	j.t.Helper()
 	j.mu.Lock()
@@ -195,7 +195,7 @@ func TestJournalThatFails(t *testing.T) {
 	t.Parallel()
 	type test struct {
 		step string
-		at   int // number of the batch at which the journal fails, of 12
+		at   int // the journal fails at the batch with this number, from 0 to 11
 	}
 	forEach(t, []test{{"begin", 0}, {"begin", 4}, {"end", 4}, {"end", 11}}, func(t *testing.T, test test) {
 		j, s := newJournal(t, nil), &fake{answer: func(asked) (*http.Response, error) {
@@ -231,8 +231,8 @@ func TestJournalThatFails(t *testing.T) {
 	})
 }
 
-// TestJournalOfOtherCards checks a job whose number of cards differs from that of an earlier run. The batch with
-// another number of cards is not sent, and SubmitAll stops.
+// TestJournalOfOtherCards checks a job that has more or fewer cards than in an earlier run. The batch whose number of
+// cards has changed is not sent, and SubmitAll stops.
 func TestJournalOfOtherCards(t *testing.T) {
 	t.Parallel()
 	type test struct{ was, is int }
@@ -254,9 +254,9 @@ func TestJournalOfOtherCards(t *testing.T) {
 	})
 }
 
-// TestJournalOutlivesTheContext checks SubmitAll with a journal whose context ends, or whose loop is left. Requests in
-// flight go on until they are answered, and their outcomes are recorded. No further request is sent, not even for a
-// batch that got a 429.
+// TestJournalOutlivesTheContext checks SubmitAll with a journal, if its context ends or the caller leaves the loop.
+// Requests in flight go on until they are answered, and their outcomes are recorded. No further request is sent, not
+// even for a batch that got a 429.
 func TestJournalOutlivesTheContext(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"end", "leave", "end while refused"}, func(t *testing.T, how string) {
@@ -346,8 +346,8 @@ func TestStoppedWalkDoesNotWait(t *testing.T) {
 	})
 }
 
-// TestJournalOfAContextThatEndsLate checks a context that ends while the last batches are in flight. These batches are
-// still accepted. If there is a further batch, it is not sent.
+// TestJournalOfAContextThatEndsLate checks SubmitAll with a journal, if the context ends while the last batches are in
+// flight. These batches are still accepted. If there is a further batch, it is not sent.
 func TestJournalOfAContextThatEndsLate(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{300, 400}, func(t *testing.T, n int) {

@@ -160,7 +160,8 @@ func refusal(retryAfter string) (*http.Response, error) {
 	return resp, nil
 }
 
-// newGates returns the gates of 100 pages or batches. The first ones are open; the parameter open is their number.
+// newGates returns gates for 100 pages or batches. The parameter open says how many gates, from the first one on, are
+// open already.
 func newGates(open int) []chan struct{} {
 	gates := make([]chan struct{}, 100)
 	for i := range gates {

@@ -22,7 +22,7 @@ import (
 // perPage is the number of records on a page. The last page has one record less.
 const perPage = 3
 
-// pageBody returns the JSON of a page with these totals and records, in the form of the service.
+// pageBody returns the JSON of a page with these totals and records, in the form that the service uses.
 func pageBody(totalPages, totalRecords int, ids ...string) string {
 	records := make([]string, len(ids))
 	for i, id := range ids {
@@ -199,8 +199,8 @@ func TestWalkThatIsLeft(t *testing.T) {
 	})
 }
 
-// TestWalkThatPanics checks that a panic of the RoundTripper comes out of the caller's loop, after the records of the
-// pages before it.
+// TestWalkThatPanics checks that a panic of the RoundTripper comes out of the caller's loop, after the loop has got the
+// records of all earlier pages.
 func TestWalkThatPanics(t *testing.T) {
 	t.Parallel()
 	for _, page := range []int{0, 2} {

@@ -20,8 +20,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// reply429 is a response with status 429 that comes after the time took. If retryAfter is the constant succeeds, the
-// response is a success instead.
+// reply429 is a response with status 429. The field took is the time that passes before the response comes. If
+// retryAfter is the constant succeeds, the response is a success instead.
 type reply429 struct {
 	took       time.Duration
 	retryAfter string
@@ -295,8 +295,8 @@ func TestStoppedWalkSendsNothing(t *testing.T) {
 				assert.ErrorIs(t, b.Err, errDisk)
 			default:
 				assert.ErrorContains(t, b.Err, text)
-				// A batch that waits for its key was begun in the journal, so no earlier run has sent it. A batch that still waits
-				// for Begin may have been sent by an earlier run.
+				// If a batch waits for its key, Begin has found that no earlier run has sent the batch, so sending it is safe. A
+				// batch that still waits for Begin may have been sent by an earlier run.
 				hasBegun := slow == "key"
 				assert.Equal(t, hasBegun, payvault.SafeToRetry(b.Err))
 			}

@@ -29,8 +29,8 @@ type (
 	batch = payvault.AccountUpdaterBatch
 )
 
-// stream returns an iterator over n cards. It calls before with the position of each card, and with n before it ends.
-// before may be nil.
+// stream returns an iterator over n cards. The iterator calls the function before with the position of each card, and
+// at last with n. before may be nil.
 func stream(n int, before func(i int)) iter.Seq[card] {
 	return func(yield func(card) bool) {
 		for i := range n + 1 {
@@ -87,7 +87,7 @@ func collect(seq iter.Seq[*batch]) []batch {
 	batches := []batch{}
 	for b := range seq {
 		batches = append(batches, *b)
-		*b = batch{} // a caller may change a batch that it got; SubmitAll must not read it again
+		*b = batch{} // clear it, as a caller may: SubmitAll must not read a batch again after it has yielded it
 	}
 	return batches
 }
@@ -162,8 +162,8 @@ func TestSubmitAllThatIsLeft(t *testing.T) {
 }
 
 // TestSubmitAllOfASlowStream checks a stream of cards that pauses. The batches that were read before the pause are sent
-// and yielded without delay. When the context ends, the stream ends too, and SubmitAll reports its last, incomplete
-// batch as not sent.
+// and yielded without delay. When the context ends, the stream ends too. SubmitAll must report the last batch, which is
+// incomplete, as not sent.
 func TestSubmitAllOfASlowStream(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"goes on to the end", "is left"}, func(t *testing.T, how string) {
@@ -198,8 +198,8 @@ func TestSubmitAllOfASlowStream(t *testing.T) {
 }
 
 // TestSubmitAllWhoseStreamFails checks a stream of cards that cancels the context and returns, because it cannot read
-// all cards. The last batch may lack cards, so it must be neither sent nor recorded in the journal. Its error has the
-// cause of the context.
+// all cards. The last batch may lack cards, so it must be neither sent nor recorded in the journal. The error of this
+// batch must contain the cause of the context.
 func TestSubmitAllWhoseStreamFails(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 200, 250}, func(t *testing.T, n int) {
@@ -291,8 +291,7 @@ func TestSubmitAllWhoseContextEnds(t *testing.T) {
 	})
 }
 
-// TestSubmitAllMemory checks that SubmitAll does not keep in memory the batches that it has yielded, or the responses
-// of batches.
+// TestSubmitAllMemory checks that SubmitAll keeps neither the batches that it has yielded nor the responses in memory.
 //
 //nolint:paralleltest // it measures the memory of the process
 func TestSubmitAllMemory(t *testing.T) {
@@ -313,7 +312,7 @@ func TestSubmitAllMemory(t *testing.T) {
 			return service.Reply(http.StatusOK, `{"code":0,"data":{"request_id":"REQ"}}`+padding), nil
 		}}
 		before, seq := heap(), s.submitAll(t, stream(100_000, nil), atATime(16))
-		time.AfterFunc(time.Hour, func() { // after an hour no stopped timer keeps a call in memory
+		time.AfterFunc(time.Hour, func() { // an hour later, because a stopped timer may keep its call in memory for a while
 			assert.Len(t, s.asked(), 31)
 			assert.Less(t, heap(), before+8<<20, "31 MB of answers have come")
 		})
@@ -471,7 +470,7 @@ func TestSubmitAllOfAnswersThatProveNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		status int
 		body   func(w http.ResponseWriter)
-		sent   int // number of batches that are sent, of three
+		sent   int // how many of the three batches are sent
 	}{
 		"a body that is cut off": {451, func(w http.ResponseWriter) {
 			w.Header().Set("Content-Length", "9")
@@ -506,7 +505,7 @@ func TestSubmitAllOfAnswersThatProveNothing(t *testing.T) {
 }
 
 // TestSubmitAllThatPanics checks that a panic of the stream, the RoundTripper or the journal comes out of the caller's
-// loop, after the loop has got the batches before it. A later run with the same journal must yield an error for each
+// loop, after the loop has got all earlier batches. A later run with the same journal must yield an error for each
 // batch that was begun but not ended, and send all other batches.
 func TestSubmitAllThatPanics(t *testing.T) {
 	t.Parallel()

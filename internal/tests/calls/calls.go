@@ -33,14 +33,14 @@ type Operation struct {
 	Full, Minimal, Refused any
 	// MinimalJSON is the JSON of Minimal. It is empty if the request has no body.
 	MinimalJSON string
-	// Problems are the problems that the SDK reports for Refused, if the call has no IDs. A key is the JSON path of a
-	// field.
+	// Problems are the problems that the SDK reports for Refused, if the call is made without IDs. A key is the JSON path
+	// of a field.
 	Problems map[string][]string
 	// Want returns the result that the SDK must return for testdata/<Op>.response.json. The Number of a page is zero,
 	// because the answer does not have this number.
 	Want func() any
-	// NeededID is the name of the ID in the answer without which the result is of no use. It is empty if the answer has no
-	// such ID.
+	// NeededID is the name of an ID in the answer. Without this ID the result is of no use. NeededID is empty if the
+	// answer has no such ID.
 	NeededID string
 	// Once is true if the service refuses to perform the operation a second time on the same record.
 	Once bool
@@ -106,7 +106,7 @@ func (ids IDs) In(template string) string {
 	})
 }
 
-// all yields the tag path and the ID of each field that has this tag.
+// all yields, for each field with the tag path, the value of this tag and the ID.
 func (ids IDs) all() iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		for field, id := range reflect.ValueOf(ids).Fields() {
@@ -122,8 +122,8 @@ type done struct{}
 
 func none() any { return done{} }
 
-// Do calls the method of the client c. Each parameter gets the argument that has its type: ctx, the request, or an ID.
-// If the method returns an iterator, Do returns the first item.
+// Do calls the method GoName of the client c. Each parameter of the method gets the argument that has its type: ctx,
+// the request, or an ID. If the method returns an iterator, Do returns the first item.
 func (o *Operation) Do(
 	ctx context.Context, c *payvault.Client, ids IDs, request any, opts ...payvault.CallOption,
 ) (any, error) {
@@ -246,7 +246,7 @@ func Root() string {
 	panic("calls: not run within the repository")
 }
 
-// Of returns the given operation of the table.
+// Of returns the entry of the table for an operation.
 func Of(op payvault.Operation) Operation {
 	for _, o := range Table() {
 		if o.Op == op {

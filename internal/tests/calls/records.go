@@ -11,7 +11,7 @@ import (
 // The functions below read requests and results from testdata, which is written by hand. The tests of package
 // operations check that every field is read and has the right name. Each function returns new values.
 
-// request reads testdata/<name>.request.json, the request with all fields of an operation.
+// request reads a request with all its fields from testdata/<name>.request.json.
 func request[T any](name string) T { return read[T](name + ".request.json") }
 
 // answered returns a function that reads the result in testdata/<name>.response.json. members are the names of the JSON

@@ -28,7 +28,8 @@ const (
 
 type fields = map[string][]string
 
-// Table returns all operations in the order of payvault.Operations. All values are new.
+// Table returns all operations in the order of payvault.Operations. Each call of Table makes new values, so a test may
+// change them.
 func Table() []Operation {
 	badCustomers, ofCustomers := badListOptions()
 	badTransactions, ofTransactions := badListOptions()

@@ -74,8 +74,8 @@ func dialing(err error) func(*cell, dialer) dialer {
 	}
 }
 
-// writing returns a function for fault.network. It makes a write fail when the fault strikes. Half of the bytes are
-// written before if part is 2, and none if part is 0.
+// writing returns a function for fault.network. It makes a write fail when the fault strikes. If part is 2, the failing
+// write still writes half of its bytes. If part is 0, it writes none.
 func writing(part int) func(*cell, dialer) dialer {
 	return func(c *cell, dial dialer) dialer {
 		return func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -213,12 +213,12 @@ func notSuccess() []*fault {
 	for _, text := range []string{
 		`{"code":7,"rcode":"7","data":{"customer_id":"C1","app":{"app_id":1},"request_id":"R1"},"card_id":"C1"}`,
 		`{"code":7,"code":0,"rcode":"7","rcode":"000"}`, `{"code":7,"CODE":0,"rcode":"7","RCODE":"000"}`,
-		// each operation gets a code in its own field, and a code in the field of other operations
+		// for each operation, one of these texts has the code in the field that is documented for it, and one does not
 		`{"code":7,"message":"No"}`, `{"rcode":"7","rmsg":"No"}`,
 	} {
 		all = append(all, answer("200 with another code "+text, 200, "7", text, rejected))
 	}
-	for code, is := range map[string]effect{ // another form of zero, such as "00", is malformed, and no refusal
+	for code, is := range map[string]effect{ // another form of zero, such as "00", counts as malformed, not as rejected
 		"0.0": malformed, "-0": malformed, "00": malformed, " 0": malformed, "0e5": malformed,
 		"-1": rejected, "1": rejected, "10": rejected, "0x0": rejected,
 	} {

@@ -43,8 +43,9 @@ const (
 type when int
 
 const (
-	never      when = iota
-	ifRepeated      // for calls that the client retries without being told to, and for calls with WithReplay
+	never when = iota
+	// For calls that the client retries by itself. In the field repeats it includes calls with WithReplay.
+	ifRepeated
 	always
 )
 
@@ -111,8 +112,9 @@ func (c *cell) expected() (o outcome) {
 	}
 }
 
-// performing returns how often the operation was performed after one more request. If the operation is possible only
-// once and was performed before, the service refuses the request, and again is true.
+// performing returns how often the service has performed the operation after one more request; the parameter performed
+// is the number before. If the operation is possible only once and was performed before, the service refuses the
+// request, and again is true.
 func (c *cell) performing(performed int) (n int, again bool) {
 	if performed > 0 && c.call.Once {
 		return performed, true
@@ -209,8 +211,8 @@ func TestDocs(t *testing.T) {
 	service.CompareDoc(t, "docs/failures.md", "matrix", table.String(), *update)
 }
 
-// word returns the reaction of the client to an effect, as the table has it: "retried", or "error: " and the Delivery.
-// repeats is true if the client may repeat the call.
+// word returns the reaction of the client to an effect, as the table in docs/failures.md writes it: "retried", or
+// "error: " and the Delivery. repeats is true if the client may repeat the call.
 func (e effect) word(repeats bool) string {
 	if rule := ruleFor(e); e != healed && !rule.repeats.holds(repeats) {
 		return "error: " + rule.delivery.String()

@@ -73,7 +73,7 @@ type reporter struct{ io.Writer }
 
 func (r reporter) Errorf(format string, args ...any) { _, _ = fmt.Fprintf(r, format, args...) }
 
-// shown returns the output of write for the value v, followed by the value of a panic.
+// shown returns the output of write for the value v. If write panics, the value of the panic follows.
 func shown(write func(w io.Writer, v any), v any) (text string) {
 	var b bytes.Buffer
 	defer func() { text = fmt.Sprint(b.String(), recover()) }()
@@ -82,7 +82,8 @@ func shown(write func(w io.Writer, v any), v any) (text string) {
 }
 
 // TestRedaction prints values of every exported type, alone and within other values. It checks that no logger, encoder
-// or dumper shows a secret. Only dumpers that use reflection may show bodies and queries.
+// or dumper shows a secret. If only exported fields lead to a value, no logger or encoder may show bodies and queries
+// either.
 func TestRedaction(t *testing.T) {
 	t.Parallel()
 	secret, both := canary.Forms(canary.Secret), canary.Forms(canary.Secret, canary.Raw)

@@ -49,8 +49,8 @@ func assertForm(t *testing.T, got service.Seen, response, fileName string, conte
 	assert.True(t, bytes.Equal(content, sent), "other content")
 }
 
-// retrieval returns a response to a dispute of the type retrieval. It is the minimal request of the table of calls,
-// with the given file.
+// retrieval returns a response to a retrieval dispute. It is the minimal request of the table of calls, with the given
+// file.
 func retrieval(file *payvault.File) *payvault.DisputeRespondRequest {
 	return &payvault.DisputeRespondRequest{Message: "Example answer to a retrieval dispute", Evidence: file}
 }

@@ -107,8 +107,8 @@ func readings() map[string]reading {
 	}
 }
 
-// attack is a hostile response body: reading it takes much more memory than the body itself. The field readings has the
-// names of the readings that read the body.
+// attack is a hostile response body: reading it takes much more memory than the body itself. The field readings has
+// keys of the map that the function readings returns. The body is read in each of these ways.
 type attack struct {
 	readings, head, unit, tail string
 
@@ -179,7 +179,7 @@ func attacks() []attack {
 	)
 }
 
-// upTo sets the maximum number of units of all attacks, and returns them.
+// upTo sets the maximum number of units of each attack, and returns the attacks.
 func upTo(most int, all []attack) []attack {
 	for i := range all {
 		all[i].most = most

@@ -56,7 +56,7 @@ func exchange(
 	return server.Seen()[0], result, err
 }
 
-// fillers returns the options of a client whose values are used for empty fields of requests.
+// fillers returns options with values that a client uses for empty fields of requests.
 func fillers() []payvault.Option {
 	return []payvault.Option{payvault.WithMerchantID(1), payvault.WithVendorID(2), payvault.WithDeveloperID("3")}
 }
@@ -114,7 +114,7 @@ func TestMinimal(t *testing.T) {
 	})
 }
 
-// fullJSON returns the fixture of the body of the full request, or "" if the request has no body.
+// fullJSON returns the JSON that the request o.Full must have as its body, or "" if it has no body.
 func fullJSON(o *calls.Operation) string {
 	if o.Full == nil || o.Lists() {
 		return ""
@@ -210,7 +210,7 @@ type wireField struct {
 	filled bool
 }
 
-// noteFields adds to all each struct field in v that has a JSON name. The key is "Type.Field".
+// noteFields adds each struct field in v that has a JSON name to the map all. The key is "Type.Field".
 func noteFields(all map[string]wireField, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:

@@ -106,7 +106,8 @@ func (s *careless) upload(t *testing.T, file *payvault.File) (got []byte, err er
 	return <-s.got, err
 }
 
-// shrinking is an *os.File that ReadAt truncates. The function when decides at which offset, and to is the new size.
+// shrinking is an *os.File. If the function in the field when returns true for the offset of a read, ReadAt truncates
+// the file. The field to is the new size.
 type shrinking struct {
 	*os.File
 
@@ -124,8 +125,9 @@ func (f shrinking) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// newShrinking returns a PDF of size bytes. After the SDK has checked the file, the first read at or after offset at
-// truncates it; to is its new size. If at is 0, the end of the check truncates it already.
+// newShrinking returns a PDF that becomes shorter. The parameter size is its size before, and to is its size
+// afterwards. The SDK checks a file before the upload. The file becomes shorter when the upload has reached the offset
+// at or, if at is 0, at the end of the check.
 func newShrinking(t *testing.T, size, at, to int64) *payvault.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "evidence.pdf")
@@ -179,8 +181,8 @@ func TestUploadOfAFileThatBecomesShorter(t *testing.T) {
 	})
 }
 
-// content is the content of a PDF of size bytes. After the SDK has checked the file, the function read serves all reads
-// of the second half.
+// content is the content of a PDF of size bytes. After the SDK has checked the file, each read in its second half calls
+// the function read.
 type content struct {
 	size int64
 	read func(p []byte, off int64) (int, error)

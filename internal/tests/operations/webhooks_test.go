@@ -17,8 +17,8 @@ import (
 	"example.com/payvault"
 )
 
-// TestNotificationHandler checks the status that NotificationHandler answers, and that the caller's function gets the
-// header and the body of the request unchanged.
+// TestNotificationHandler checks the status with which NotificationHandler answers, and that the caller's function gets
+// the header and the body of the request unchanged.
 func TestNotificationHandler(t *testing.T) {
 	t.Parallel()
 	const most, raw = 1 << 20, "{\"event\": \"transaction_status_updated\"}\r\n\x00\xff not quite JSON"

@@ -73,7 +73,7 @@ func TestOneName(t *testing.T) {
 	names := map[string]string{}
 	field := regexp.MustCompile("(?m)^\t(\\w+) \\S+ `(?:json|url):\"(\\w+)")
 	for _, found := range field.FindAllStringSubmatch(exportedAPI(t, ".")+exportedAPI(t, "payvaulttest"), -1) {
-		// many records have an ID, and data has several meanings
+		// these names are exceptions: many records have an ID, and data has several meanings
 		if name, wire := found[1], found[2]; name != "ID" && wire != "data" {
 			assert.Equal(t, cmp.Or(names[wire], name), name, wire)
 			names[wire] = name
@@ -119,7 +119,8 @@ func parse(t *testing.T, from fs.FS, dir string, mode parser.Mode) (set *token.F
 	return set, files
 }
 
-// godoc returns the comments of a package outside function bodies, and a parser that finds the links in them.
+// godoc returns the comments of a package, except those in function bodies, and a parser that finds the links in
+// comments.
 func godoc(t *testing.T, from fs.FS, dir string) (groups []*ast.CommentGroup, reader *comment.Parser) {
 	t.Helper()
 	set, files := parse(t, from, dir, parser.ParseComments)
@@ -141,13 +142,11 @@ func godoc(t *testing.T, from fs.FS, dir string) (groups []*ast.CommentGroup, re
 func exportedAPI(t *testing.T, dir string) string {
 	t.Helper()
 	set, files := parse(t, repo(), dir, 0)
-	// exported types embed the type carried
-	isPublic := func(name string) bool { return ast.IsExported(name) || name == "carried" }
 	var api []string
 	for _, file := range files {
-		ast.FilterFile(file, isPublic)
+		ast.FilterFile(file, ast.IsExported)
 		for _, decl := range file.Decls {
-			if !shows(decl, isPublic) {
+			if !shows(decl) {
 				continue
 			}
 			var text strings.Builder
@@ -160,17 +159,17 @@ func exportedAPI(t *testing.T, dir string) string {
 	return "package " + files[0].Name.Name + "\n\n" + strings.Join(api, "\n") + "\n\n"
 }
 
-// shows removes the body of a function and the private types of a declaration. It reports whether the declaration still
-// has anything public.
-func shows(decl ast.Decl, isPublic func(name string) bool) bool {
+// shows removes what is private from a declaration: the body of a function, or private types. It reports whether the
+// rest belongs to the public API.
+func shows(decl ast.Decl) bool {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
 		d.Body = nil
-		return d.Recv == nil || isPublic(typeName(d.Recv.List[0].Type))
+		return d.Recv == nil || ast.IsExported(typeName(d.Recv.List[0].Type))
 	case *ast.GenDecl:
 		d.Specs = slices.DeleteFunc(d.Specs, func(spec ast.Spec) bool {
 			s, isType := spec.(*ast.TypeSpec)
-			return isType && !isPublic(s.Name.Name)
+			return isType && !ast.IsExported(s.Name.Name)
 		})
 		return len(d.Specs) > 0
 	}

@@ -53,8 +53,9 @@ func TestDocLinks(t *testing.T) {
 	}
 }
 
-// exists reports whether the name of a link exists in a package of the standard library, whose files are given, or of
-// this repository. The parser itself checks only names of the package that it parses.
+// exists reports whether the name to which a link leads exists. The package of the name may be one of the standard
+// library, whose files are in library, or one of this repository. The parser itself checks only names of the package
+// that it parses.
 func exists(t *testing.T, library fs.FS, link *comment.DocLink) bool {
 	t.Helper()
 	own, isOwn := strings.CutPrefix(link.ImportPath, "example.com/payvault")
@@ -115,8 +116,8 @@ func sections(text string) (names []string) {
 	return names
 }
 
-// TestChangelog checks that CHANGELOG.md has a line with the link of each version that is a heading. The release script
-// needs this line.
+// TestChangelog checks that CHANGELOG.md has, for each version that is a heading, a line with the link of the version.
+// The release script needs these lines.
 func TestChangelog(t *testing.T) {
 	t.Parallel()
 	text, err := fs.ReadFile(repo(), "CHANGELOG.md")
@@ -175,8 +176,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestUnknownOutcomes checks each operation that is not a read: docs/unknown.md must have a section, and
-// example_unknown_test.go an example.
+// TestUnknownOutcomes checks that each operation that is not a read has a section in docs/unknown.md and an example in
+// example_unknown_test.go.
 func TestUnknownOutcomes(t *testing.T) {
 	t.Parallel()
 	page, examples := read(t, "docs/unknown.md"), read(t, "example_unknown_test.go")
@@ -237,8 +238,8 @@ func markdownBlocks(t *testing.T, names ...string) (blocks []block) {
 	return blocks
 }
 
-// commentBlocks returns the Go code in the comments of public packages. It skips blocks in which all lines have
-// columns, because they are tables.
+// commentBlocks returns the Go code in the comments of public packages. It skips blocks in which every line has
+// columns, because such a block is a table.
 func commentBlocks(t *testing.T) (blocks []block) {
 	t.Helper()
 	columns := regexp.MustCompile(`^(\s*\S.*\S  +\S.*\n)+$`)

@@ -23,8 +23,8 @@ import (
 )
 
 // TestLayers checks that the files of large packages form the layers that the documents list. A file may use files on
-// lines above its own, and files to its left on the same line. Bars separate files of one line that must not use each
-// other.
+// lines above its own, and files to its left on the same line. If a bar stands between two files of a line, neither may
+// use the other.
 func TestLayers(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ dir, document, heading string }{

@@ -153,7 +153,7 @@ func CompareDoc(t *testing.T, document, name, want string, update bool) {
 	assert.Equal(t, want, string(content[begin:end]), "%s: run the test with -update to write it anew", document)
 }
 
-// Readers returns functions that decode JSON: with encoding/json and with JSON v2.
+// Readers returns two functions that decode JSON, one with encoding/json and one with JSON v2.
 func Readers() map[string]func(text []byte, into any) error {
 	return map[string]func([]byte, any) error{
 		"encoding/json": json.Unmarshal,
@@ -161,8 +161,8 @@ func Readers() map[string]func(text []byte, into any) error {
 	}
 }
 
-// AssertWire checks that a value is encoded as the JSON text wire, and that decoding the text gives the same value.
-// Members with the value false may be missing.
+// AssertWire checks that a value is encoded as the JSON text wire, and that decoding the text gives the same value. The
+// comparison ignores members with the value false.
 func AssertWire(t *testing.T, value any, wire string) {
 	t.Helper()
 	text, err := payvault.MarshalWire(value)

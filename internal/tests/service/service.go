@@ -23,9 +23,9 @@ import (
 const (
 	// APIKey is the API key of the clients that Client returns.
 	APIKey = "test-api-key"
-	// BasicToken is the Authorization header of these clients. It encodes ":test-api-key".
+	// BasicToken is the Authorization header of the clients that Client returns. It encodes ":test-api-key".
 	BasicToken = "Basic OnRlc3QtYXBpLWtleQ=="
-	// BasePath is a path for base URLs.
+	// BasePath is a path that tests append to a base URL.
 	BasePath = "/gateway/v1"
 	// Nowhere is a base URL with a port on which no server listens.
 	Nowhere = "http://127.0.0.1:1"
@@ -68,8 +68,8 @@ func Answer(tb testing.TB, status int, body string) *Server {
 	return Observe(tb, func(_ int, w http.ResponseWriter, _ *http.Request) { Say(w, status, body) })
 }
 
-// listen listens on [::1], or on 127.0.0.1 if the machine has no IPv6. Many programs listen on ports of 127.0.0.1, and
-// after a program has closed a port, its clients may still connect to that port.
+// listen listens on [::1], or on 127.0.0.1 if the machine has no IPv6. Many programs listen on ports of 127.0.0.1. If
+// the test server got a port that another program has just closed, clients of that program could still connect to it.
 func listen(tb testing.TB) net.Listener {
 	tb.Helper()
 	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "[::1]:0")
@@ -126,7 +126,7 @@ func Impatient(attempts int) payvault.Option {
 // RoundTripper is a transport made from a function.
 type RoundTripper func(*http.Request) (*http.Response, error)
 
-// RoundTrip calls the function.
+// RoundTrip calls f.
 func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // Over returns the option that makes a client send its requests with rt.
