@@ -235,8 +235,8 @@ func chunks[T any](stream iter.Seq[T], size int) iter.Seq[[]T] {
 	}
 }
 
-// inOrder runs up to inFlight jobs at a time and yields their results in the order of the jobs. At most ahead jobs are
-// started before their results are yielded.
+// inOrder runs up to inFlight jobs at a time and yields their results in the order of the jobs. At any time, at most
+// ahead jobs are started whose results are not yielded yet.
 func inOrder[J, R any](
 	ctx context.Context, inFlight, ahead int, jobs iter.Seq[J], do func(context.Context, J) (R, error),
 ) iter.Seq2[R, error] {

@@ -76,7 +76,8 @@ func (r *rig) attributes(t *testing.T, more ...attribute.KeyValue) []attribute.K
 		attribute.String("url.template", "/platform/vault/customer")), more...)
 }
 
-// metrics returns all recorded metrics by name. It checks that each has the name and version of the package.
+// metrics returns all recorded metrics by name. It checks that the scope of each metric has the name and the version of
+// this package.
 func (r *rig) metrics(t *testing.T) map[string]metricdata.Metrics {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -336,7 +337,7 @@ func boundaries(t *testing.T, m metricdata.Metrics) []float64 {
 	return histogram.DataPoints[0].Bounds
 }
 
-// assertHistogram checks that there is one record for each set of attributes.
+// assertHistogram checks that a histogram has one record for each set of attributes in want, and no other record.
 func assertHistogram(t *testing.T, m metricdata.Metrics, want ...attribute.Set) {
 	t.Helper()
 	histogram, ok := m.Data.(metricdata.Histogram[float64])

@@ -305,7 +305,8 @@ func (d *dropping) Connect(context.Context) (driver.Conn, error) {
 	return &droppingConn{Conn: conn, dropping: d}, err
 }
 
-// set makes the next n statements break their connections.
+// set makes the next n statements break their connections. If after is true, the database performs each of these
+// statements first.
 func (d *dropping) set(n int, after bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -346,7 +347,8 @@ func (c *droppingConn) ExecContext(ctx context.Context, q string, args []driver.
 	return nil, io.ErrUnexpectedEOF
 }
 
-// newDropping opens a journal, and returns it with the dropping that makes its connections break.
+// newDropping opens a journal. It also returns the dropping that opens the connections of the journal, and that can
+// break them.
 func newDropping(t *testing.T, place string) (*sqlpayvault.Journal, *dropping) {
 	t.Helper()
 	name, source := driverOf(place)

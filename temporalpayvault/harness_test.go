@@ -57,7 +57,7 @@ func (d deck) job() Job { return Job{Source: "deck", Snapshot: d.snapshot()} }
 type book struct {
 	mu   sync.Mutex
 	rows map[string]*payvault.BatchOutcome // the value is nil for a batch that was begun and not ended
-	fail func(end bool) error              // may be nil; Begin returns its error for false, and End for true
+	fail func(end bool) error              // may be nil; Begin returns the error of fail(false), End that of fail(true)
 }
 
 func newBook() *book { return &book{rows: map[string]*payvault.BatchOutcome{}} }

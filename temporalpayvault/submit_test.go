@@ -316,9 +316,10 @@ func TestSubmitCards_brake(t *testing.T) {
 	}
 }
 
-// TestSubmitCards_regained checks that ten accepted batches offset only one refused batch. In the second activity, ten
-// accepted batches offset the refused batch of the same activity. They must not also offset a refused batch of the
-// first activity. So the two refused batches of the third activity pause the job.
+// TestSubmitCards_regained checks that ten accepted batches offset only one refused batch. One of the two refused
+// batches of the first activity is not offset. In the second activity, the accepted batches offset the refused batch of
+// the same activity. They must not also offset the batch of the first activity. So the job pauses after the two refused
+// batches of the third activity.
 func TestSubmitCards_regained(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 3600}

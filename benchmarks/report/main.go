@@ -1,6 +1,6 @@
-// Command report runs all benchmarks of this module in several rounds. If the machine becomes slower meanwhile, this
-// affects all benchmarks alike. It prints the output of benchstat, and writes the medians of the ratios of all rounds
-// to README.md.
+// Command report runs all benchmarks of this module in several rounds. Each round runs every benchmark, so if the
+// machine becomes slower, all benchmarks are affected alike. It prints the output of benchstat, and writes the medians
+// of the ratios of all rounds to README.md.
 package main
 
 import (
@@ -154,8 +154,8 @@ func (s samples) limitedWithBurst(rate, items int, after string, share float64) 
 }
 
 // limited returns the table row of a service with a rate limit: the figures of payvault, and in brackets the figures of
-// the retryer of the AWS SDK. The argument share is the goal for the share of the rate. The goals for refusals and
-// failures are constants.
+// the retryer of the AWS SDK. The argument share is the goal for the part of the permitted rate that payvault reaches.
+// The goals for refusals and failures are constants.
 func (s samples) limited(what, bench string, share float64) string {
 	const mostRefusals, mostFailed = 0.1, 0
 	own := func(unit string) float64 { return median(s[key{"Limited/" + bench, unit, "payvault"}]) }

@@ -358,8 +358,8 @@ func TestWrongCommands(t *testing.T) {
 	require.ErrorIs(t, run(t.Context(), "", f.args, f.getenv, io.Discard), errUsage)
 }
 
-// TestFinishedJob checks a file whose cards are all accepted. Its batches cannot be resolved, and the file is refused
-// after a card was added to it.
+// TestFinishedJob checks what the program does with a file whose cards are all accepted. The command resolve must
+// refuse to change the outcome of an accepted batch. If a card is added to the file, the program must refuse the file.
 func TestFinishedJob(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)

@@ -33,7 +33,7 @@ func (w *world) recordHistories(ctx context.Context) error {
 	if a.Client, err = payvault.NewClient(w.url, w.key, payvault.WithRetryPolicy(patience)); err != nil {
 		return err
 	}
-	worker.SetStickyWorkflowCacheSize(0) // without a cache, no history has a queue with the name of this machine
+	worker.SetStickyWorkflowCacheSize(0) // with a cache, histories would have a queue with the name of this machine
 	here := worker.New(w.client, queue, worker.Options{Identity: "soak"})
 	temporalpayvault.Register(here, a)
 	if err := here.Start(); err != nil {
@@ -63,7 +63,7 @@ func (w *world) begin(ctx context.Context, id string, workflow, input any) (clie
 	return w.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: queue}, workflow, input)
 }
 
-// untilPaused waits until a workflow is paused, calls mend, and resumes the workflow.
+// untilPaused waits until a workflow is paused, calls the function mend, and resumes the workflow.
 func (w *world) untilPaused(ctx context.Context, id string, mend func()) error {
 	for wait(ctx, 10*time.Millisecond) {
 		value, err := w.client.QueryWorkflow(ctx, id, "", temporalpayvault.QueryProgress)
