@@ -28,7 +28,7 @@ func marshal(v any) ([]byte, error) { return json.Marshal(v) }
 
 func unmarshal(text []byte, v any) error { return json.Unmarshal(text, v) }
 
-// The client written by hand has the same limits for each attempt as payvault by default.
+// The client written by hand has the same limits for each attempt as payvault has by default.
 const (
 	attemptTimeout = time.Minute
 	maxAnswer      = 8 << 20

@@ -163,7 +163,8 @@ func (j *Journal) insert(ctx context.Context, job string, batch int, number int6
 	return j.known(ctx, job, batch, number)
 }
 
-// errAgain is the error of insert if its statement has to be repeated, because another journal has changed the row.
+// errAgain is the error of insert if the statement has to be repeated because another journal has changed the row of
+// the batch.
 var errAgain = errors.New("another journal has changed the batch")
 
 // known returns the recorded state of a batch for which the statement of insert has changed no row.

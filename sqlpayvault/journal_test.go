@@ -22,7 +22,7 @@ import (
 )
 
 // TestBatches checks that a second run gets the outcomes that the first run has recorded. For a batch that the first
-// run has begun and not ended, it gets no outcome.
+// run has begun and not ended, the second run must get no outcome.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {

@@ -106,8 +106,8 @@ func someFaults(t *testing.T, srv *payvaulttest.Server, seed uint64) {
 	}
 }
 
-// attempts calls attempt until an attempt returns nil and was not killed. The first six attempts are killed at a random
-// step.
+// attempts calls the function attempt until it returns nil and its worker was not killed. In each of the first six
+// calls, the worker is killed at a random step.
 func attempts(seed uint64, attempt func(d *death) error) {
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a seed that can be replayed
 	for n := 0; ; n++ {

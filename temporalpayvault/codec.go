@@ -80,7 +80,7 @@ func (c *codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 	})
 }
 
-// Decode decrypts payloads. It returns payloads that are not encrypted unchanged.
+// Decode decrypts payloads. If a payload is not encrypted, Decode returns it unchanged.
 func (c *codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	return convert(payloads, func(p *commonpb.Payload) (*commonpb.Payload, error) {
 		if string(p.GetMetadata()[converter.MetadataEncoding]) != encodingEncrypted {

@@ -39,10 +39,10 @@ type span struct {
 	From   int `json:"from"`
 	To     int `json:"to"`     // end of the range, not included
 	Page   int `json:"page"`   // only in an export: page of list From at which the export goes on
-	Offset int `json:"offset"` // number of records of the list before that page
-	// Written is the number of records of that page if the page has been written already. If not, it is 0. A written page
-	// is requested again, because it may be the last page, and the service does not document its answer for a page after
-	// the last page.
+	Offset int `json:"offset"` // number of records of the list before the page Page
+	// Written is the number of records of the page Page if this page has been written already. If not, Written is 0. A
+	// written page is requested again, because it may be the last page, and the service does not document its answer for a
+	// page after the last page.
 	Written int `json:"written,omitzero"`
 }
 

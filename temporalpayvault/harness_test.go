@@ -161,7 +161,7 @@ func orderOf(d deck) order {
 	}
 }
 
-// submit runs one attempt of the activity with which a worker submits batches.
+// submit runs one attempt of the activity that submits batches.
 func submit(a *Activities, o order) (r report, err error) {
 	value, err := newAttempts(a).ExecuteActivity(activitySubmit, o)
 	if err != nil {
@@ -188,7 +188,8 @@ func query[S any](t *testing.T, env *testsuite.TestWorkflowEnvironment) (s S) {
 	return s
 }
 
-// update sends an update and calls done with its error, which is nil if the update was accepted.
+// update sends an update to a workflow. Then it calls the function done with the error of the update, which is nil if
+// the update was accepted.
 func update(env *testsuite.TestWorkflowEnvironment, name string, done func(error), args ...any) {
 	env.UpdateWorkflow(name, "", &testsuite.TestUpdateCallback{
 		OnReject:   done,

@@ -52,7 +52,7 @@ type Summary struct {
 	Accepted    int `json:"accepted"`
 	Refused     int `json:"refused"`                // refused by the service, or without a card that can be sent
 	Unknown     int `json:"unknown"`                // may have been performed; not sent again
-	FromJournal int `json:"from_journal,omitempty"` // batches, counted above, that an earlier attempt or job has sent
+	FromJournal int `json:"from_journal,omitempty"` // part of the batches above: sent by an earlier attempt or job
 	LeftOut     int `json:"left_out,omitempty"`     // cards that cannot be sent; the other cards of their batches are sent
 
 	RefusedBatches []RefusedBatch `json:"refused_batches,omitempty"` // at most 1,000 entries

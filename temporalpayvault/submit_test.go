@@ -169,7 +169,7 @@ func TestSubmitCards_pausedAcrossRuns(t *testing.T) {
 }
 
 // paused registers a callback that ends a pause. When the duration after has passed, the callback stores the progress
-// of the workflow in the returned Summary, calls mend, and resumes the workflow.
+// of the workflow in the returned Summary, calls the function mend, and resumes the workflow.
 func paused(t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Duration, mend func()) *Summary {
 	t.Helper()
 	s := &Summary{}

@@ -37,7 +37,7 @@ func report(rounds int) error {
 		}
 		lines = append(lines, more...)
 	}
-	more, err := command("test", "-run=TestLimited|TestDown", "-v", ".") // virtual time, so that one run is enough
+	more, err := command("test", "-run=TestLimited|TestDown", "-v", ".") // they run in virtual time, so one run is enough
 	if err != nil {
 		return err
 	}
@@ -168,9 +168,9 @@ func (s samples) limited(what, bench string, share float64) string {
 		what, share, missed(isReached), both("share"), both("refusals"), both("failed"))
 }
 
-// line returns the table row that compares payvault with the fastest of others. If symbol is "≤", limit is a share of
-// the cost of the fastest. If symbol is "≥", limit is a share of its speed. If others is empty, limit is a value for
-// payvault itself.
+// line returns the table row that compares payvault with the fastest of others. If symbol is "≤", the cost of payvault
+// may be at most limit times the cost of the fastest. If symbol is "≥", the speed of payvault has to be at least limit
+// times the speed of the fastest. If others is empty, limit is a value for payvault itself.
 func (s samples) line(what, bench, unit, symbol string, limit float64, others ...string) string {
 	own, theirs, against := s[key{bench, unit, "payvault"}], []float64(nil), ""
 	for _, impl := range others {

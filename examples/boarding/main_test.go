@@ -82,7 +82,8 @@ func TestSandboxNeedsAllVariables(t *testing.T) {
 		"PAYVAULT_SALES_REP is not a positive number")
 }
 
-// boardWith runs board with a merchant's file that has only the fields for whose keys keep returns true.
+// boardWith runs board with a merchant's file that lacks some fields. It has a field only if the function keep returns
+// true for the key of the field.
 func boardWith(t *testing.T, keep func(key string) bool) error {
 	t.Helper()
 	all, err := readRecord(merchantFile)

@@ -32,8 +32,8 @@ func (a *answer) sendOffline(ctx context.Context, out io.Writer) (err error) {
 	return a.send(ctx, o.client, out)
 }
 
-// newOffline starts an emulator and adds a dispute that a can answer. It sets a.dispute to the ID of the dispute and,
-// unless -file was given, a.file to an example PDF.
+// newOffline starts an emulator and adds a dispute that the flags in the argument a answer. It sets a.dispute to the ID
+// of the dispute. If the flag -file was not given, it sets a.file to an example PDF.
 func newOffline(a *answer) (*offline, error) {
 	o := &offline{server: payvaulttest.NewServer()}
 	o.client = o.server.Client()
