@@ -50,7 +50,7 @@ func newByHand(base string, transport http.RoundTripper) *byHand {
 	}
 }
 
-// post sends in as JSON and decodes the answer into out.
+// post sends the value of the argument in as JSON, and decodes the answer into out.
 func (c *byHand) post(ctx context.Context, path string, in, out any) error {
 	text, err := marshal(in)
 	if err != nil {

@@ -25,8 +25,8 @@ import (
 
 const job = "cards of November"
 
-// TestMain runs the tests. But if the environment variable SQLPAYVAULT_SERVICE is set, TestMain runs no tests. It then
-// runs the program that TestKilled kills.
+// TestMain runs the tests. If the environment variable SQLPAYVAULT_SERVICE is set, it runs no tests, but the program
+// that TestKilled kills.
 func TestMain(m *testing.M) {
 	if url := os.Getenv("SQLPAYVAULT_SERVICE"); url != "" {
 		submit(url)
@@ -88,7 +88,7 @@ func driverOf(place string) (driver, source string) {
 	return "pgx", place
 }
 
-// direct opens the database of a journal, without a journal.
+// direct opens the database of a journal by database/sql, without opening the journal.
 func direct(tb testing.TB, place string) *sql.DB {
 	tb.Helper()
 	db, err := sql.Open(driverOf(place))

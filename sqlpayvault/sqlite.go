@@ -75,10 +75,10 @@ func openFile(path, synchronous string) (*sql.DB, error) {
 	return db, nil
 }
 
-// checkWhole returns an error in two cases: the header of a file says that the database uses a -wal file, and there is
-// no -wal file, or there is a -wal file, and the header does not say so. SQLite writes this into the header when it
-// opens the file, and closeFile resets it. So in the second case the -wal file belongs to another file, and the file
-// itself is new or an older backup.
+// checkWhole returns an error in two cases. In the first case, the header of a file says that the database uses a -wal
+// file, but there is none. In the second case, there is a -wal file, but the header does not say so. SQLite writes this
+// into the header when it opens the file, and closeFile resets it. So in the second case the -wal file belongs to
+// another file, and the file itself is new or an older backup.
 func checkWhole(ctx context.Context, path string) error {
 	wal, hasWAL := path+"-wal", false
 	for range 10 { // another process may be opening or closing the file
@@ -138,9 +138,8 @@ func inspect(path string) (isOpen bool, err error) {
 	return header[18] == 2 || header[19] == 2, err
 }
 
-// closeFile merges the -wal file into the database file, resets the format version in the header of the database file
-// (see inspect), and closes it. If another process has the database open, that process does this when it closes the
-// database.
+// closeFile merges the -wal file into the database file, resets the format version in its header (see inspect), and
+// closes the database. If another process has the database open, that process does this when it closes the database.
 func closeFile(db *sql.DB) error {
 	_, _ = db.ExecContext(context.Background(), `PRAGMA journal_mode = DELETE`)
 	return db.Close()

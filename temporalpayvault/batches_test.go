@@ -206,7 +206,7 @@ func TestSubmit_twoAttempts(t *testing.T) {
 	assert.Len(t, performed(t, srv), 50)
 }
 
-// source is a CardSource. A test can set functions that its methods call.
+// source is a CardSource. A test can set the functions that the methods of the source call.
 type source struct {
 	deck
 	snapshots func(context.Context) (Snapshot, error)

@@ -139,7 +139,8 @@ func NewConverters(codec converter.PayloadCodec) (converter.DataConverter, conve
 	})
 }
 
-// encrypts reports whether a codec sets the encoding of the payloads that it encodes to binary/encrypted.
+// encrypts reports whether a codec encrypts. A codec that encrypts has to set the encoding of its payloads to
+// binary/encrypted.
 func encrypts(codec converter.PayloadCodec) bool {
 	if codec == nil {
 		return false

@@ -20,7 +20,7 @@ const (
 	UpdateResume = "resume" // ends the pause, after the running activities have ended
 )
 
-// MemoPaused is a key in the memo of a workflow that is paused. Its value is the reason.
+// MemoPaused is a key in the memo of a workflow that is paused. Its value is the reason of the pause.
 const MemoPaused = "payvault-paused"
 
 const (

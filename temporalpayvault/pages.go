@@ -151,7 +151,8 @@ func isLast[T any](page *payvault.Page[T], records int) bool {
 	return claimsEnd && page.Number+1 >= page.TotalPages && records >= page.TotalRecords
 }
 
-// sink calls f, a method of the Sink, with the position at which the remaining range, left, begins.
+// sink calls f, a method of the Sink. The position that f gets is the page at which the range in the argument left
+// begins.
 func (e *exporter) sink(
 	ctx context.Context, id payvault.SubscriptionID, left span, f func(context.Context, Position) error,
 ) error {

@@ -102,7 +102,7 @@ func TestRegister_noJournal(t *testing.T) {
 		func() { newWorkflows(&Activities{Cards: deck{}}) })
 }
 
-// accepting replaces the activity by a mock that reports every batch as accepted.
+// accepting replaces the activity that submits batches by a mock. The mock reports every batch as accepted.
 func accepting(env *testsuite.TestWorkflowEnvironment) *testsuite.MockCallWrapper {
 	return env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(
 		func(_ context.Context, o order) (*report, error) {
@@ -168,8 +168,8 @@ func TestSubmitCards_pausedAcrossRuns(t *testing.T) {
 	assert.Equal(t, 30, result[Summary](t, env).Accepted)
 }
 
-// paused registers a callback that ends a pause. When the duration after has passed, the callback stores the progress
-// of the workflow in the returned Summary, calls the function mend, and resumes the workflow.
+// paused registers a callback that ends a pause. When the time that the argument after gives has passed, the callback
+// stores the progress of the workflow in the returned Summary, calls the function mend, and resumes the workflow.
 func paused(t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Duration, mend func()) *Summary {
 	t.Helper()
 	s := &Summary{}
@@ -278,8 +278,8 @@ func TestSubmitCards_marksPauses(t *testing.T) {
 }
 
 // TestSubmitCards_brake checks that the job pauses after 20 batches if the service refuses every batch, or if every
-// answer is lost. This holds for several numbers of batches per activity, activities and requests in flight. After the
-// pause the job sends the other batches.
+// answer is lost. This holds for several values of BatchesPerActivity, Concurrency and InFlight. After the pause the
+// job must send the other batches.
 func TestSubmitCards_brake(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]payvaulttest.Fault{
@@ -395,7 +395,8 @@ func TestSubmitCards_noDecision(t *testing.T) {
 	}
 }
 
-// spoiled is a CardSource in which the cards that bad selects have an invalid number.
+// spoiled is a CardSource in which some cards have an invalid number. The function bad selects these cards by their
+// position.
 type spoiled struct {
 	deck
 	bad func(i int) bool

@@ -57,7 +57,7 @@ func report(rounds int) error {
 	return replace("README.md", machine+goals(s))
 }
 
-// command returns the output of the go command.
+// command runs the go command and returns its output.
 func command(args ...string) ([]byte, error) {
 	out, err := exec.CommandContext(context.Background(), "go", args...).Output() //nolint:gosec // our own arguments
 	if err != nil {

@@ -264,7 +264,7 @@ func TestRun_moreCards(t *testing.T) {
 	assert.Contains(t, why, "had another number of cards in an earlier run, in batch 0")
 }
 
-// stopping is a RoundTripper that calls stop, as ctrl-C would, at its 20th request.
+// stopping is a RoundTripper. At its 20th request it calls the function stop, which does what ctrl-C would do.
 type stopping struct {
 	requests atomic.Int64
 	stop     context.CancelFunc

@@ -79,7 +79,7 @@ func (f *fixture) arrived(t *testing.T) int {
 	return len(cards)
 }
 
-// TestOffline checks that a run without variables submits 100,000 made-up cards to an emulator.
+// TestOffline checks that a run without environment variables submits 100,000 made-up cards to an emulator.
 func TestOffline(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -101,8 +101,8 @@ func TestSecondRunSendsNothing(t *testing.T) {
 	}
 }
 
-// TestInterrupted checks that a run whose context is canceled, as ctrl-C does, waits for the requests in flight, and
-// that a later run sends the other cards.
+// TestInterrupted checks what happens when ctrl-C cancels the context of a run. The run must wait for the requests in
+// flight, and a later run must send the other cards.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 5000)
@@ -215,8 +215,8 @@ func TestKilled(t *testing.T) {
 	assert.Greater(t, f.arrived(t), 5000)
 }
 
-// TestFilesThatAreRefused checks that a file that cannot be read or has no valid card is refused with the reason.
-// Nothing may be sent, and no journal may be created.
+// TestFilesThatAreRefused checks files that cannot be read, or have no valid card. The program must refuse each of them
+// with an error that has the reason. Nothing may be sent, and no journal may be created.
 func TestFilesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	const heading = "card_number,exp_date,card_id\n"
@@ -290,8 +290,9 @@ func TestRefused(t *testing.T) {
 	assert.Contains(t, out, "; data[7] is line 10\n")
 }
 
-// TestCommands checks that unresolved lists the batches of unknown outcome, that refused lists the refused batches, and
-// that resolve records an outcome that the next run obeys.
+// TestCommands checks three commands of the program. The command unresolved must list the batches of unknown outcome.
+// The command refused must list the refused batches. The command resolve must record an outcome that the next run
+// obeys.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 350)
@@ -332,8 +333,8 @@ func TestCommands(t *testing.T) {
 	assert.Contains(t, out, "350 of 350 cards are accepted")
 }
 
-// TestWrongCommands checks that an invalid command is an error with exit status 2, and that a command for a file
-// without a journal creates none.
+// TestWrongCommands checks that an invalid command is an error with exit status 2. If a file has no journal, a command
+// must not create one.
 func TestWrongCommands(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)
@@ -448,7 +449,7 @@ func TestSum(t *testing.T) {
 	assert.Equal(t, want, cards.sum)
 }
 
-// TestOfflineTakesNoCards checks that a run without variables refuses a file of cards.
+// TestOfflineTakesNoCards checks that a run without environment variables refuses a file of cards.
 func TestOfflineTakesNoCards(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)

@@ -50,7 +50,7 @@ func (w *world) recordHistories(ctx context.Context) error {
 	return nil
 }
 
-// small returns a job of 13 batches that takes some seconds and two runs.
+// small returns a job of 13 batches. The job takes some seconds, and two runs of its workflow.
 func (w *world) small(part string) temporalpayvault.Job {
 	job := w.jobOf(part)
 	job.BatchesPerActivity, job.Concurrency, job.InFlight, job.ActivitiesPerRun = 1, 2, 1, 8
@@ -134,7 +134,8 @@ func (w *world) recordWait(ctx context.Context) error {
 	return errors.Join(run.Get(ctx, nil), w.keep(ctx, id))
 }
 
-// recordFailed records the history of a job whose running activities are failed from outside, as an operator may do.
+// recordFailed makes the running activities of a job fail, as an operator can do with the CLI of Temporal. It records
+// the history of the job.
 func (w *world) recordFailed(ctx context.Context) error {
 	const id = "failed"
 	job := w.small(id)
