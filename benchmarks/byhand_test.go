@@ -34,9 +34,10 @@ const (
 	maxAnswer      = 8 << 20
 )
 
-// byHand is the client that a careful engineer writes with net/http to keep the same promises as payvault. Each attempt
-// has a deadline, the size of an answer is limited, and the pool has connections for many callers. Bulk work has a
-// limited number of requests in flight, and returns its results in order.
+// byHand is the client that a careful engineer writes with net/http for the same work. As in payvault, each attempt has
+// a deadline, the size of an answer is limited, and the pool has connections for many callers. Bulk work has a limited
+// number of requests in flight, and returns its results in order. But byHand never retries, and does not find out
+// whether a request was sent.
 type byHand struct {
 	base, auth string
 	http       *http.Client

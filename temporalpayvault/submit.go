@@ -50,8 +50,8 @@ type Summary struct {
 	Cards       int `json:"cards"`
 	Batches     int `json:"batches"`
 	Accepted    int `json:"accepted"`
-	Refused     int `json:"refused"`                // refused by the service, or without a card that can be sent
-	Unknown     int `json:"unknown"`                // may have been performed; not sent again
+	Refused     int `json:"refused"`                // batches that the service refused, or that have no valid card
+	Unknown     int `json:"unknown"`                // batches that may have been performed; they are not sent again
 	FromJournal int `json:"from_journal,omitempty"` // part of the batches above: sent by an earlier attempt or job
 	LeftOut     int `json:"left_out,omitempty"`     // cards that cannot be sent; the other cards of their batches are sent
 
