@@ -58,7 +58,8 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// TestBatchThatWasNotSent checks that a batch that was not sent can be begun again, without its old outcome.
+// TestBatchThatWasNotSent checks that Begin accepts a batch again after End has recorded it as not sent. The row of the
+// batch must not keep the old outcome.
 func TestBatchThatWasNotSent(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {

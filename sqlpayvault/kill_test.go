@@ -79,7 +79,7 @@ func submit(url string) {
 	}
 }
 
-// TestKilled checks that a program that is killed again and again submits no card twice and reports every batch.
+// TestKilled kills a program again and again. The program must submit no card twice, and report every batch.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {

@@ -144,8 +144,8 @@ func TestSubmitCards_continueAsNewWhenSuggested(t *testing.T) {
 	assert.True(t, workflow.IsContinueAsNewError(env.GetWorkflowError()))
 }
 
-// TestSubmitCards_pausedAcrossRuns checks that a job that continues as new during a pause is still paused in the next
-// run.
+// TestSubmitCards_pausedAcrossRuns checks a job that continues as new during a pause. In the next run, the job must
+// still be paused.
 func TestSubmitCards_pausedAcrossRuns(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 3000}

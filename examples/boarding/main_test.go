@@ -109,8 +109,8 @@ func TestWhatIsNotOnFileIsNamed(t *testing.T) {
 	require.ErrorContains(t, boardWith(t, func(key string) bool { return key != "bank_routing" }), "bank_routing")
 }
 
-// TestRecordHasToBeApplicationData checks that a merchant's file that is not JSON, or has a value of a wrong type, is
-// an error.
+// TestRecordHasToBeApplicationData checks that readRecord returns an error if the merchant's file is not JSON, and that
+// pick returns an error if a value in the file has a wrong type.
 func TestRecordHasToBeApplicationData(t *testing.T) {
 	t.Parallel()
 	_, err := readRecord([]byte("{"))

@@ -89,7 +89,7 @@ func TestOffline(t *testing.T) {
 	assert.Contains(t, out.String(), "100000 of 100000 cards are accepted, 0 are refused, ")
 }
 
-// TestSecondRunSendsNothing checks that a second run with a file whose cards are all accepted sends nothing.
+// TestSecondRunSendsNothing checks that a second run with the same file sends nothing if all cards are accepted.
 func TestSecondRunSendsNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)
@@ -129,7 +129,8 @@ func TestInterrupted(t *testing.T) {
 	assert.Equal(t, 5000, f.arrived(t))
 }
 
-// TestInterruptedWhileRefused checks that a run that waits after a 429 stops at once when its context is canceled.
+// TestInterruptedWhileRefused checks a run that waits after a 429. The run must stop at once when its context is
+// canceled.
 func TestInterruptedWhileRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 5000)
@@ -166,8 +167,8 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestFailures checks that a later run does not send a batch that may have arrived, and sends a batch that was refused
-// with 429.
+// TestFailures checks what later runs do with the failed batches of a run. They must not send a batch that may have
+// arrived. They must send a batch that was refused with 429.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 1000)
@@ -188,8 +189,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestKilled checks that a program that was killed can be started again, that it sends no card twice, and that it
-// reports the batches that were in flight.
+// TestKilled kills the program and starts it again. The program must send no card twice, and report the batches that
+// were in flight.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 10_000)
@@ -239,8 +240,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestRowsThatCannotBeSent checks that rows that cannot be sent are printed and skipped, even 100 of them in a row, and
-// that all other cards are accepted.
+// TestRowsThatCannotBeSent checks a file in which some rows, and even 100 consecutive rows, cannot be sent. The program
+// must print and skip these rows, and all other cards must be accepted.
 func TestRowsThatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 0)
@@ -374,8 +375,8 @@ func TestFinishedJob(t *testing.T) {
 	require.ErrorContains(t, err, "put new cards into another file")
 }
 
-// TestFileThatHasChanged checks that a file whose content has changed is refused. The original content is accepted
-// again, and sends nothing. After the journal is removed, all cards are sent again.
+// TestFileThatHasChanged changes the content of a file after a run. The program must refuse the file. With the original
+// content, a run must succeed and send nothing. After the journal is removed, a run must send all cards again.
 func TestFileThatHasChanged(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(text string) string{
