@@ -28,15 +28,16 @@ func marshal(v any) ([]byte, error) { return json.Marshal(v) }
 
 func unmarshal(text []byte, v any) error { return json.Unmarshal(text, v) }
 
-// The client written by hand has the same limits for each attempt as payvault by default.
+// The client written by hand has the same limits for each attempt as payvault has by default.
 const (
 	attemptTimeout = time.Minute
 	maxAnswer      = 8 << 20
 )
 
-// byHand is the client that a careful engineer writes with net/http to keep the same promises as payvault. Each attempt
-// has a deadline, the size of an answer is limited, and the pool has connections for many callers. Bulk work has a
-// limited number of requests in flight, and returns its results in order.
+// byHand is the client that a careful engineer writes with net/http for the same work. As in payvault, each attempt has
+// a deadline, the size of an answer is limited, and the pool has connections for many callers. Bulk work has a limited
+// number of requests in flight, and returns its results in order. But byHand never retries, and does not find out
+// whether a request was sent.
 type byHand struct {
 	base, auth string
 	http       *http.Client
@@ -50,7 +51,7 @@ func newByHand(base string, transport http.RoundTripper) *byHand {
 	}
 }
 
-// post sends in as JSON and decodes the answer into out.
+// post sends the value of the argument in as JSON, and decodes the answer into out.
 func (c *byHand) post(ctx context.Context, path string, in, out any) error {
 	text, err := marshal(in)
 	if err != nil {
@@ -235,8 +236,8 @@ func chunks[T any](stream iter.Seq[T], size int) iter.Seq[[]T] {
 	}
 }
 
-// inOrder runs up to inFlight jobs at a time and yields their results in the order of the jobs. At most ahead jobs are
-// started before their results are yielded.
+// inOrder runs up to inFlight jobs at a time and yields their results in the order of the jobs. At any time, at most
+// ahead jobs are started whose results are not yielded yet.
 func inOrder[J, R any](
 	ctx context.Context, inFlight, ahead int, jobs iter.Seq[J], do func(context.Context, J) (R, error),
 ) iter.Seq2[R, error] {

@@ -29,7 +29,7 @@ type maker struct {
 	make   func(tb testing.TB, url string, transport http.RoundTripper) call
 }
 
-// rivals returns the two implementations that most figures compare, in random order.
+// rivals returns the two implementations that most of the benchmarks compare: byhand and payvault, in random order.
 func rivals() []maker {
 	const answer = `{"rcode":"000","rmsg":"Approved","pg_id":"8f14e45fceea167a5a36dedd4bea2543",` +
 		`"card_id":"c20ad4d76fe97759aa27a0c99bff6710","card_number":"4111xxxxxx111111","echo_fields":"[{\"order\":\"17\"}]"}`
@@ -39,8 +39,8 @@ func rivals() []maker {
 }
 
 // everyone returns the rivals and two peers: resty, an HTTP client for SDKs, and go-github, an SDK. Of several packages
-// that were tried, these two were the fastest. The peers make a call of about the same size, and set a deadline in the
-// cheapest way that they offer.
+// that were tried, these two were the fastest. The call of a peer is about as large as that of a rival. Each peer sets
+// a deadline in the cheapest way that it offers.
 func everyone() []maker {
 	const comment = `{"id":1347,"node_id":"MDU6SXNzdWUx","body":"12 St James's Square, 10001, ada@example.com",` +
 		`"created_at":"2026-01-15T09:30:42Z","updated_at":"2026-01-15T09:30:42Z","author_association":"OWNER"}`

@@ -39,8 +39,8 @@ type limited struct {
 	performed, requests float64
 }
 
-// perMinute is a value of limited.retryAfter. With it the service permits burst requests in each minute. It answers
-// further requests with a Retry-After header that has the seconds until the next minute.
+// perMinute is a value of limited.retryAfter. With this value, the service permits as many requests in each minute as
+// limited.burst says. It refuses further requests, and their Retry-After header has the seconds until the next minute.
 const perMinute = "honest"
 
 var errRefused, errDown = errors.New("429"), errors.New("503")
@@ -115,7 +115,7 @@ func bulk(t *testing.T, impl string, s *limited, items int) (failed int) {
 }
 
 // TestLimited prints the share of the permitted rate that bulk work reaches, and the number of refusals per success. It
-// checks that payvault reaches the share in the table, and that no item fails.
+// checks that payvault reaches the share of the test case, and that no item of payvault fails.
 func TestLimited(t *testing.T) {
 	t.Parallel()
 	const way = 5 * time.Millisecond

@@ -1,7 +1,7 @@
 //go:debug x509usefallbackroots=1
 
-// Package benchmarks compares payvault with two other clients, and with code that a careful engineer writes by hand to
-// keep the same promises.
+// Package benchmarks compares payvault with two other clients, and with code that a careful engineer writes by hand for
+// the same work.
 package benchmarks
 
 import (
@@ -38,8 +38,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// measure runs work b.N times and also reports the CPU time of the process. CPU time includes garbage collection on
-// other processors, and excludes the time of other programs.
+// measure calls the function work b.N times. It also reports the CPU time of the process, which includes garbage
+// collection on other processors, and excludes the time of other programs.
 func measure(b *testing.B, work func() error) {
 	b.Helper()
 	b.ReportAllocs()
@@ -59,8 +59,8 @@ func cpuTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// burst starts the given number of goroutines, callers. Each goroutine makes the given number of calls, or stops at its
-// first error. burst returns the errors of all goroutines.
+// burst calls the function call from several goroutines. The argument callers is the number of goroutines, and calls is
+// the number of calls in each of them. A goroutine stops at its first error. burst joins the errors of all goroutines.
 func burst(ctx context.Context, callers, calls int, call func(context.Context) error) error {
 	errs := make([]error, callers)
 	var all sync.WaitGroup

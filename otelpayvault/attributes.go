@@ -37,7 +37,7 @@ func answer(r payvault.CallResult) []attribute.KeyValue {
 }
 
 // outcome returns the status and the error type of a result. It does not return the delivery, because the metric
-// http.client.request.duration does not have it; answer adds it.
+// http.client.request.duration does not have it; the function answer adds it.
 func outcome(r payvault.CallResult) []attribute.KeyValue {
 	var attrs []attribute.KeyValue
 	if r.StatusCode != 0 {

@@ -25,10 +25,10 @@
 // result of CallResult.ErrorClass. The error.type of a call is "outcome_unknown" if a write may have been performed,
 // and "rate_limited" after a 429. In all other cases it is chosen as for an attempt.
 //
-// The span of a call is in the context of its HTTP requests, so it is the parent of the spans that a transport of
-// [payvault.WithHTTPClient] makes. The span of an attempt is made when the attempt is over, with the times of the
-// attempt. If the key source returns no key, the attempt makes no HTTP request. Such an attempt has no span and no
-// record of http.client.request.duration.
+// The context of the HTTP requests of a call has the span of the call. So this span is the parent of the spans that a
+// transport of [payvault.WithHTTPClient] makes. The span of an attempt is made when the attempt is over, with the times
+// of the attempt. If the key source returns no key, the attempt makes no HTTP request. Such an attempt has no span and
+// no record of http.client.request.duration.
 //
 // # Metrics
 //

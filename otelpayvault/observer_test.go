@@ -76,7 +76,8 @@ func (r *rig) attributes(t *testing.T, more ...attribute.KeyValue) []attribute.K
 		attribute.String("url.template", "/platform/vault/customer")), more...)
 }
 
-// metrics returns all recorded metrics by name. It checks that each has the name and version of the package.
+// metrics returns all recorded metrics by name. It checks that the scope of each metric has the name and the version of
+// this package.
 func (r *rig) metrics(t *testing.T) map[string]metricdata.Metrics {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -209,8 +210,9 @@ func TestErrorTypeOfACall(t *testing.T) {
 	}
 }
 
-// TestRequestsAreBelowTheCall checks that the span of a call is the parent of spans that a transport creates, and a
-// child of the caller's span.
+// TestRequestsAreBelowTheCall checks the parents of spans. The span of a call must be a child of the caller's span. The
+// context of the HTTP request must have the span of the call, so that this span becomes the parent of the spans that a
+// transport creates.
 func TestRequestsAreBelowTheCall(t *testing.T) {
 	t.Parallel()
 	var seen trace.SpanContext
@@ -336,7 +338,7 @@ func boundaries(t *testing.T, m metricdata.Metrics) []float64 {
 	return histogram.DataPoints[0].Bounds
 }
 
-// assertHistogram checks that there is one record for each set of attributes.
+// assertHistogram checks that a histogram has one record for each set of attributes in want, and no other record.
 func assertHistogram(t *testing.T, m metricdata.Metrics, want ...attribute.Set) {
 	t.Helper()
 	histogram, ok := m.Data.(metricdata.Histogram[float64])
@@ -409,8 +411,8 @@ func TestNilOptionsAreLeftOut(t *testing.T) {
 	})
 }
 
-// TestTwoObservers checks that each of two observers of one client records the spans of a call and of its attempt. In
-// each observer, the span of the call must be the parent of the span of the attempt.
+// TestTwoObservers checks a client with two observers. Each observer must record a span for a call and a span for the
+// attempt of the call. In each observer, the span of the call must be the parent of the span of the attempt.
 func TestTwoObservers(t *testing.T) {
 	t.Parallel()
 	other := tracetest.NewInMemoryExporter()
@@ -425,7 +427,8 @@ func TestTwoObservers(t *testing.T) {
 	}
 }
 
-// TestUnsampledCallHasNoSpans checks that a call that is not sampled records no spans, and still records metrics.
+// TestUnsampledCallHasNoSpans checks a call that is not sampled. The observer must record no spans of the call, but
+// must record its metrics.
 func TestUnsampledCallHasNoSpans(t *testing.T) {
 	t.Parallel()
 	reader := sdkmetric.NewManualReader()

@@ -145,9 +145,9 @@ const (
 		WHERE payvault_batches.status = '` + string(payvault.BatchNotSent) + `'`
 )
 
-// insert records that a batch has begun. If its statement changes no row, insert returns the recorded state of the
-// batch, even if this run has lost the lease. If the batch has no row, or was not sent, insert returns ErrRunning,
-// because this run has lost the lease.
+// insert records that a batch has begun. Its statement changes no row if the batch was begun before, or if this run has
+// lost the lease. If the batch was begun before, insert returns the recorded state of the batch, whether or not this
+// run has the lease. Otherwise it returns ErrRunning, or errAgain for a journal that was opened WithoutLease.
 func (j *Journal) insert(ctx context.Context, job string, batch int, number int64) (s payvault.BatchState, err error) {
 	statement := insertBatch + withLease + orNotSent
 	if j.shared {
@@ -164,7 +164,8 @@ func (j *Journal) insert(ctx context.Context, job string, batch int, number int6
 	return j.known(ctx, job, batch, number)
 }
 
-// errAgain is the error of insert if its statement has to be repeated, because another journal has changed the row.
+// errAgain is the error of insert if the statement has to be repeated because another journal has changed the row of
+// the batch.
 var errAgain = errors.New("another journal has changed the batch")
 
 // known returns the recorded state of a batch for which the statement of insert has changed no row.

@@ -22,7 +22,7 @@ import (
 )
 
 // TestBatches checks that a second run gets the outcomes that the first run has recorded. For a batch that the first
-// run has begun and not ended, it gets no outcome.
+// run has begun and not ended, the second run must get no outcome.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -58,7 +58,8 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// TestBatchThatWasNotSent checks that a batch that was not sent can be begun again, without its old outcome.
+// TestBatchThatWasNotSent checks that Begin accepts a batch again after End has recorded it as not sent. The row of the
+// batch must not keep the old outcome.
 func TestBatchThatWasNotSent(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -305,7 +306,8 @@ func (d *dropping) Connect(context.Context) (driver.Conn, error) {
 	return &droppingConn{Conn: conn, dropping: d}, err
 }
 
-// set makes the next n statements break their connections.
+// set makes the next n statements break their connections. If after is true, the database performs each of these
+// statements first.
 func (d *dropping) set(n int, after bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -346,7 +348,8 @@ func (c *droppingConn) ExecContext(ctx context.Context, q string, args []driver.
 	return nil, io.ErrUnexpectedEOF
 }
 
-// newDropping opens a journal, and returns it with the dropping that makes its connections break.
+// newDropping opens a journal. It also returns the dropping that opens the connections of the journal, and that can
+// break them.
 func newDropping(t *testing.T, place string) (*sqlpayvault.Journal, *dropping) {
 	t.Helper()
 	name, source := driverOf(place)

@@ -50,7 +50,8 @@ func (f forgetful) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// submitCards submits the cards of the job that are not sent yet, in this process. It returns all batches.
+// submitCards submits, in this process, those cards of the job that no run has sent yet. It returns all batches of the
+// job.
 func submitCards(ctx context.Context, url, key, place string) ([]payvault.AccountUpdaterBatch, error) {
 	pool := http.DefaultTransport.(*http.Transport).Clone()
 	defer pool.CloseIdleConnections()
@@ -78,7 +79,7 @@ func submit(url string) {
 	}
 }
 
-// TestKilled checks that a program that is killed again and again submits no card twice and reports every batch.
+// TestKilled kills a program again and again. The program must submit no card twice, and report every batch.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {

@@ -113,8 +113,8 @@ func (j *Journal) take(ctx context.Context, job string) error {
 	}
 }
 
-// takeFrom takes the lease of a job if the lease is still in the state from. It does nothing if the holder has written
-// a heartbeat since, or if another run has taken the lease.
+// takeFrom takes the lease of a job if the holder and the beat of the lease are still those of the argument from. It
+// does nothing if the holder has written a heartbeat in the meantime, or if another run has taken the lease.
 func (j *Journal) takeFrom(ctx context.Context, job string, from holding) error {
 	_, err := j.change(ctx, `INSERT INTO payvault_jobs (job, holder, beat, lease) VALUES ($1, $2, 1, $3)
 		ON CONFLICT (job) DO UPDATE

@@ -25,8 +25,8 @@ import (
 
 const job = "cards of November"
 
-// TestMain runs the tests. If the environment variable SQLPAYVAULT_SERVICE is set, it runs the program that TestKilled
-// kills instead.
+// TestMain runs the tests. If the environment variable SQLPAYVAULT_SERVICE is set, it runs no tests, but the program
+// that TestKilled kills.
 func TestMain(m *testing.M) {
 	if url := os.Getenv("SQLPAYVAULT_SERVICE"); url != "" {
 		submit(url)
@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// eachDatabase runs a test with SQLite. If PAYVAULT_TEST_POSTGRES has a connection string, it also runs it with
-// Postgres.
+// eachDatabase runs a test with SQLite. If PAYVAULT_TEST_POSTGRES has a connection string, eachDatabase also runs the
+// test with Postgres.
 func eachDatabase(t *testing.T, test func(t *testing.T, place string)) {
 	t.Helper()
 	t.Run("SQLite", func(t *testing.T) {
@@ -77,7 +77,7 @@ func newSchema(tb testing.TB, dsn string) string {
 	return dsn + " search_path=" + schema + " options='-c default_transaction_isolation=serializable'"
 }
 
-// isFile reports whether place is the path of a file. If it is not, it is a connection string of Postgres.
+// isFile reports whether place is the path of a file. Any other place is a connection string of Postgres.
 func isFile(place string) bool { return !strings.Contains(place, "dbname=") }
 
 // driverOf returns the driver and the data source for the database at place.
@@ -88,7 +88,7 @@ func driverOf(place string) (driver, source string) {
 	return "pgx", place
 }
 
-// direct opens the database of a journal, without a journal.
+// direct opens the database of a journal by database/sql, without opening the journal.
 func direct(tb testing.TB, place string) *sql.DB {
 	tb.Helper()
 	db, err := sql.Open(driverOf(place))
@@ -107,7 +107,7 @@ func execute(tb testing.TB, place, statement string) {
 	require.NoError(tb, db.Close())
 }
 
-// open opens a journal in a file or in Postgres. closeAll closes the journal and its connections.
+// open opens a journal in a file or in Postgres. The returned function closeAll closes the journal and its connections.
 func open(
 	ctx context.Context, place string, opts ...sqlpayvault.Option,
 ) (j *sqlpayvault.Journal, closeAll func() error, err error) {

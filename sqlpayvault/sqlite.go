@@ -75,9 +75,10 @@ func openFile(path, synchronous string) (*sql.DB, error) {
 	return db, nil
 }
 
-// checkWhole returns an error if a file has the mark of a -wal file and no -wal file, or a -wal file and no mark. The
-// mark is in the header of the file. SQLite sets the mark when it opens the file, and closeFile removes it. So a -wal
-// file beside a file without the mark belongs to another file. The file without the mark is new, or an older backup.
+// checkWhole returns an error in two cases. In the first case, the header of a file says that the database uses a -wal
+// file, but there is none. In the second case, there is a -wal file, but the header does not say so. SQLite writes this
+// into the header when it opens the file, and closeFile resets it. So in the second case the -wal file belongs to
+// another file, and the file itself is new or an older backup.
 func checkWhole(ctx context.Context, path string) error {
 	wal, hasWAL := path+"-wal", false
 	for range 10 { // another process may be opening or closing the file
@@ -121,7 +122,8 @@ func checkPages(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// inspect reports whether a file has the mark of a -wal file: version 2 of the file format in its header.
+// inspect reports whether the header of a database file says that the database uses a -wal file (format version 2).
+// closeFile resets this version. So if the file has version 2, it is still open, or was not closed properly.
 func inspect(path string) (isOpen bool, err error) {
 	file, err := os.Open(path) //nolint:gosec // as in Open
 	if err != nil {
@@ -136,8 +138,8 @@ func inspect(path string) (isOpen bool, err error) {
 	return header[18] == 2 || header[19] == 2, err
 }
 
-// closeFile merges the -wal file into the file, and closes the file. If another process has the file open, that process
-// merges the two files when it closes them.
+// closeFile merges the -wal file into the database file, resets the format version in its header (see inspect), and
+// closes the database. If another process has the database open, that process does this when it closes the database.
 func closeFile(db *sql.DB) error {
 	_, _ = db.ExecContext(context.Background(), `PRAGMA journal_mode = DELETE`)
 	return db.Close()

@@ -11,7 +11,7 @@ import (
 type Batch struct {
 	Index   int                   // zero-based number of the batch
 	Start   int                   // position of the first card in the stream; the batch has up to 100 cards
-	Outcome payvault.BatchOutcome // if the batch was begun and not ended, its Status is BatchUnknown
+	Outcome payvault.BatchOutcome // Status is BatchUnknown if the batch was begun and not ended
 }
 
 // Unresolved returns the batches of unknown outcome, ordered by Index. No run sends these batches again, so somebody

@@ -10,8 +10,8 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// TestUnresolved checks that Unresolved lists the batches of unknown outcome, and Refused the refused batches. Each
-// batch must have the position of its first card.
+// TestUnresolved checks that the method Unresolved lists the batches of unknown outcome, and that the method Refused
+// lists the refused batches. Each batch must have the position of its first card.
 func TestUnresolved(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {

@@ -20,8 +20,8 @@ type Activities struct {
 //
 // The methods of a CardSource are called concurrently. The text of an error may quote a card, so it is not written to
 // histories and logs: log the details yourself. A [temporal.ApplicationError] is an exception: its message and its type
-// are written. A call that fails is repeated for an hour. After a non-retryable ApplicationError the job pauses at
-// once.
+// are written. A call that fails is repeated for up to an hour. Then the job pauses. After a non-retryable
+// ApplicationError it pauses at once.
 type CardSource interface {
 	// Snapshot describes the current cards of a reference. It is called after each call of Cards, so it has to be cheap.
 	// If the result differs from [Job.Snapshot], the cards that Cards returned are not sent.

@@ -41,7 +41,7 @@ func (e *ending) end(ctx context.Context, err error, progress bool) error {
 // consider decides what happens after an attempt with err. It returns err if Temporal has to start the activity again.
 // It returns nil if the job has to pause, and sets e.Stop. It also returns nil if the attempt made progress: then the
 // workflow starts a new activity for the rest of the range, after e.Wait. The attempts of a new activity are counted
-// from 1. So the argument attempt counts only attempts that made no progress or lost their worker.
+// from 1. So the argument attempt counts only attempts that made no progress, or whose worker was lost.
 func (e *ending) consider(err error, progress bool, attempt int32) error {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	switch {
@@ -58,7 +58,7 @@ func (e *ending) consider(err error, progress bool, attempt int32) error {
 	return nil
 }
 
-// pauseFor returns an error that makes the job pause if an attempt ends with it.
+// pauseFor returns an error with the given reason. If an attempt ends with this error, the job pauses.
 func pauseFor(reason string) error {
 	return temporal.NewNonRetryableApplicationError(reason, "Pause", nil)
 }

@@ -55,7 +55,7 @@ type InvalidCard struct {
 	Reason string `json:"reason"`
 }
 
-const maxListed = 1000 // largest length of a list in a report or a summary
+const maxListed = 1000 // largest number of entries in a list of a report or a summary
 
 const reasonChanged = "the source has other cards than those of the snapshot"
 
@@ -154,8 +154,8 @@ func (s *submission) add(b *payvault.AccountUpdaterBatch) bool {
 	return true
 }
 
-// read returns the cards of the range. If the source now has other cards than the job, read returns an error that
-// pauses the job.
+// read returns the cards of the range. If the source has changed and no longer matches the snapshot of the job, read
+// returns an error that pauses the job.
 func (s *submission) read(ctx context.Context, a *Activities) ([]payvault.AccountUpdaterCard, error) {
 	const name = "the source of cards"
 	start, end := s.From*batchSize, min(s.To*batchSize, s.Snapshot.Cards)

@@ -22,13 +22,15 @@ import (
 )
 
 // death simulates that a worker is killed at one of its steps. A step is a request to the service or a call of the
-// journal. The step at which the worker is killed may or may not arrive. Later steps do not arrive.
+// journal. The step at which the worker is killed may or may not reach the service or the journal. Later steps do not
+// reach them.
 type death struct {
 	left   atomic.Int64 // number of steps until the death
 	halves *rand.Rand
 }
 
-// step counts a step. It reports whether the worker survives the step, and whether the step arrives.
+// step counts a step. It reports whether the worker survives the step, and whether the step reaches the service or the
+// journal.
 func (d *death) step() (lives, arrives bool) {
 	switch n := d.left.Add(-1); {
 	case n > 0:
@@ -104,8 +106,8 @@ func someFaults(t *testing.T, srv *payvaulttest.Server, seed uint64) {
 	}
 }
 
-// attempts calls attempt until an attempt returns nil and was not killed. The first six attempts are killed at a random
-// step.
+// attempts calls the function attempt until it returns nil and its worker was not killed. In each of the first six
+// calls, the worker is killed at a random step.
 func attempts(seed uint64, attempt func(d *death) error) {
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a seed that can be replayed
 	for n := 0; ; n++ {
@@ -204,7 +206,7 @@ func TestSubmit_twoAttempts(t *testing.T) {
 	assert.Len(t, performed(t, srv), 50)
 }
 
-// source is a CardSource. A test can set functions that its methods call.
+// source is a CardSource. A test can set the functions that the methods of the source call.
 type source struct {
 	deck
 	snapshots func(context.Context) (Snapshot, error)
@@ -415,8 +417,8 @@ func TestSubmit_endsWhileItReads(t *testing.T) {
 	assert.Equal(t, report{}, r)
 }
 
-// TestSubmit_regained checks that the report counts a lost permit that became free again in Regained, and not in Lost.
-// Two batches are refused, and 28 batches are accepted.
+// TestSubmit_regained checks the report after lost permits became free again: Regained must count these permits, and
+// Lost must not. Two batches are refused, and 28 batches are accepted.
 func TestSubmit_regained(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 3000}

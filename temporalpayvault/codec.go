@@ -80,7 +80,7 @@ func (c *codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 	})
 }
 
-// Decode decrypts payloads. It returns payloads that are not encrypted unchanged.
+// Decode decrypts payloads. If a payload is not encrypted, Decode returns it unchanged.
 func (c *codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	return convert(payloads, func(p *commonpb.Payload) (*commonpb.Payload, error) {
 		if string(p.GetMetadata()[converter.MetadataEncoding]) != encodingEncrypted {
@@ -116,9 +116,9 @@ func convert(
 
 // NewConverters returns the converters for the options of a Temporal client. Workers and the clients that start
 // workflows need the same converters. With a codec that encrypts, the payloads and the texts of failures are encrypted
-// in a history, and a [payvault.Secret] is passed with its text. Without such a codec the converters refuse a value
-// with a Secret; the converters of Temporal would write [REDACTED]. Only in the details of a failure do these
-// converters write [REDACTED] too.
+// in a history, and a [payvault.Secret] is passed with its text. Without such a codec, the returned converters refuse a
+// value with a Secret. (The converters of Temporal would write [REDACTED].) The details of a failure are an exception:
+// there the returned converters write [REDACTED] too.
 //
 // If you write a codec yourself, set the encoding of an encrypted payload to binary/encrypted, as the codec of
 // [NewCodec] does.
@@ -139,7 +139,8 @@ func NewConverters(codec converter.PayloadCodec) (converter.DataConverter, conve
 	})
 }
 
-// encrypts reports whether a codec sets the encoding of the payloads that it encodes to binary/encrypted.
+// encrypts reports whether a codec encrypts. A codec that encrypts has to set the encoding of its payloads to
+// binary/encrypted.
 func encrypts(codec converter.PayloadCodec) bool {
 	if codec == nil {
 		return false
@@ -154,7 +155,8 @@ func encrypts(codec converter.PayloadCodec) bool {
 // an input from invalid JSON.
 type rawConverter struct{ converter.DataConverter }
 
-// FromPayloads converts payloads to values.
+// FromPayloads converts payloads to values. If the conversion fails and the only value is a [converter.RawValue],
+// FromPayloads stores the raw payload in it.
 func (c *rawConverter) FromPayloads(payloads *commonpb.Payloads, values ...any) error {
 	err := c.DataConverter.FromPayloads(payloads, values...)
 	if err != nil && len(values) == 1 {

@@ -248,7 +248,8 @@ func (c tap) Write(logged []byte) (int, error) {
 	return c.seen.Write(logged)
 }
 
-// tapped returns a test environment for workflows, and a tap that records all payloads, failures and log records in it.
+// tapped returns a test environment for workflows, and a tap. The tap records all payloads, failures and log records of
+// the environment.
 func tapped(a *Activities) (*testsuite.TestWorkflowEnvironment, tap) {
 	seen := tap{converter.GetDefaultDataConverter(), &sync.Mutex{}, &bytes.Buffer{}}
 	all := slog.NewTextHandler(seen, &slog.HandlerOptions{Level: slog.LevelDebug})

@@ -20,7 +20,7 @@ const (
 	UpdateResume = "resume" // ends the pause, after the running activities have ended
 )
 
-// MemoPaused is a key in the memo of a workflow that is paused. Its value is the reason.
+// MemoPaused is a key in the memo of a workflow that is paused. Its value is the reason of the pause.
 const MemoPaused = "payvault-paused"
 
 const (
@@ -39,14 +39,14 @@ type span struct {
 	From   int `json:"from"`
 	To     int `json:"to"`     // end of the range, not included
 	Page   int `json:"page"`   // only in an export: page of list From at which the export goes on
-	Offset int `json:"offset"` // number of records of the list before that page
-	// Written is the number of records of that page if the page has been written already. If not, it is 0. A written page
-	// is requested again, because it may be the last page, and the service does not document its answer for a page after
-	// the last page.
+	Offset int `json:"offset"` // number of records of the list before the page Page
+	// Written is the number of records of the page Page if this page has been written already. If not, Written is 0. A
+	// written page is requested again, because it may be the last page, and the service does not document its answer for a
+	// page after the last page.
 	Written int `json:"written,omitzero"`
 }
 
-// nextPage returns s with the number of the next page if page s.Page has been written.
+// nextPage returns s with Page set to the next page if page s.Page has been written. Otherwise it returns s unchanged.
 func (s span) nextPage() span {
 	if s.Written > 0 {
 		s.Page, s.Offset, s.Written = s.Page+1, s.Offset+s.Written, 0
@@ -147,13 +147,14 @@ func (d *dealer) mark(ctx workflow.Context, reason any) {
 	}
 }
 
-// run gives ranges to activities until all ranges are done, and returns true. If the workflow has to continue as new
-// before, run returns false. For each range, run calls deal, and calls the function that deal returns in a coroutine of
-// its own. That function runs an activity for the range, and returns the part of the range that is not done.
+// run gives ranges to activities until all ranges are done, and returns true. It returns false if the workflow has to
+// continue as new before all ranges are done. For each range, run calls deal, which returns a function. In a new
+// coroutine, run calls this function, which runs an activity for the range and returns the part of the range that is
+// not done.
 func (d *dealer) run(deal func(span) func(workflow.Context) span) (bool, error) {
 	for {
 		err := workflow.Await(d.ctx, func() bool { return d.mayStart() || d.mayEnd() })
-		if err != nil { // canceled: the activities at work return their reports
+		if err != nil { // canceled: the running activities return their reports
 			cleanup, cancel := workflow.NewDisconnectedContext(d.ctx)
 			defer cancel()
 			return false, errors.Join(err, workflow.Await(cleanup, func() bool { return d.working == 0 }))

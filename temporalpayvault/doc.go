@@ -1,6 +1,6 @@
 // Package temporalpayvault runs bulk work of package payvault on Temporal. It is for work that is too much for one
-// machine, or that must go on when a machine fails: card updates of tens of millions of cards, and exports of all
-// customers or of the transactions of many subscriptions.
+// machine, or that must go on when a machine fails: updates of tens of millions of cards, and exports of all customers
+// or of the transactions of many subscriptions.
 //
 // [Register] gives a worker the workflows [SubmitCards] and [ExportLists] and their activities. A client starts them
 // like any other workflow. [ActivityError] converts the errors of activities that you write yourself.

@@ -16,13 +16,13 @@ const (
 	TypeRefused        = "Refused"        // the service refused, or a local check failed: Temporal does not call again
 )
 
-// ActivityError maps an error of package payvault to an error that an activity of yours can return, so that Temporal
-// does not repeat a call that may have been performed. The result is a [temporal.ApplicationError] with the text of the
-// error and no cause. Its type is [TypeSafeToRetry], [TypeOutcomeUnknown] or [TypeRefused]. If err wraps several errors
-// of package payvault, the result is made from the first error of unknown outcome. If no outcome is unknown, it is made
-// from the first error. The error of a call that was not sent because its context was canceled becomes
-// [context.Canceled], which a canceled activity has to return. An err that wraps no error of package payvault is
-// returned unchanged.
+// ActivityError converts an error of package payvault for Temporal. If an activity that you write yourself returns the
+// result, Temporal does not repeat a call that may have been performed. The result is a [temporal.ApplicationError]
+// with the text of the error and no cause. Its type is [TypeSafeToRetry], [TypeOutcomeUnknown] or [TypeRefused]. If err
+// wraps several errors of package payvault, the result is made from the first error of unknown outcome. If no outcome
+// is unknown, it is made from the first error. The error of a call that was not sent because its context was canceled
+// becomes [context.Canceled], which a canceled activity has to return. An err that wraps no error of package payvault
+// is returned unchanged.
 func ActivityError(err error) error {
 	e := worst(ownErrors(err))
 	if e == nil {

@@ -166,8 +166,8 @@ func TestActivityError_others(t *testing.T) {
 	assert.Equal(t, context.Canceled, ActivityError(context.Canceled))
 }
 
-// TestActivityError_causeOfAnotherCall checks calls whose context was canceled with the error of another call as its
-// cause. ActivityError must look only at the error of the call itself.
+// TestActivityError_causeOfAnotherCall checks calls whose context was canceled with a cause (see context.Cause) that is
+// the error of another call. ActivityError must look only at the error of the call itself.
 func TestActivityError_causeOfAnotherCall(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)

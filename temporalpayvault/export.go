@@ -21,7 +21,7 @@ type ExportJob struct {
 	ListsPerActivity int           // 100 if it is not positive
 	Concurrency      int           // running activities, each with one request; 4 if it is not positive, 1,000 at most
 	CallTimeout      time.Duration // a longer call of the Sink pauses the export; 5 minutes if not positive
-	HeartbeatTimeout time.Duration // a worker that is silent for this time is lost; 30 s if not positive, 1 s at least
+	HeartbeatTimeout time.Duration // longest time between two heartbeats of a worker; 30 s if not positive, 1 s at least
 	ActivitiesPerRun int           // activities until the workflow continues as new; by default the server decides
 }
 
@@ -70,8 +70,8 @@ func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 	return exportLists(ctx, exportInput{ExportJob: job})
 }
 
-// exportLists is one run of the workflow. It returns the summary, or an error: the workflow continues as new, or is
-// canceled.
+// exportLists is one run of the workflow. It returns the summary. It returns an error if the workflow has to continue
+// as new, or if it is canceled.
 func exportLists(ctx workflow.Context, in exportInput) (*ExportSummary, error) {
 	j := &exportRun{exportInput: in}
 	j.dealer = dealer{

@@ -57,7 +57,7 @@ func (d deck) job() Job { return Job{Source: "deck", Snapshot: d.snapshot()} }
 type book struct {
 	mu   sync.Mutex
 	rows map[string]*payvault.BatchOutcome // the value is nil for a batch that was begun and not ended
-	fail func(end bool) error              // may be nil; Begin returns its error for false, and End for true
+	fail func(end bool) error              // may be nil; Begin returns the error of fail(false), End that of fail(true)
 }
 
 func newBook() *book { return &book{rows: map[string]*payvault.BatchOutcome{}} }
@@ -161,7 +161,7 @@ func orderOf(d deck) order {
 	}
 }
 
-// submit runs one attempt of the activity with which a worker submits batches.
+// submit runs one attempt of the activity that submits batches.
 func submit(a *Activities, o order) (r report, err error) {
 	value, err := newAttempts(a).ExecuteActivity(activitySubmit, o)
 	if err != nil {
@@ -188,7 +188,8 @@ func query[S any](t *testing.T, env *testsuite.TestWorkflowEnvironment) (s S) {
 	return s
 }
 
-// update sends an update and calls done with its error, which is nil if the update was accepted.
+// update sends an update to a workflow. Then it calls the function done with the error of the update, which is nil if
+// the update was accepted.
 func update(env *testsuite.TestWorkflowEnvironment, name string, done func(error), args ...any) {
 	env.UpdateWorkflow(name, "", &testsuite.TestUpdateCallback{
 		OnReject:   done,

@@ -47,8 +47,8 @@ type exportReport struct {
 	ending
 }
 
-// maxBadAnswers is the number of attempts without a page after which a refused or invalid page pauses the export. The
-// waits between the attempts take 15 s.
+// maxBadAnswers is the number of attempts without a page after which a refused or invalid page pauses the export. All
+// waits between these attempts take 15 s together.
 const maxBadAnswers = 5
 
 // export is the activity that exports a range of lists.
@@ -151,7 +151,8 @@ func isLast[T any](page *payvault.Page[T], records int) bool {
 	return claimsEnd && page.Number+1 >= page.TotalPages && records >= page.TotalRecords
 }
 
-// sink calls f, a method of the Sink, with the position of the first page of left.
+// sink calls f, a method of the Sink. The position that f gets is the page at which the range in the argument left
+// begins.
 func (e *exporter) sink(
 	ctx context.Context, id payvault.SubscriptionID, left span, f func(context.Context, Position) error,
 ) error {

@@ -10,9 +10,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// Register registers the workflows and activities of this package with a worker. Call it once for each worker. It
-// panics if a has Cards and no Journal. All activities of a worker use the one Client of a. So each merchant with an
-// API key of its own needs its own worker and task queue.
+// Register registers the workflows and activities of this package with a worker. Call it once for each worker. Register
+// panics if the Activities have Cards and no Journal. All activities of a worker use the same Client. So each merchant
+// with an API key of its own needs its own worker and task queue.
 func Register(r worker.Registry, a *Activities) {
 	if a.Cards != nil && a.Journal == nil {
 		panic("temporalpayvault: Cards need a Journal, because nothing else knows which of them were sent")

@@ -34,11 +34,12 @@ type Job struct {
 	// MaxBad is the number of batches that may be refused or of unknown outcome before the job pauses. Ten accepted
 	// batches of one activity offset one refused or unknown batch, so an activity with fewer than ten batches offsets
 	// none. MaxBad also limits the requests in flight, because all of them may fail at once. If it is not positive, it is
-	// 20, or Concurrency × InFlight if that is more. Batches that only a killed worker had counted do not count.
+	// 20, or Concurrency × InFlight if that is more. If a worker is killed, batches that it had counted and not reported
+	// do not count.
 	MaxBad int
 
 	CallTimeout      time.Duration // a longer call of the CardSource pauses the job; 5 minutes if not positive
-	HeartbeatTimeout time.Duration // a worker that is silent for this time is lost; 30 s if not positive, 1 s at least
+	HeartbeatTimeout time.Duration // longest time between two heartbeats of a worker; 30 s if not positive, 1 s at least
 	ActivitiesPerRun int           // activities until the workflow continues as new; by default the server decides
 }
 
@@ -49,9 +50,9 @@ type Summary struct {
 	Cards       int `json:"cards"`
 	Batches     int `json:"batches"`
 	Accepted    int `json:"accepted"`
-	Refused     int `json:"refused"`                // refused by the service, or without a card that can be sent
-	Unknown     int `json:"unknown"`                // may have been performed; not sent again
-	FromJournal int `json:"from_journal,omitempty"` // batches, counted above, that an earlier attempt or job has sent
+	Refused     int `json:"refused"`                // batches that the service refused, or that have no valid card
+	Unknown     int `json:"unknown"`                // batches that may have been performed; they are not sent again
+	FromJournal int `json:"from_journal,omitempty"` // part of the batches above: sent by an earlier attempt or job
 	LeftOut     int `json:"left_out,omitempty"`     // cards that cannot be sent; the other cards of their batches are sent
 
 	RefusedBatches []RefusedBatch `json:"refused_batches,omitempty"` // at most 1,000 entries
@@ -90,9 +91,10 @@ type jobInput struct {
 //
 //   - after [UpdatePause],
 //   - when too many batches are refused or of unknown outcome, see Job.MaxBad,
-//   - when the service answers 401, 403, or another status from 400 to 499 with a body that has no code of the service,
-//     such as the 404 of a proxy. The exceptions are 408 and 429. After a status of 500 or more, the outcome of the
-//     batch is unknown, which counts for Job.MaxBad,
+//   - when the service answers 401 or 403,
+//   - when another status from 400 to 499 arrives, except 408 and 429, and the body has no code of the service. Such an
+//     answer comes from a proxy, for example. After a status of 500 or more, the outcome of the batch is unknown, which
+//     counts for Job.MaxBad,
 //   - when the cards do not match the snapshot,
 //   - when the source takes too long, or returns a non-retryable [temporal.ApplicationError],
 //   - when the same activity has failed for an hour.
@@ -100,8 +102,8 @@ func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	return submitCards(ctx, jobInput{Job: job})
 }
 
-// submitCards is one run of the workflow. It returns the summary, or an error: the workflow continues as new, is
-// canceled, or fails because its input is invalid.
+// submitCards is one run of the workflow. It returns the summary. It returns an error if the workflow has to continue
+// as new, if it is canceled, or if its input is invalid.
 func submitCards(ctx workflow.Context, in jobInput) (*Summary, error) {
 	if in.Snapshot.Cards < 0 || in.Snapshot.Checksum == "" {
 		return nil, temporal.NewNonRetryableApplicationError("a job needs the checksum of its cards", "Job", nil)
@@ -141,7 +143,7 @@ type cardJob struct {
 	jobInput
 	dealer
 
-	out int // number of permits of the activities at work
+	out int // number of permits that the running activities have
 }
 
 // summary returns the summary so far.

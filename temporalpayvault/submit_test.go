@@ -102,7 +102,7 @@ func TestRegister_noJournal(t *testing.T) {
 		func() { newWorkflows(&Activities{Cards: deck{}}) })
 }
 
-// accepting replaces the activity by a mock that reports every batch as accepted.
+// accepting replaces the activity that submits batches by a mock. The mock reports every batch as accepted.
 func accepting(env *testsuite.TestWorkflowEnvironment) *testsuite.MockCallWrapper {
 	return env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(
 		func(_ context.Context, o order) (*report, error) {
@@ -144,8 +144,8 @@ func TestSubmitCards_continueAsNewWhenSuggested(t *testing.T) {
 	assert.True(t, workflow.IsContinueAsNewError(env.GetWorkflowError()))
 }
 
-// TestSubmitCards_pausedAcrossRuns checks that a job that continues as new during a pause is still paused in the next
-// run.
+// TestSubmitCards_pausedAcrossRuns checks a job that continues as new during a pause. In the next run, the job must
+// still be paused.
 func TestSubmitCards_pausedAcrossRuns(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 3000}
@@ -168,8 +168,8 @@ func TestSubmitCards_pausedAcrossRuns(t *testing.T) {
 	assert.Equal(t, 30, result[Summary](t, env).Accepted)
 }
 
-// paused registers a callback that ends a pause. When the duration after has passed, the callback stores the progress
-// of the workflow in the returned Summary, calls mend, and resumes the workflow.
+// paused registers a callback that ends a pause. When the time that the argument after gives has passed, the callback
+// stores the progress of the workflow in the returned Summary, calls the function mend, and resumes the workflow.
 func paused(t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Duration, mend func()) *Summary {
 	t.Helper()
 	s := &Summary{}
@@ -278,8 +278,8 @@ func TestSubmitCards_marksPauses(t *testing.T) {
 }
 
 // TestSubmitCards_brake checks that the job pauses after 20 batches if the service refuses every batch, or if every
-// answer is lost. This holds for several numbers of batches per activity, activities and requests in flight. After the
-// pause the job sends the other batches.
+// answer is lost. This holds for several values of BatchesPerActivity, Concurrency and InFlight. After the pause the
+// job must send the other batches.
 func TestSubmitCards_brake(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]payvaulttest.Fault{
@@ -316,9 +316,10 @@ func TestSubmitCards_brake(t *testing.T) {
 	}
 }
 
-// TestSubmitCards_regained checks that ten accepted batches offset only one refused batch. In the second activity, ten
-// accepted batches offset the refused batch of the same activity. They must not also offset a refused batch of the
-// first activity. So the two refused batches of the third activity pause the job.
+// TestSubmitCards_regained checks that ten accepted batches offset only one refused batch. One of the two refused
+// batches of the first activity is not offset. In the second activity, the accepted batches offset the refused batch of
+// the same activity. They must not also offset the batch of the first activity. So the job pauses after the two refused
+// batches of the third activity.
 func TestSubmitCards_regained(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 3600}
@@ -394,7 +395,8 @@ func TestSubmitCards_noDecision(t *testing.T) {
 	}
 }
 
-// spoiled is a CardSource in which the cards that bad selects have an invalid number.
+// spoiled is a CardSource in which some cards have an invalid number. The function bad selects these cards by their
+// position.
 type spoiled struct {
 	deck
 	bad func(i int) bool

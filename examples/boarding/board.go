@@ -57,8 +57,8 @@ func (b *boarding) board(ctx context.Context, request *payvault.ApplicationCreat
 	return errors.New("the application does not pass with what is on file")
 }
 
-// save saves the fields with the given keys, with their values from the merchant's file. Saving twice is harmless, so
-// the client retries it after a lost answer.
+// save saves the fields with the given keys, with their values from the merchant's file. Saving a field twice is
+// harmless, so the client retries the request after a lost answer.
 func (b *boarding) save(ctx context.Context, id payvault.ApplicationID, keys []string) error {
 	data, found, err := b.onFile.pick(keys)
 	if err != nil {

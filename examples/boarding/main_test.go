@@ -82,7 +82,8 @@ func TestSandboxNeedsAllVariables(t *testing.T) {
 		"PAYVAULT_SALES_REP is not a positive number")
 }
 
-// boardWith runs board with a merchant's file that has only the fields for whose keys keep returns true.
+// boardWith runs board with a merchant's file that lacks some fields. It has a field only if the function keep returns
+// true for the key of the field.
 func boardWith(t *testing.T, keep func(key string) bool) error {
 	t.Helper()
 	all, err := readRecord(merchantFile)
@@ -108,8 +109,8 @@ func TestWhatIsNotOnFileIsNamed(t *testing.T) {
 	require.ErrorContains(t, boardWith(t, func(key string) bool { return key != "bank_routing" }), "bank_routing")
 }
 
-// TestRecordHasToBeApplicationData checks that a merchant's file that is not JSON, or has a value of a wrong type, is
-// an error.
+// TestRecordHasToBeApplicationData checks that readRecord returns an error if the merchant's file is not JSON, and that
+// pick returns an error if a value in the file has a wrong type.
 func TestRecordHasToBeApplicationData(t *testing.T) {
 	t.Parallel()
 	_, err := readRecord([]byte("{"))

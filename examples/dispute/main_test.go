@@ -20,7 +20,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func nothing(string) string { return "" }
 
-// TestOfflineRun checks that a run without variables answers a retrieval dispute of an emulator with the example PDF.
+// TestOfflineRun checks that a run without environment variables answers a retrieval dispute of an emulator with the
+// example PDF.
 func TestOfflineRun(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -38,8 +39,8 @@ func TestOfflineRunOfAFirstTimeDispute(t *testing.T) {
 	assert.Contains(t, out.String(), "Dispute 4711 is answered.\n")
 }
 
-// TestOfflineTakesNoFlags checks that a run without variables refuses flags. Otherwise the user could think that a real
-// dispute was answered.
+// TestOfflineTakesNoFlags checks that a run without environment variables refuses flags. Otherwise the user could think
+// that a real dispute was answered.
 func TestOfflineTakesNoFlags(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"-id", "4"}, {"-id=0"}, {"-file", "mine.pdf"}, {"-message", "Mine."}} {
@@ -82,7 +83,7 @@ func TestSandboxRun(t *testing.T) {
 		"it is answered already")
 }
 
-// TestFailuresSayWhatToDo checks the advice in the error of each way in which an answer can fail.
+// TestFailuresSayWhatToDo checks the ways in which an answer to a dispute can fail. Each error must say what to do.
 func TestFailuresSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	text := filepath.Join(t.TempDir(), "evidence.txt")

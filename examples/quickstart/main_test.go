@@ -46,8 +46,8 @@ func TestSandboxNeedsAllThreeVariables(t *testing.T) {
 	}
 }
 
-// TestSandboxRunLeavesOutWhatHasNoID checks that a run against a sandbox skips a call whose ID is not set, and makes
-// the other calls.
+// TestSandboxRunLeavesOutWhatHasNoID checks a run against a sandbox. If the ID that a call needs is not set, the run
+// must skip this call and make all others.
 func TestSandboxRunLeavesOutWhatHasNoID(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()

@@ -72,7 +72,7 @@ func (q *quickstart) customers(ctx context.Context) error {
 			return err
 		}
 		q.did(payvault.OpCustomersList, "found customer %s", customer.ID)
-		break // there may be many customers in a sandbox
+		break // one is enough: a sandbox may have many customers
 	}
 	return nil
 }

@@ -41,8 +41,8 @@ func (t *total) add(amount, refunded decimal.Decimal) error {
 	return err
 }
 
-// exactly adds b to a or subtracts it, with all decimal places of both numbers. operation is the method AddExact or
-// SubExact of a. exactly fails if the result has more digits than a Decimal can have.
+// exactly returns a + b or a - b, with all decimal places of both numbers. The argument operation has to be a.AddExact
+// or a.SubExact. If the result has more digits than a Decimal can have, exactly returns an error.
 func exactly(
 	operation func(decimal.Decimal, int) (decimal.Decimal, error), a, b decimal.Decimal,
 ) (decimal.Decimal, error) {

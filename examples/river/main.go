@@ -229,8 +229,8 @@ func (s submission) list(ctx context.Context, journal *sqlpayvault.Journal) erro
 	return nil
 }
 
-// resolve records the outcome of a batch that somebody has looked up. text is the first card and the outcome, such as
-// 1700=accepted.
+// resolve records the outcome of a batch that somebody has looked up. The argument text has the position of the first
+// card of the batch, and the outcome, such as 1700=accepted.
 func resolve(ctx context.Context, pool *pgxpool.Pool, job, text string) error {
 	first, status, _ := strings.Cut(text, "=")
 	card, err := strconv.Atoi(first)

@@ -183,8 +183,8 @@ func TestRun_pauses(t *testing.T) {
 	}
 }
 
-// TestRun_cardsThatCannotBeSent checks that cards that cannot be sent are counted and skipped, even whole batches of
-// them, and that all other cards are accepted.
+// TestRun_cardsThatCannotBeSent checks a run in which some cards, and even whole batches, cannot be sent. It must count
+// and skip these cards, and all other cards must be accepted.
 func TestRun_cardsThatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	pool, _ := newPool(t)
@@ -248,8 +248,8 @@ func TestRun_otherJobs(t *testing.T) {
 	}
 }
 
-// TestRun_moreCards checks that a job that is run again with more cards fails, and that the batch whose number of cards
-// has changed is not sent.
+// TestRun_moreCards runs a job again with more cards. The job must fail. It must not send the batch whose number of
+// cards has changed.
 func TestRun_moreCards(t *testing.T) {
 	t.Parallel()
 	pool, _ := newPool(t)
@@ -264,7 +264,7 @@ func TestRun_moreCards(t *testing.T) {
 	assert.Contains(t, why, "had another number of cards in an earlier run, in batch 0")
 }
 
-// stopping is a RoundTripper that calls stop, as ctrl-C would, at its 20th request.
+// stopping is a RoundTripper. At its 20th request it calls the function stop, which does what ctrl-C would do.
 type stopping struct {
 	requests atomic.Int64
 	stop     context.CancelFunc

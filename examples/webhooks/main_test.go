@@ -153,7 +153,8 @@ func post(ctx context.Context, url string, body io.Reader) int {
 	return response.StatusCode
 }
 
-// TestServerThatFailsEndsTheWork checks that serve cancels work if its server fails, and returns the errors of both.
+// TestServerThatFailsEndsTheWork checks what serve does if its HTTP server fails. It must cancel the context of the
+// function work, and return the errors of the server and of work.
 func TestServerThatFailsEndsTheWork(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

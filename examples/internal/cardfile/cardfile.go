@@ -14,11 +14,11 @@ import (
 	"example.com/payvault"
 )
 
-// Row is a row of a file. It has a card, or the reason why the row cannot be sent.
+// Row is a row of a file. If the row cannot be sent, Err has the reason.
 type Row struct {
 	Line int                         // line in the file, from 1
-	Card payvault.AccountUpdaterCard // a card whose Check fails if the row cannot be read
-	Err  error                       // reason why the card cannot be sent, without data of the card
+	Card payvault.AccountUpdaterCard // empty if the row cannot be parsed; Check refuses an empty card
+	Err  error                       // reason why the row cannot be sent, without data of the card; nil if it can be sent
 }
 
 // Rows yields the rows of a file. A row has a card number, an expiration date as MMYY, and an ID, which may be missing.

@@ -68,8 +68,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestFileThatCannotBeRead checks that an error is the last thing that Rows yields if the file cannot be read to its
-// end.
+// TestFileThatCannotBeRead checks that Rows yields an error and then stops if the file cannot be read to its end.
 func TestFileThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("input/output error")

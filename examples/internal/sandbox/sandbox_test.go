@@ -56,7 +56,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// TestOffline checks that Offline prints that the example is offline, and that it returns an error if there are flags.
+// TestOffline checks the line that Offline prints. If there are flags, Offline must print nothing and return an error.
 func TestOffline(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

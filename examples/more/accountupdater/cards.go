@@ -48,7 +48,7 @@ func readCards(path string) (*cards, error) {
 }
 
 // stream reads the file again and yields its cards. If the file has changed since readCards or cannot be read, stream
-// calls halt before it returns. Without halt, SubmitAll would assume that it has got all cards.
+// calls halt before it returns. Without this call, SubmitAll would assume that it has got all cards.
 func (c *cards) stream(halt func(error)) iter.Seq[payvault.AccountUpdaterCard] {
 	return func(yield func(payvault.AccountUpdaterCard) bool) {
 		wanted := true
@@ -86,8 +86,8 @@ func (c *cards) explain(batch *payvault.AccountUpdaterBatch) string {
 
 var places = regexp.MustCompile(`data\[(\d{1,2})\]`)
 
-// eachRow calls each for every row of a file until each returns false. It returns the SHA-256 of the bytes that were
-// read.
+// eachRow calls the function each for one row of a file after the other, until it returns false. The result sum is the
+// SHA-256 of the bytes that were read.
 func eachRow(path string, each func(cardfile.Row) bool) (sum string, err error) {
 	file, err := os.Open(path) //nolint:gosec // the user chooses the file
 	if err != nil {

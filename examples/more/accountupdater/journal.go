@@ -19,8 +19,8 @@ import (
 // journalOf returns the path of the journal for a file of cards.
 func journalOf(file string) string { return file + ".journal" }
 
-// command runs one of the commands unresolved, refused and resolve. The first two list batches. resolve records the
-// outcome of a batch that somebody has looked up at the service.
+// command runs one of the commands unresolved, refused and resolve. The commands unresolved and refused list batches.
+// The command resolve records the outcome of a batch that somebody has looked up at the service.
 func command(ctx context.Context, file string, args []string, out io.Writer) (err error) {
 	batch, status, err := parse(args)
 	if err != nil || file == "" {

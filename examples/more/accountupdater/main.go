@@ -66,7 +66,7 @@ func main() {
 	file := flag.String("cards", "", "CSV file of the cards to submit")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the first ctrl-C waits for requests in flight; a second one kills the program
+	context.AfterFunc(ctx, stop) // the first ctrl-C lets requests in flight finish; a second one kills the program
 	err := run(ctx, *file, flag.Args(), os.Getenv, os.Stdout)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "accountupdater:", err)

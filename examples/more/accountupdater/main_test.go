@@ -79,7 +79,7 @@ func (f *fixture) arrived(t *testing.T) int {
 	return len(cards)
 }
 
-// TestOffline checks that a run without variables submits 100,000 made-up cards to an emulator.
+// TestOffline checks that a run without environment variables submits 100,000 made-up cards to an emulator.
 func TestOffline(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -89,7 +89,7 @@ func TestOffline(t *testing.T) {
 	assert.Contains(t, out.String(), "100000 of 100000 cards are accepted, 0 are refused, ")
 }
 
-// TestSecondRunSendsNothing checks that a second run with a file whose cards are all accepted sends nothing.
+// TestSecondRunSendsNothing checks that a second run with the same file sends nothing if all cards are accepted.
 func TestSecondRunSendsNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)
@@ -101,8 +101,8 @@ func TestSecondRunSendsNothing(t *testing.T) {
 	}
 }
 
-// TestInterrupted checks that a run whose context is canceled, as ctrl-C does, waits for the requests in flight, and
-// that a later run sends the other cards.
+// TestInterrupted checks what happens when ctrl-C cancels the context of a run. The run must wait for the requests in
+// flight, and a later run must send the other cards.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 5000)
@@ -129,7 +129,8 @@ func TestInterrupted(t *testing.T) {
 	assert.Equal(t, 5000, f.arrived(t))
 }
 
-// TestInterruptedWhileRefused checks that a run that waits after a 429 stops at once when its context is canceled.
+// TestInterruptedWhileRefused checks a run that waits after a 429. The run must stop at once when its context is
+// canceled.
 func TestInterruptedWhileRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 5000)
@@ -166,8 +167,8 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestFailures checks that a later run does not send a batch that may have arrived, and sends a batch that was refused
-// with 429.
+// TestFailures checks what later runs do with the failed batches of a run. They must not send a batch that may have
+// arrived. They must send a batch that was refused with 429.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 1000)
@@ -188,8 +189,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestKilled checks that a program that was killed can be started again, that it sends no card twice, and that it
-// reports the batches that were in flight.
+// TestKilled kills the program and starts it again. The program must send no card twice, and report the batches that
+// were in flight.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 10_000)
@@ -215,8 +216,8 @@ func TestKilled(t *testing.T) {
 	assert.Greater(t, f.arrived(t), 5000)
 }
 
-// TestFilesThatAreRefused checks that a file that cannot be read or has no valid card is refused with the reason.
-// Nothing may be sent, and no journal may be created.
+// TestFilesThatAreRefused checks files that cannot be read, or have no valid card. The program must refuse each of them
+// with an error that has the reason. Nothing may be sent, and no journal may be created.
 func TestFilesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	const heading = "card_number,exp_date,card_id\n"
@@ -239,8 +240,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestRowsThatCannotBeSent checks that rows that cannot be sent are printed and skipped, even 100 of them in a row, and
-// that all other cards are accepted.
+// TestRowsThatCannotBeSent checks a file in which some rows, and even 100 consecutive rows, cannot be sent. The program
+// must print and skip these rows, and all other cards must be accepted.
 func TestRowsThatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 0)
@@ -290,8 +291,9 @@ func TestRefused(t *testing.T) {
 	assert.Contains(t, out, "; data[7] is line 10\n")
 }
 
-// TestCommands checks that unresolved lists the batches of unknown outcome, that refused lists the refused batches, and
-// that resolve records an outcome that the next run obeys.
+// TestCommands checks three commands of the program. The command unresolved must list the batches of unknown outcome.
+// The command refused must list the refused batches. The command resolve must record an outcome that the next run
+// obeys.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 350)
@@ -332,8 +334,8 @@ func TestCommands(t *testing.T) {
 	assert.Contains(t, out, "350 of 350 cards are accepted")
 }
 
-// TestWrongCommands checks that an invalid command is an error with exit status 2, and that a command for a file
-// without a journal creates none.
+// TestWrongCommands checks that an invalid command is an error with exit status 2. If a file has no journal, a command
+// must not create one.
 func TestWrongCommands(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)
@@ -358,8 +360,8 @@ func TestWrongCommands(t *testing.T) {
 	require.ErrorIs(t, run(t.Context(), "", f.args, f.getenv, io.Discard), errUsage)
 }
 
-// TestFinishedJob checks a file whose cards are all accepted. Its batches cannot be resolved, and the file is refused
-// after a card was added to it.
+// TestFinishedJob checks what the program does with a file whose cards are all accepted. The command resolve must
+// refuse to change the outcome of an accepted batch. If a card is added to the file, the program must refuse the file.
 func TestFinishedJob(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)
@@ -373,8 +375,8 @@ func TestFinishedJob(t *testing.T) {
 	require.ErrorContains(t, err, "put new cards into another file")
 }
 
-// TestFileThatHasChanged checks that a file whose content has changed is refused. The original content is accepted
-// again, and sends nothing. After the journal is removed, all cards are sent again.
+// TestFileThatHasChanged changes the content of a file after a run. The program must refuse the file. With the original
+// content, a run must succeed and send nothing. After the journal is removed, a run must send all cards again.
 func TestFileThatHasChanged(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(text string) string{
@@ -448,7 +450,7 @@ func TestSum(t *testing.T) {
 	assert.Equal(t, want, cards.sum)
 }
 
-// TestOfflineTakesNoCards checks that a run without variables refuses a file of cards.
+// TestOfflineTakesNoCards checks that a run without environment variables refuses a file of cards.
 func TestOfflineTakesNoCards(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)

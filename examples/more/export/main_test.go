@@ -51,8 +51,8 @@ func TestOfflineRun(t *testing.T) {
 	assert.True(t, bytes.HasPrefix(progress.Bytes(), []byte("Offline: ")))
 }
 
-// TestOfflineWritesNoFile checks that a run without variables refuses -o and does not change the file, because the file
-// may have real customers.
+// TestOfflineWritesNoFile checks that a run without environment variables refuses -o and does not change the file,
+// because the file may have real customers.
 func TestOfflineWritesNoFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "customers.csv")

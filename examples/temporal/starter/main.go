@@ -67,7 +67,7 @@ func run(ctx context.Context, file string, out io.Writer) error {
 	return cmp.Or(err, export(ctx, server, out))
 }
 
-// submit submits a file, and reports the cards that were not accepted.
+// submit submits the cards of a file, and reports the cards that were not accepted.
 func submit(ctx context.Context, server client.Client, file string, out io.Writer) error {
 	snapshot, bad, err := demo.Check(ctx, file)
 	if err != nil {
@@ -102,8 +102,8 @@ func submit(ctx context.Context, server client.Client, file string, out io.Write
 	return report(file, &summary, out)
 }
 
-// workflowID returns the ID of the workflow of a file. It consists of the name and the checksum of the file, so a
-// changed file gets another workflow.
+// workflowID returns the ID of the workflow of a file. It consists of the name of the file and the start of its
+// checksum, so a changed file gets another workflow.
 func workflowID(file string, s temporalpayvault.Snapshot) string {
 	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	return "cards-" + name + "-" + s.Checksum[:min(len(s.Checksum), 12)]

@@ -21,7 +21,7 @@ func TestWorkflowID(t *testing.T) {
 	assert.Equal(t, "cards-november-0123456789ab", id)
 }
 
-// TestReport checks that report writes a file only if a batch was not accepted, and that the file has the rows of that
+// TestReport checks that report writes a file only if some batch was not accepted. The file must have the rows of this
 // batch.
 func TestReport(t *testing.T) {
 	t.Parallel()

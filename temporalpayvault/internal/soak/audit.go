@@ -26,7 +26,7 @@ import (
 	"example.com/payvault/temporalpayvault"
 )
 
-// jobOf returns the job for a part of the soak.
+// jobOf returns the job that submits the cards of a part of the soak.
 func (w *world) jobOf(part string) temporalpayvault.Job {
 	job := w.job
 	job.Source, job.Snapshot, job.HeartbeatTimeout = part, deck{w.settings}.snapshot(part), heartbeat
@@ -61,7 +61,7 @@ func (w *world) update(ctx context.Context, id, name string) error {
 	return handle.Get(ctx, nil)
 }
 
-// counts has the number of times that each batch was performed.
+// counts has an element for each batch: how often the service has performed the batch.
 type counts []int
 
 func (c counts) twice() (n int) {

@@ -33,7 +33,7 @@ func (w *world) recordHistories(ctx context.Context) error {
 	if a.Client, err = payvault.NewClient(w.url, w.key, payvault.WithRetryPolicy(patience)); err != nil {
 		return err
 	}
-	worker.SetStickyWorkflowCacheSize(0) // without a cache, no history has a queue with the name of this machine
+	worker.SetStickyWorkflowCacheSize(0) // with a cache, histories would have a queue with the name of this machine
 	here := worker.New(w.client, queue, worker.Options{Identity: "soak"})
 	temporalpayvault.Register(here, a)
 	if err := here.Start(); err != nil {
@@ -50,7 +50,7 @@ func (w *world) recordHistories(ctx context.Context) error {
 	return nil
 }
 
-// small returns a job of 13 batches that takes some seconds and two runs.
+// small returns a job of 13 batches. The job takes some seconds, and two runs of its workflow.
 func (w *world) small(part string) temporalpayvault.Job {
 	job := w.jobOf(part)
 	job.BatchesPerActivity, job.Concurrency, job.InFlight, job.ActivitiesPerRun = 1, 2, 1, 8
@@ -63,7 +63,7 @@ func (w *world) begin(ctx context.Context, id string, workflow, input any) (clie
 	return w.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: queue}, workflow, input)
 }
 
-// untilPaused waits until a workflow is paused, calls mend, and resumes the workflow.
+// untilPaused waits until a workflow is paused, calls the function mend, and resumes the workflow.
 func (w *world) untilPaused(ctx context.Context, id string, mend func()) error {
 	for wait(ctx, 10*time.Millisecond) {
 		value, err := w.client.QueryWorkflow(ctx, id, "", temporalpayvault.QueryProgress)
@@ -134,7 +134,8 @@ func (w *world) recordWait(ctx context.Context) error {
 	return errors.Join(run.Get(ctx, nil), w.keep(ctx, id))
 }
 
-// recordFailed records the history of a job whose running activities are failed from outside, as an operator may do.
+// recordFailed makes the running activities of a job fail, as an operator can do with the CLI of Temporal. It records
+// the history of the job.
 func (w *world) recordFailed(ctx context.Context) error {
 	const id = "failed"
 	job := w.small(id)

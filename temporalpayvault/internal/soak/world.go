@@ -165,7 +165,7 @@ func (w *world) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	w.emulator.ServeHTTP(out, r)
 }
 
-// start starts a child process.
+// start starts a child process. The argument as says what the child does: childWork or childSubmit.
 func (w *world) start(ctx context.Context, as string) (*exec.Cmd, error) {
 	//nolint:gosec // it is this program
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), os.Args[0],
@@ -176,12 +176,13 @@ func (w *world) start(ctx context.Context, as string) (*exec.Cmd, error) {
 	return cmd, cmd.Start()
 }
 
-// mostFailures is the number of failures in a row of one child after which supervise gives up. A child fails a few
-// times in a row while the Temporal server restarts.
+// mostFailures is the number of consecutive failures of one child after which supervise gives up. A few consecutive
+// failures are normal while the Temporal server restarts.
 const mostFailures = 50
 
 // supervise starts the child processes, and restarts a child that was killed or has failed. If a child fails
-// mostFailures times in a row, supervise cancels the context working with the error of the child.
+// mostFailures times in a row, supervise cancels the returned context, and the error of the child becomes its cause.
+// The function stop kills the child processes.
 func (w *world) supervise(ctx context.Context, as string) (working context.Context, stop func()) {
 	w.processes, w.finished = make([]*exec.Cmd, w.workers), make(chan struct{})
 	var running sync.WaitGroup
@@ -245,15 +246,15 @@ func (w *world) signal(i int, s syscall.Signal) {
 	}
 }
 
-// quiet calls do while the child processes run. It disturbs neither the processes nor the connections.
+// quiet calls the function do while the child processes run. It disturbs neither the processes nor the connections.
 func (w *world) quiet(ctx context.Context, do func(context.Context) error) error {
 	working, stop := w.supervise(ctx, childWork)
 	defer stop()
 	return orCause(working, do(working))
 }
 
-// amid calls do while the child processes run. Meanwhile requests fail, processes are killed and frozen, and
-// connections are cut. The argument requests is the expected number of requests.
+// amid calls the function do while the child processes run. Meanwhile requests fail, processes are killed and frozen,
+// and connections are cut. The argument requests is the expected number of requests.
 func (w *world) amid(ctx context.Context, part, as string, requests int, do func(context.Context) error) error {
 	ctx, stop := w.supervise(ctx, as)
 	defer stop()

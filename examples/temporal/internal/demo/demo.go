@@ -50,7 +50,7 @@ func Dial(ctx context.Context) (client.Client, error) {
 	return c, nil
 }
 
-// Help prints err, and how to start the servers that the worker and the starter need.
+// Help prints err, and the commands that start the servers that the worker and the starter need.
 func Help(w io.Writer, err error) {
 	fmt.Fprintf(w, "%v\n\nStart the development server, the emulator, and then this:\n"+
 		"\n  temporal server start-dev\n  go run ./cmd/payvault-emulator -addr 127.0.0.1:8700\n"+

@@ -89,8 +89,8 @@ func TestExport(t *testing.T) {
 	assert.Equal(t, []string{"night-7-000000.json", "night-7-000001.json"}, names)
 }
 
-// TestCheck checks that Check skips a header row, a byte order mark and empty lines. It must report a card that cannot
-// be sent with its line number and without its data.
+// TestCheck checks that Check skips a header row, a byte order mark and empty lines. If a card cannot be sent, Check
+// must report its line number and none of its data.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	name := write(t, "\ufeffcard_number,exp_date,card_id\n4111111111111111,1230,a\n\n4111111111111112,1230\n"+
