@@ -121,7 +121,8 @@ func (c *caller) single(ctx context.Context, client *payvault.Client) {
 // walk reads all records of a list, and checks their order and number.
 func (c *caller) walk(ctx context.Context, client *payvault.Client) {
 	var raw payvault.Response
-	list := *c.request.(*payvault.ListOptions)
+	request, _ := c.request.(*payvault.ListOptions)
+	list := *request
 	list.Prefetch = c.plan.Width
 	opts := c.options(&raw)
 	var ids iter.Seq2[string, error]

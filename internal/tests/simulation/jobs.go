@@ -290,6 +290,7 @@ func (c *caller) submitAll(
 func (c *caller) cards(
 	ctx context.Context, total int, read *atomic.Int64,
 ) func(func(payvault.AccountUpdaterCard) bool) {
+	cards, _ := c.request.([]payvault.AccountUpdaterCard)
 	return func(yield func(payvault.AccountUpdaterCard) bool) {
 		for i := range total {
 			if i%batchSize == 50 {
@@ -303,7 +304,7 @@ func (c *caller) cards(
 				}
 			}
 			read.Add(1)
-			card := c.request.([]payvault.AccountUpdaterCard)[0]
+			card := cards[0]
 			card.CardID = strconv.Itoa(i)
 			if !yield(card) {
 				return
