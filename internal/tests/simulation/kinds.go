@@ -153,7 +153,7 @@ func (k *kind) newRequest() any {
 }
 
 // copyOf returns a deep copy of a request, or of a value in a field of a request. Each Secret of the copy that is not
-// empty has the canary of its field. copyOf calls found with this canary.
+// empty has the canary of its field. copyOf calls found with this canary. Fields that the client fills in are empty.
 func copyOf(v reflect.Value, field string, found func(canary string)) reflect.Value {
 	out := reflect.New(v.Type()).Elem()
 	out.Set(v)
@@ -178,7 +178,10 @@ func copyOf(v reflect.Value, field string, found func(canary string)) reflect.Va
 		}
 	case v.Kind() == reflect.Struct:
 		for f, value := range v.Fields() {
-			if f.IsExported() {
+			switch {
+			case f.Name == "MerchantID", f.Name == "DeveloperID": // the client fills these in, and must do so in a copy
+				out.FieldByIndex(f.Index).SetZero()
+			case f.IsExported():
 				out.FieldByIndex(f.Index).Set(copyOf(value, f.Name, found))
 			}
 		}
