@@ -61,7 +61,7 @@ func (w *bulkWalk) begin(b *bulkBatch) bool {
 
 // submit sends a batch in one call, and sets the status, the error and the RequestID of the batch. It keeps the raw
 // answer if the caller uses WithResponse. If the walk stopped before the first attempt, submit marks the batch as not
-// sent. If the walk stopped before a later attempt, the error of the batch says why it stopped.
+// sent. If the walk stopped before a later attempt, the error of the batch says why the walk stopped.
 func (w *bulkWalk) submit(b *bulkBatch, cards []AccountUpdaterCard, opts []CallOption) {
 	opts = append(slices.Clip(opts), WithResponse(&b.raw), func(o *callOptions) { o.stopContext = w.sending })
 	accepted, err := w.service.Submit(w.requests, cards, opts...)

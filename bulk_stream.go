@@ -53,8 +53,8 @@ func (w *bulkWalk) start(b *bulkBatch, cards []AccountUpdaterCard) {
 	})
 }
 
-// batches yields the batches in their order. If untold returns an error, it then yields a closing batch without cards
-// that has this error.
+// batches yields the batches in their order. If untold returns an error, a closing batch without cards follows, with
+// this error.
 func (w *bulkWalk) batches(yield func(*bulkBatch) bool) {
 	var last bulkBatch      // a copy, because the caller may change the batch that was yielded
 	closing := &bulkBatch{} // the batch without cards that may follow last
@@ -74,9 +74,9 @@ func (w *bulkWalk) batches(yield func(*bulkBatch) bool) {
 	}
 }
 
-// untold returns the error of the closing batch, or nil if no closing batch is needed. It is needed if the journal
-// failed, or the walk had stopped when the stream ended, and the error of the last batch does not say so. Without a
-// closing batch, the caller would think that all cards were sent.
+// untold returns the error of the journal, or the reason why the walk had stopped when the stream ended. It returns nil
+// if there is none, or if the error of the last batch has it already. Without a closing batch, the caller would think
+// that all cards were sent.
 func (w *bulkWalk) untold(last *bulkBatch) error {
 	failure := w.failure.Load()
 	switch {

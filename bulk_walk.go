@@ -36,10 +36,10 @@ type bulkWalk struct {
 	unknown  atomic.Int64               // number of batches of unknown outcome in a row, in the order in which they end
 	failure  atomic.Pointer[error]      // the first error of the journal
 
-	// reading waits for the goroutine that runs read. That goroutine sets early and panicked before it calls ahead.End. So
-	// both are set when Pop reports that ahead has no more batches.
+	// reading waits for the goroutine that runs read. That goroutine sets the next two fields before it calls ahead.End,
+	// so both are set when Pop reports that no batch is left.
 	reading  sync.WaitGroup
-	early    error // why the walk had stopped when the stream ended, for the closing batch; nil if it had not stopped
+	early    error // why the walk had stopped when the stream ended; nil if it had not stopped
 	panicked any   // the value that the stream panicked with
 }
 
@@ -50,10 +50,9 @@ func (w *bulkWalk) failJournal(err error) {
 	w.stop(err)
 }
 
-// mostUnknown is the number of batches in a row that must be of unknown outcome to stop a walk. Batches count in the
-// order in which their requests end. A batch that is accepted or refused resets the count. A batch that was not sent
-// changes nothing. With a Concurrency above 5, the limit is 2 × Concurrency: one failure may hit all batches in flight,
-// and one failure alone must not stop the walk.
+// mostUnknown is the number of batches of unknown outcome in a row that stop a walk. Batches count in the order in
+// which their requests end, and batches that were not sent are skipped. With a Concurrency above 5 the limit is 2 ×
+// Concurrency, because one failure may hit all batches in flight and must not stop the walk.
 const mostUnknown = 10
 
 // stopIfHopeless stops the walk if the result of b means that the next batches would fail too: the service refuses all
@@ -75,10 +74,9 @@ func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 	}
 }
 
-// isTurnedAway reports whether e, the error of a batch that is not sent again, is a status 429 that stops the walk.
-// With a rate limit every such 429 stops the walk, because send has decided not to wait and start over. With
-// IgnoreOverload there is no rate limit, and a 429 stops the walk only if the service asks for too long a wait. A 429
-// after an attempt of unknown outcome counts as an unknown outcome.
+// isTurnedAway reports whether the final error of a batch is a status 429 that stops the walk. Without IgnoreOverload
+// every 429 stops it, because send has already decided not to wait and start over. With IgnoreOverload only a 429 with
+// too long a wait stops it. A 429 after an attempt of unknown outcome never stops it.
 func (w *bulkWalk) isTurnedAway(e *Error) bool {
 	c := w.service.caller
 	isPaced := c.paces[OpAccountUpdaterSubmit] != nil // the pace is nil with IgnoreOverload
@@ -97,7 +95,7 @@ func (w *bulkWalk) whyStopped() error {
 }
 
 // leaveOut marks a batch as not sent, because the walk has stopped for the given cause. With a journal the error of the
-// batch is not safe to retry, because an earlier run may have sent the batch. The next run of the job asks the journal.
+// batch is not safe to retry, because an earlier run may have sent the batch.
 func (w *bulkWalk) leaveOut(b *bulkBatch, cause error) {
 	e := unsentError(cause)
 	e.final = w.journal != nil

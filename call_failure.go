@@ -33,9 +33,8 @@ func transportError(ctx context.Context, op OperationInfo, r transport.Result, e
 	return e
 }
 
-// answerError returns the error of an answer that is not a success. malformed is the reason why a 2xx answer is not a
-// success; it is nil for any other status. malformed becomes the cause, unless the answer has a code that refuses the
-// operation: then the code is reason enough.
+// answerError returns the error of an answer that is not a success. For a 2xx answer, malformed is the reason why it is
+// not a success. This reason becomes the cause, unless the answer has a code that refuses the operation.
 func answerError(op OperationInfo, r transport.Result, malformed error) *Error {
 	e := resultError(op, r)
 	e.readFailure(r.Body)
@@ -55,9 +54,8 @@ func answerError(op OperationInfo, r transport.Result, malformed error) *Error {
 // transport.Delivery have the same values. If an earlier attempt may have performed the operation (Unsure), the
 // delivery is unknown, even if the last attempt was refused.
 //
-// A status 3xx makes the error final, so that SafeToRetry is false. Such a status mostly comes from a wrong base URL or
-// a proxy, and a new call would get it again. The rule is not always right: a temporary redirect may end. It also
-// applies to 300 and 304, which are no redirects.
+// A status 3xx makes the error final. Such a status mostly comes from a wrong base URL or a proxy, and a new call would
+// get it again.
 func resultError(op OperationInfo, r transport.Result) *Error {
 	e := &Error{
 		Op: op.Op, StatusCode: r.Status, Attempts: r.Attempts, RetryAfter: overload.RetryAfter(r.Header), replay: op.Replay,
@@ -127,10 +125,9 @@ func (e *Error) readFailure(body []byte) {
 	}
 }
 
-// shownCode returns the code of an error. own is the code that is documented for the operation. If own is empty,
-// shownCode returns other. It also returns other if own refuses, other means success and the status is below 300, as
-// with code 51 and rcode 000. Such codes contradict each other. The error then has the zero code, because it must not
-// look like a refusal.
+// shownCode returns the code of an error: the code that is documented for the operation (own), or the other one if own
+// is empty. If own refuses in a 2xx answer and the other one is zero, the answer is malformed. Then shownCode returns
+// the zero code, so that the error does not look like a refusal.
 func shownCode(own, other answer.Code, status int) answer.Code {
 	if status < 300 && answer.Disagree(own, other) && other.IsZero() {
 		return other

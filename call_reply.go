@@ -10,13 +10,13 @@ import (
 
 // reply is implemented by the variables into which the successful answers to operations are decoded.
 type reply interface {
-	// afterRead finishes the decoding. For Client.Call it decodes body into the caller's own type. unread has the paths of
-	// the values that were skipped before. afterRead returns the paths of all skipped values.
+	// afterRead finishes the decoding. For Client.Call it decodes body into the caller's own type. It returns unread, to
+	// which it adds the paths of the values that it skips.
 	afterRead(body []byte, unread []string) ([]string, error)
 	result() answer.Codes
-	// complete checks that the answer has the documented values. It returns the path of the first missing value, or "". It
-	// also reports whether the caller needs the missing value to go on, such as the ID of a new record. A missing value
-	// that the caller does not need is no error. If the data of an answer is missing, complete makes an empty record.
+	// complete returns the path of the first documented value that is missing, or "". If the caller needs this value, such
+	// as the ID of a new record, the answer is malformed. If the data of the answer is missing, complete makes an empty
+	// record.
 	complete() (missing string, needed bool)
 	// accept reports whether a refusal is a normal answer, as for Validate. If so, it keeps the messages of the refusal,
 	// with the private texts redacted.
@@ -108,9 +108,8 @@ func nameMissing(unread []string, place string) []string {
 	return append(unread, place)
 }
 
-// isUnreadable reports whether a malformed answer has a value that cannot be read, or too many values. The answer to a
-// second call would be malformed in the same way. This does not hold for other malformed answers: they may come from a
-// proxy, or be cut off.
+// isUnreadable reports whether a malformed answer has a value that cannot be read, or too many values. A second call
+// would get the same answer. Other malformed answers may come from a proxy or be cut off.
 func isUnreadable(malformed error) bool {
 	_, isPlace := errors.AsType[*answer.PlaceError](malformed)
 	return isPlace || errors.Is(malformed, answer.ErrTooMany)

@@ -101,9 +101,9 @@ func otherForms(value any) (forms []otherForm) {
 	return forms
 }
 
-// TestReading replaces each value of each documented answer by each form that otherForms returns. It checks that a
-// readable form is read. An operation that only reads fails because of an unreadable form. An operation that writes
-// fails only if the caller needs the value. The error or the log has the JSON pointer of the value.
+// TestReading puts each form of otherForms in the place of each value of each documented answer. A readable form must
+// be read. An unreadable form must fail an operation that only reads, and any other operation only if the caller needs
+// the value. The error or the log must have the JSON pointer of the value.
 func TestReading(t *testing.T) {
 	t.Parallel()
 	for _, o := range calls.Table() {
@@ -160,8 +160,8 @@ func (r *reading) read(t *testing.T, o *calls.Operation, body string) {
 	}
 }
 
-// check checks the result of read for an answer that has another form of the value at the JSON pointer place. want is
-// the result of a call with the documented answer.
+// check compares the result of read with want, the result of the documented answer. The answer that was read has the
+// given form in place of one value, whose JSON pointer is place.
 func (r *reading) check(t *testing.T, o *calls.Operation, place string, form otherForm, want string) {
 	t.Helper()
 	what := place + " as " + form.json
@@ -202,8 +202,7 @@ func (r *reading) check(t *testing.T, o *calls.Operation, place string, form oth
 	}
 }
 
-// TestReading_largePage checks that a page of 15,000 records is read like any other page. Such a page is decoded only
-// once, by the tolerant pass of package answer.
+// TestReading_largePage checks that a page of 15,000 records is read like any other page.
 func TestReading_largePage(t *testing.T) {
 	t.Parallel()
 	many := strings.Repeat(`{"customer_id":"C1"},`, 15_000)
@@ -237,8 +236,8 @@ func readings(t *testing.T) map[string]call {
 	}
 }
 
-// TestReading_goesOn checks that an answer with a code of success is a success, even if a value that the caller does
-// not need is missing or unreadable. Unread has the JSON pointer of this value, and all other values are read.
+// TestReading_goesOn checks that a call succeeds even if a value that the caller does not need is missing or
+// unreadable. Unread has the JSON pointer of this value, and all other values are read.
 func TestReading_goesOn(t *testing.T) {
 	t.Parallel()
 	payee, done, noFields := &payvault.Payee{ID: 4}, &payvault.Confirmation{}, []payvault.SavedField{}
@@ -297,9 +296,8 @@ func TestReading_goesOn(t *testing.T) {
 	}
 }
 
-// TestReading_malformed checks that a call fails if the answer is not a success, if a value that the caller needs is
-// missing or unreadable, if the answer has too many values, or if more than 20 values are unreadable. The error has the
-// reason.
+// TestReading_malformed checks that each malformed answer makes its call fail with the right reason, and that 20
+// unreadable values are not too many.
 func TestReading_malformed(t *testing.T) {
 	t.Parallel()
 	const tooMany = "response: more values than an answer may have"

@@ -131,8 +131,8 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// checkBaseURL parses a base URL and adds a problem if the URL cannot be used. No problem repeats the URL, because it
-// may hold a password.
+// checkBaseURL parses a base URL and adds a problem if the URL cannot be used. The problem does not contain the URL,
+// because the URL may have a password in it.
 func checkBaseURL(text string, insecureHTTP bool, p *problems) *url.URL {
 	u, err := url.Parse(text)
 	switch {

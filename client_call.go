@@ -30,8 +30,8 @@ type Request struct {
 	Path  []string   `json:"-" xml:"-" yaml:"-"`
 	Query url.Values `json:"-" xml:"-" yaml:"-"` // nil if there is none
 	Body  any        `json:"-" xml:"-" yaml:"-"` // marshalled as JSON; nil if there is none
-	// Replay states that repeating the request is harmless. Without Replay and without [WithReplay], the request
-	// is repeated only after status 429, or if it cannot have been performed ([DeliveryNotSent]).
+	// Replay states that repeating the request is harmless. Without Replay and without [WithReplay], the request is
+	// repeated only after status 429, or if it cannot have been performed ([DeliveryNotSent]).
 	Replay bool
 }
 

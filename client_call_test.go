@@ -47,8 +47,8 @@ func TestCall(t *testing.T) {
 	}, got.Header)
 }
 
-// TestCall_codes checks that an answer to Client.Call may have a code, an rcode or both. A 2xx answer in which only one
-// of the two means success is malformed. A call that fails does not change out.
+// TestCall_codes checks that an answer to Client.Call may have a code, an rcode or both, and that a call that fails
+// does not change out. A 2xx answer is malformed if only one of the two codes means success.
 func TestCall_codes(t *testing.T) {
 	t.Parallel()
 	malformed := []error{payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown}

@@ -201,8 +201,8 @@ func WithUserAgent(product string) Option {
 }
 
 // WithMaxResponseBytes limits the body of an answer, counted after decompression; 8 MiB by default. A larger body is an
-// error that matches [ErrResponseTooLarge]. With a status from 400 on, the error is about the status. It
-// does not match ErrResponseTooLarge, and may lack the message and the code of the service.
+// error that matches [ErrResponseTooLarge]. With a status from 400 on, the error is about the status. It does not match
+// ErrResponseTooLarge, and may lack the message and the code of the service.
 func WithMaxResponseBytes(n int64) Option {
 	return func(c *config) {
 		if n <= 0 {

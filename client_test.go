@@ -18,8 +18,8 @@ import (
 
 const sandbox = "https://sandbox.example.com"
 
-// assertNoClient checks that NewClient refuses the arguments with the problems in want, and that the error repeats no
-// key and no password.
+// assertNoClient checks that NewClient refuses the arguments with the problems in want. The error must not contain a
+// key or a password.
 func assertNoClient(t *testing.T, want service.Fields, baseURL, key string, opts ...payvault.Option) {
 	t.Helper()
 	client, err := payvault.NewClient(baseURL, key, opts...)

@@ -48,8 +48,8 @@ type DisputeRespondRequest struct {
 	EvidenceType    string `json:"cbr_ce_type,omitzero"`      // the service does not document the values
 	AllocationType  string `json:"cbr_id_type,omitzero"`      // the service does not document the values
 	Reason          string `json:"reason_desc,omitzero"`      // sent with Type ID
-	// Evidence is a PDF of supporting documents. It is sent as a file of its own beside the JSON. So the JSON of a
-	// response does not contain it: set Evidence again if you read a response back from JSON.
+	// Evidence is a PDF of supporting documents. It is sent as a separate file next to the JSON, so the JSON of a
+	// DisputeRespondRequest does not contain it. If you read a request from JSON, set Evidence again.
 	Evidence *File `json:"-"`
 }
 

@@ -54,8 +54,8 @@ var (
 	// With a status from 400 on, the error is about the status and does not match ErrResponseTooLarge.
 	ErrResponseTooLarge = errors.New("response too large")
 	// ErrOutcomeUnknown means [DeliveryUnknown]: the operation may have been performed. Errors of operations that only
-	// read ([ReplayRead]) never match, because these operations change nothing. Errors of [Client.Call] can match for
-	// every request, because Client.Call never counts as ReplayRead.
+	// read ([ReplayRead]) never match, because these operations change nothing. Errors of [Client.Call] can match for any
+	// request, because Client.Call never counts as ReplayRead.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 )
 
@@ -223,8 +223,8 @@ const longCause = 2000
 // oneLine returns the first 300 characters of a text on one line.
 func oneLine(text string) string { return lineOf(text, 300) }
 
-// lineOf returns the first characters of a text on one line. It returns at most the given number of them, and an
-// ellipsis if there are more. A character that cannot be printed, such as a line break, becomes a blank.
+// lineOf returns a text on one line. A text of more than the given number of characters is cut and gets an ellipsis. A
+// character that cannot be printed, such as a line break, becomes a blank.
 func lineOf(text string, most int) string {
 	line := make([]rune, 0, min(len(text), most))
 	for _, r := range text {
@@ -327,10 +327,10 @@ func (e *Error) decided() bool {
 //     succeed.
 //
 // [WithReplay] has no effect here, because it applies only to the attempts of one call. Request.Replay of [Client.Call]
-// says that performing the request twice is harmless. SafeToRetry is false for a
-// request that failed a local check, because it would fail again. It is also false for a batch that SubmitAll with a
-// [Journal] did not send after it had stopped, and for errors of other packages. If err joins the errors of several
-// calls, as [errors.Join] does, SafeToRetry is true only if it is true for all of them.
+// has an effect: it says that performing the request twice is harmless. SafeToRetry is false for a request that failed
+// a local check, because it would fail again. It is also false for a batch that SubmitAll with a [Journal] did not send
+// after it had stopped, and for errors of other packages. If err joins the errors of several calls, as [errors.Join]
+// does, SafeToRetry is true only if it is true for all of them.
 func SafeToRetry(err error) bool {
 	calls := errorsOfCalls(err)
 	return len(calls) > 0 && !slices.ContainsFunc(calls, func(e *Error) bool { return !e.safeToRetry() })

@@ -23,8 +23,8 @@ var (
 	errIncomplete = errors.New("the body of the answer is cut off or too large")
 )
 
-// shownError has the text of the error shown but does not match it, because shown may be the error of another call. A
-// shownError matches only end, which is nil or the error of an ended context.
+// shownError has the text of an error (shown) that it must not match, because that error may belong to another call. It
+// matches only the error of an ended context (end), if that is not nil.
 type shownError struct{ shown, end error }
 
 // Error returns the text of shown.
@@ -33,14 +33,13 @@ func (e *shownError) Error() string { return e.shown.Error() }
 // Unwrap returns end.
 func (e *shownError) Unwrap() error { return e.end }
 
-// disown returns err, an error of the caller's own code, in a form that does not match the error of another call. The
-// caller's code is, for example, a RoundTripper, a key source or a file. It may return the error of another call:
-// errgroup makes the error of one call the cause of the context of all others, and a RoundTripper may return the cause
-// of its context.
+// disown takes an error that came from the caller's own code, such as a RoundTripper, a key source or a file. It
+// returns an error that does not match the error of another call. The caller's code may return such an error: errgroup
+// makes the error of one call the cause of the context of all others, and a RoundTripper may return that cause.
 //
-// If err matches an error of a call or a sentinel of this package, disown returns an error with the same text. That
-// error matches context.DeadlineExceeded or context.Canceled if err does, and no other error. In all other cases disown
-// returns err itself.
+// If err matches an error of a call or a sentinel of this package, the result has the same text. It matches
+// context.DeadlineExceeded or context.Canceled if err does, and nothing else. In all other cases the result is err
+// itself.
 func disown(err error) error {
 	if err == nil {
 		return nil
@@ -74,14 +73,12 @@ func isOutsideCalls(err, target error) bool {
 	return errors.Is(err, target)
 }
 
-// safeCause gets the error of a failed request and returns the cause for the caller. If the context has ended, the
-// cause is an error that matches ctx.Err() only. In that case err may be the cause of the context, because net/http
-// returns that cause in place of an error of its own. The cause may be the error of another call, so the result must
-// not match it. If the context has not ended, the cause is one of the errors that the function checks for, or a
-// hiddenError.
+// safeCause takes the error of a failed request and returns the error that the caller may see. Its text has no URL, and
+// no bytes of the request or the answer. Two of the caller's own errors are shown unchanged: the cause of the context,
+// and the error of the key source.
 //
-// So the text of the cause has no URL, and no bytes of the request or the answer. Two of the caller's own errors are
-// shown unchanged: the cause of the context, and the error of the key source.
+// If the context has ended, the result matches ctx.Err() only. It does not match the cause of the context, because that
+// may be the error of another call.
 func safeCause(ctx context.Context, err error) error {
 	if end, cause := ctx.Err(), context.Cause(ctx); end != nil {
 		if cause == end { //nolint:errorlint // a cause that wraps the end says more
@@ -113,8 +110,8 @@ func safeCause(ctx context.Context, err error) error {
 	}
 }
 
-// systemError returns an error that err wraps and whose text has only addresses, names of hosts and of certificates,
-// and errors of the operating system. It returns nil if err wraps no such error.
+// systemError returns the part of err that is safe to show: its text has at most addresses, names of hosts and of
+// certificates, and errors of the operating system. It returns nil if err has no such part.
 func systemError(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op

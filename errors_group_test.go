@@ -21,8 +21,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// silent returns a client of a service that receives each request and never answers. The only exception is the creation
-// of payees, which it answers with status 429.
+// silent returns a client of a service that reads each request and never answers. Only the creation of a payee gets an
+// answer, status 429.
 func silent(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	t.Helper()
 	pool := service.Pipe(t, func(w http.ResponseWriter, r *http.Request) {
@@ -40,8 +40,8 @@ func silent(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	return client
 }
 
-// siblings returns calls that perform nothing, and whose errors say so. Another call must not return the error of a
-// sibling, because the other call may have performed something.
+// siblings returns calls that fail and perform nothing. No other call may return such an error, because that call may
+// have performed something.
 func siblings(ctx context.Context, client *payvault.Client) map[string]func() error {
 	return map[string]func() error{
 		"a failed local check": func() error {
@@ -90,9 +90,9 @@ func besides() map[string]func(context.Context, *payvault.Client) []error {
 	}
 }
 
-// TestError_causeIsTheErrorOfASibling cancels the context of several calls, as errgroup does: the cause is the error of
-// a sibling call. It checks that the requests in flight are of unknown outcome, and that all other requests are not
-// sent. No error of these requests matches the error of the sibling or its sentinels.
+// TestError_causeIsTheErrorOfASibling cancels the context of several calls as errgroup does, with the error of a
+// sibling as the cause. It checks that the requests in flight are of unknown outcome, that no other request is sent,
+// and that no error matches the error of the sibling or its sentinels.
 func TestError_causeIsTheErrorOfASibling(t *testing.T) {
 	t.Parallel()
 	for _, sibling := range []string{"a failed local check", "a 429 that cannot be waited out"} {
@@ -153,8 +153,8 @@ func (like) Error() string { return "like another" }
 
 func (l like) Is(target error) bool { return target == l.sentinel }
 
-// TestError_ofAnotherCall lets the caller's code, such as a RoundTripper, return the error of another call. It checks
-// that the error of this call matches neither the error of the other call nor its sentinels nor its cause.
+// TestError_ofAnotherCall checks calls in which the caller's own code, such as a RoundTripper, returns the error of
+// another call. The error of the call must match neither that error nor its sentinels nor its cause.
 func TestError_ofAnotherCall(t *testing.T) {
 	t.Parallel()
 	failing := func(err error) error {
@@ -197,8 +197,7 @@ func TestError_ofAnotherCall(t *testing.T) {
 	}
 }
 
-// waysOf returns calls in which code of the caller returns err, such as a key source. The keys are the names of that
-// code.
+// waysOf returns calls in which the caller's own code returns err. Each key names that code, such as a key source.
 func waysOf(t *testing.T, err error) map[string]func() error {
 	t.Helper()
 	send := func(opt payvault.Option) func() error {

@@ -193,8 +193,8 @@ func (l listed) Error() string { return fmt.Sprint([]error(l)) }
 
 func (l listed) Errors() []error { return l }
 
-// TestSafeToRetry checks that SafeToRetry is true if nothing was performed. It is also true if performing the operation
-// twice has no further effect and a later call may succeed. An Error that a fake makes has the class of its operation.
+// TestSafeToRetry checks that SafeToRetry is true if nothing was performed, or if a second call does no harm and may
+// succeed. An Error that a fake makes has the class of its operation.
 func TestSafeToRetry(t *testing.T) {
 	t.Parallel()
 	notSent := &payvault.Error{Delivery: payvault.DeliveryNotSent, Attempts: 1}
@@ -270,8 +270,8 @@ func refusal(t *testing.T, req payvault.TokenizeRequest, answer object) *payvaul
 	return service.AsError(t, err)
 }
 
-// TestError_cleared checks that card numbers, and secrets of the request, are redacted in every field of an error into
-// which the service may write them.
+// TestError_cleared checks that card numbers and secrets of the request are redacted in each field of an error that has
+// texts of the service.
 func TestError_cleared(t *testing.T) {
 	t.Parallel()
 	none := payvault.TokenizeRequest{}
@@ -374,9 +374,9 @@ func TestError_long(t *testing.T) {
 	}
 }
 
-// TestError_code checks that a zero rcode as long as a card number is dropped: [REDACTED] in its place would look like
-// a refusal. A short rcode is not redacted, even if it equals a secret of the request. For Tokenize, an error has the
-// rcode and its text, and not the code.
+// TestError_code checks that an rcode that means zero but looks like a card number is dropped: [REDACTED] in its place
+// would look like a refusal. A short rcode is not redacted, even if it equals a secret of the request. For Tokenize, an
+// error has the rcode and its text, and not the code.
 func TestError_code(t *testing.T) {
 	t.Parallel()
 	none := payvault.TokenizeRequest{}

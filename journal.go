@@ -27,9 +27,9 @@ type Journal interface {
 	End(ctx context.Context, job string, batch int, outcome BatchOutcome) error
 }
 
-// JobName returns the SHA-256 of cards, such as a file, as the name of a job. So a file that has changed is another
-// job, and all of its cards are sent. If your jobs also differ in something else, such as the merchant, add it to the
-// name.
+// JobName reads the cards of a job, for example a file, and returns their SHA-256 as the name of the job. A file that
+// has changed is another job, so all of its cards are sent. If your jobs also differ in something else, such as the
+// merchant, add it to the name.
 //
 // Keep the name as private as the cards: anybody who has the name of a small file can find its card numbers by trying
 // all numbers.
@@ -54,8 +54,8 @@ type BatchOutcome struct {
 	RequestID  string // set if the batch was accepted; redacted if it may be a card number
 	StatusCode int    // HTTP status of the error; 0 if no response arrived
 	Code       string // platform code of the error
-	// Message is the text of the error without status and code, on one line, redacted as errors are. When a later run
-	// yields the batch from the journal, the text of its error has this Message, but Message, Detail and Fields of that
+	// Message is the text of the error without status and code, on one line, redacted as errors are. A later run yields
+	// the batch from the journal with an error whose text has this Message. The fields Message, Detail and Fields of that
 	// error are empty. That error does not match the cause of the original error, such as [ErrMalformedResponse].
 	Message string
 }
@@ -66,9 +66,9 @@ type BatchStatus string
 // The statuses of batches. All but BatchNotSent are final: later runs do not send the batch again.
 const (
 	BatchAccepted BatchStatus = "accepted" // the service accepted the batch
-	// BatchRefused is a batch that the service refused. The status is also BatchRefused if the refusal may come from the
-	// service or from a proxy in front of it: the answer has status 408, or another status from 400 to 499, except 401,
-	// 403 and 429, and a body that is empty, cut off or too large.
+	// BatchRefused is a batch that the service refused. With status 408, a proxy in front of the service may have refused
+	// the batch instead. The same holds for any other status from 400 to 499, except 401, 403 and 429, if the body is
+	// empty, cut off or too large.
 	BatchRefused BatchStatus = "refused"
 	// BatchUnknown is a batch that may have been sent and got no usable answer. Status 408 on a connection that was used
 	// before is no usable answer.

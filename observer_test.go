@@ -128,8 +128,8 @@ func TestObserver_severalInOrder(t *testing.T) {
 	assert.Equal(t, []string{"start 1", "start 2", "end 1", "end 2"}, order)
 }
 
-// TestObserver_hiddenURL checks that the errors of a call and of its attempts do not contain the URL of the request,
-// which net/http adds to each failure. errors.Is finds the failure itself, but its text is hidden.
+// TestObserver_hiddenURL checks that the errors of a call and of its attempts match the error of the RoundTripper.
+// Their texts must contain neither that error nor the URL.
 func TestObserver_hiddenURL(t *testing.T) {
 	t.Parallel()
 	var d diary

@@ -65,12 +65,13 @@ type list[T any] struct {
 	caller *caller
 	op     Operation
 	path   []pathValue
-	// tidy corrects a record. It returns true if the record lacks a value that the caller needs: missing is the name of
-	// the value, or "" if the whole record is empty.
+	// tidy corrects a record. If the record lacks a value that the caller needs, needed is true, and missing is the name
+	// of the value, or "" if the whole record is empty.
 	tidy func(record *T) (missing string, needed bool)
 }
 
-// page gets the page o.Page. If o is nil, it gets the default page of the service and assumes that this is page 0.
+// page returns the page that the options ask for. Nil options ask for the default page of the service, which is taken
+// for page 0.
 func (l list[T]) page(ctx context.Context, o *ListOptions, opts []CallOption) (*Page[T], error) {
 	r := pageReply[T]{tidy: l.tidy}
 	r.Data = &r.items

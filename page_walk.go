@@ -12,11 +12,11 @@ import (
 	"example.com/payvault/internal/window"
 )
 
-// pageLimit limits the numbers of pages, which begin at 0. A walk yields only pages with lower numbers, so it ends even
-// if the service never reports an end of the list.
+// pageLimit is the first page number that a walk refuses, so that the walk ends even if the service never reports the
+// end of the list.
 const pageLimit = 1 << 20
 
-// all returns an iterator over the records of the pages from o.Page on. It ends after an error.
+// all returns an iterator over the records of all pages from o.Page on. It ends after an error.
 func (l list[T]) all(ctx context.Context, o *ListOptions, opts []CallOption) iter.Seq2[*T, error] {
 	pages := l.pages(ctx, o, opts)
 	return func(yield func(*T, error) bool) {
@@ -53,17 +53,17 @@ func (l list[T]) pages(ctx context.Context, o *ListOptions, opts []CallOption) i
 		}
 		w := &pageWalk[T]{list: l, options: start, opts: opts, response: newCallOptions(opts).response, yield: yield}
 		if changed := w.run(ctx); changed {
-			// A record may have moved between two pages. Go on after the last page that was yielded, with Prefetch 1. Then
-			// run asks for a page only after the page before it has come. So the walk misses no record when records are added.
-			// This second run returns false, because mayLackRecords is always false with Prefetch 1.
+			// A record may have moved between two pages. Go on after the last page that was yielded, one page after another, so
+			// that added records make the walk miss none. This second run returns false, because mayLackRecords is always false
+			// with Prefetch 1.
 			w.options.Page, w.options.Prefetch = w.previous.Number+1, 1
 			w.run(ctx)
 		}
 	}
 }
 
-// pageWalk is one walk over the pages of a list. It runs in the goroutine of the caller's loop. Only fetch also runs in
-// other goroutines. So fetch changes only one field of the walk: failed.
+// pageWalk is one walk over the pages of a list. It runs in the goroutine of the caller's loop. Only fetch may run in
+// other goroutines, so it changes no field except failed.
 type pageWalk[T any] struct {
 	list     list[T]
 	options  ListOptions // Page is the first page of the run
@@ -128,7 +128,7 @@ func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 	}
 }
 
-// fill starts to fetch pages in the background, up to w.end, until the window has no room.
+// fill starts to fetch the next pages in the background, below w.end and as long as the window has room.
 func (w *pageWalk[T]) fill(ctx context.Context) {
 	for w.next < w.end && w.ahead.HasRoom() && !w.failed.Load() {
 		number := w.next
@@ -199,13 +199,12 @@ func (w *pageWalk[T]) count(p *Page[T]) {
 	w.previous = p
 }
 
-// recordsBefore returns the number of records on the pages before the first page of the walk. It assumes that these
-// pages are full. The first page of the walk shows how many records a full page has. If the first page may be the last
-// page of the list, it may be shorter than a full page. Then Count is taken as the length of a full page, but only if
-// Count fits TotalRecords: a service may give fewer records per page than Count.
+// recordsBefore estimates the number of records on the pages before the first page of the walk. It assumes that each of
+// them is as long as the first page. The last page of the list may be shorter than all others. So if the walk may begin
+// there, Count is taken as the length, unless it does not fit TotalRecords.
 //
-// If the result is too low, the walk still ends at an empty page. If it were too high, the walk would end before the
-// last record.
+// A result that is too low does no harm: the walk still ends at an empty page. With a result that is too high, the walk
+// would end before the last record.
 func (w *pageWalk[T]) recordsBefore(first *Page[T]) int {
 	mayBeShorter := first.Number+1 >= first.TotalPages
 	countFits := first.Number*w.options.Count+len(first.Items) <= first.TotalRecords
@@ -221,17 +220,17 @@ func (w *pageWalk[T]) isLast(p *Page[T]) bool {
 	return len(p.Items) == 0 || p.TotalPages > 0 && p.Number+1 >= p.TotalPages && w.records >= w.total
 }
 
-// repeats reports whether the service sent the records of previous again, because it ignores the page number. The same
-// records also come twice if exactly one page of records was added to the list between the two requests. In that case
-// TotalRecords has grown by the length of the page, and repeats returns false. p and previous are pages without slices.
+// repeats reports whether p has the same records as the previous page, because the service ignores the page number. It
+// is false if TotalRecords has grown by the length of p: then one page of records was added, and the same records were
+// moved by one page. Both pages are without slices.
 func (p *Page[T]) repeats(previous *Page[T]) bool {
 	added := p.TotalRecords - previous.TotalRecords
 	return len(p.Items) > 0 && added != len(p.Items) && reflect.DeepEqual(p.Items, previous.Items)
 }
 
-// fetchEnd returns the new value of pageWalk.end after p, which is not the last page. The walk may ask for the page
-// after p in any case, because the service may claim too few pages. It may ask for all pages that the service claims
-// only if the service claims TotalRecords: otherwise the walk would not notice that the list changes.
+// fetchEnd returns the new value of pageWalk.end after p, which is not the last page. The page after p is always below
+// the end, because the service may claim too few pages. With TotalRecords all claimed pages are. Without TotalRecords
+// the walk would not notice that the list changes.
 func (p *Page[T]) fetchEnd() int {
 	if p.TotalRecords <= 0 {
 		return p.Number + 2

@@ -11,14 +11,12 @@ import (
 	"example.com/payvault/internal/transport"
 )
 
-// The functions of this file make walks obey the rate limit. A walk waits for the rate limit before each call. If the
-// service refuses the call with status 429, the walk waits again and makes a new call. For lists, callInTurn has the
-// loop that does so. For bulk work, the loop is in bulk_send.go, because it also writes into the journal. Both loops
-// use waitInWalk and startsOver.
+// The functions of this file make walks obey the rate limit. A walk waits before each call. After status 429 it waits
+// again and makes a new call. callInTurn does this for lists. Bulk work has its own loop in bulk_send.go, because that
+// loop also writes into the journal.
 
-// callInTurn runs call, which asks for one page of a list. Before that, it waits for the rate limit of the operation.
-// It waits and runs call again as long as startsOver returns true for the error. When ctx ends, it does not run call
-// again.
+// callInTurn waits for the rate limit of the operation, and then runs the given call, which asks for one page. It does
+// both again as long as startsOver returns true for the error. It returns an error if ctx ends during a wait.
 func (c *caller) callInTurn(
 	ctx context.Context, op Operation, opts []CallOption, call func(opts []CallOption) error,
 ) error {

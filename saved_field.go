@@ -56,7 +56,7 @@ func savedOf(wire savedField[stdjson.RawMessage]) SavedField {
 	return saved
 }
 
-// readSaved reads a saved value into the variable that into points to, mostly a field of ApplicationData. Null leaves
+// readSaved decodes a saved value into a variable, mostly a field of ApplicationData, through a pointer. Null leaves
 // the variable as it is. [answer.ReadSaved] has the rules for pointers.
 func readSaved(raw jsontext.Value, into any) error {
 	variable := reflect.ValueOf(into)

@@ -67,10 +67,9 @@ type block struct {
 //nolint:gochecknoglobals // never changed
 var tagKey, maskKey = maphash.MakeSeed(), maphash.MakeSeed()
 
-// mask hides a text, or restores a hidden one. The result depends on the tag, so that somebody who knows one text
-// cannot read the others. Secrets of the same text have the same hidden text, so that they are equal. Hiding protects a
-// text from being seen by accident and is no encryption: package maphash promises no strength, and whoever can read the
-// memory of the process can read the keys too.
+// mask hides a text, or restores a hidden one. The result depends on the tag, so that one known text does not reveal
+// the others. Hiding only prevents accidents. It is no encryption: whoever can read the memory of the process can read
+// the keys too.
 func (m *masked) mask(text []byte) {
 	var stream uint64
 	for i := range text {

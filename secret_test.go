@@ -59,9 +59,8 @@ func TestSecret(t *testing.T) {
 	assert.Equal(t, `["","","[REDACTED]"]`, string(text))
 }
 
-// TestSecret_oneKnown checks that the hidden form of a secret, as a memory dump has it, cannot be decoded by somebody
-// who knows another secret, or one block of the same secret. For this, no block of eight bytes may be hidden with the
-// same bytes as another block.
+// TestSecret_oneKnown checks that no two blocks of eight bytes are hidden with the same bytes. Otherwise somebody who
+// knows one block could decode others from a memory dump.
 func TestSecret_oneKnown(t *testing.T) {
 	t.Parallel()
 	hidden := func(text string) string { // returns the hidden form of text

@@ -17,12 +17,12 @@ type SubmitAllOptions struct {
 	// Journal lets a later run go on where this run ends, even if the process is killed. Without a Journal every run sends
 	// all cards.
 	Journal Journal
-	// Job is the name of the cards in the Journal. It is required with a Journal, and refused without one. It has to be
-	// the same in each run of the same cards, in the same order, for the same service and merchant. Under another name all
+	// Job is the name of the cards in the Journal. It is required with a Journal, and refused without one. Use the same
+	// name for each run of the same cards, in the same order, for the same service and merchant. Under another name all
 	// cards are sent again. Other cards under the same name are not sent, because they are taken for the cards of the
-	// earlier run. So make the name from the cards: see [JobName]. When a batch has ended, the journal has the number of
-	// its cards. If a later run has another number of cards in this batch, SubmitAll stops with an error that matches
-	// ErrInvalidRequest and has the field Job.
+	// earlier run. So make the name from the cards: see [JobName]. The journal keeps the number of cards of each batch
+	// that has ended. If a later run has another number of cards in such a batch, SubmitAll stops with an error that
+	// matches ErrInvalidRequest and has the field Job.
 	Job string
 }
 
@@ -54,10 +54,10 @@ const (
 // # Stream
 //
 // Each walk reads the stream from its start, in a goroutine of its own. The stream has to return when ctx ends, because
-// the walk waits for it. When the stream returns, the walk takes its cards for all cards. So with a Journal, a stream
-// that fails half way has to cancel ctx before it returns, as in the example. Otherwise its last batch is sent with too
-// few cards. Later runs then stop at that batch, so the rest of the stream is not sent under this Job. Without a
-// Journal it is enough to look at the error of the stream after the loop.
+// the walk waits for it. When the stream returns, the walk takes it for complete. So with a Journal, a stream that
+// fails half way has to cancel ctx before it returns, as in the example. Otherwise its last batch is sent with too few
+// cards. Later runs then stop at that batch, so the rest of the stream is not sent under this Job. Without a Journal it
+// is enough to look at the error of the stream after the loop.
 //
 // Memory does not grow with the stream. At most 2 × Concurrency − 1 batches have been read and not yet yielded, and one
 // more is being read. With [WithResponse] each of these batches may hold an answer of at most [WithMaxResponseBytes].
@@ -78,10 +78,10 @@ const (
 //
 // When a walk has stopped, it sends nothing more and yields the rest of the stream as not sent. Requests in flight are
 // completed, within the time of one attempt, and are not repeated. Without a Journal they are cut off when ctx ends,
-// which leaves their outcome unknown. If the walk stopped before the end of its stream, or the journal failed, and the
-// error of the last batch does not have the reason, the walk yields one more batch. This batch has no cards, and its
-// error has the reason. With a Journal an earlier run may have sent a batch that this run leaves out after the stop. So
-// [SafeToRetry] is false for the error of such a batch: run the job again.
+// which leaves their outcome unknown. If the walk stopped before the end of its stream, or if the journal failed, the
+// error of the last batch that it yields has the reason. This may be one more batch, without cards. With a Journal an
+// earlier run may have sent a batch that this run leaves out after the stop. So [SafeToRetry] is false for the error of
+// such a batch: run the job again.
 //
 // Leaving the loop ends the walk, like the end of ctx. Leaving waits until the stream yields its next card or returns.
 // So if the stream may wait for long, cancel ctx before you leave the loop. If the stream, a transport, a key source or

@@ -42,9 +42,8 @@ func MarshalWire(v any) ([]byte, error) {
 	return wire, nil
 }
 
-// marshal returns the JSON that is sent for v. If v cannot be written, marshal returns nil and adds the reason to p,
-// which may have problems already. A text with [REDACTED] is refused, because the service would store it, for example
-// as a card number.
+// marshal returns the JSON that is sent for v. If v cannot be written, marshal returns nil and adds the reason to p. A
+// text with [REDACTED] is refused, because the service would store it, for example as a card number.
 func marshal(v any, p *problems) []byte {
 	wire, err := json.Marshal(v, wireForm)
 	if err == nil && hasMark(string(wire)) {
@@ -64,8 +63,8 @@ func marshal(v any, p *problems) []byte {
 	return nil
 }
 
-// byKeys is a body with a list of pairs. The key of a pair is clearer to the caller than its index in the list. byKey
-// takes the names of a JSON pointer, and returns them with the key in place of the index.
+// byKeys is a body with a list of pairs. byKey takes the names of a JSON pointer, and puts the key of a pair in place
+// of its index, because the key says more to the caller.
 type byKeys interface {
 	byKey(names []string) []string
 }
@@ -73,8 +72,8 @@ type byKeys interface {
 // secretJSON is a secret whose text is JSON. In wireForm it is written as null if it has no text.
 type secretJSON struct{ Secret }
 
-// selfWriter is a type that is not written field by field. writeJSON writes its JSON to enc with the options of enc,
-// because these options say how secrets are written.
+// selfWriter is a type that is not written field by field. writeJSON keeps the options of enc, because they say how
+// secrets are written.
 type selfWriter interface {
 	writeJSON(enc *jsontext.Encoder) error
 }
@@ -103,7 +102,7 @@ var (
 		withSecrets(writeSecret))                      // replaces the marshalers of shownForm
 
 	// selfWriters calls the method of each selfWriter. It also writes json.Number, which JSON v2 supports from Go 1.27 on.
-	// Both forms need it, because an option WithMarshalers replaces an earlier WithMarshalers.
+	// Both forms contain selfWriters, because a second WithMarshalers replaces the first one.
 	selfWriters = json.JoinMarshalers(
 		json.MarshalToFunc(func(enc *jsontext.Encoder, v selfWriter) error { return v.writeJSON(enc) }),
 		json.MarshalToFunc(func(enc *jsontext.Encoder, n stdjson.Number) error {
@@ -129,10 +128,10 @@ func writeSecret(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 	}
 }
 
-// secretsOf returns the texts of all secrets in a request that can be encoded. It encodes the request only to find the
-// secrets, and drops the result. A secret may be the name of a member of a map, and two equal names would end the
-// encoding. So each secret is encoded as a number of its own. If a secret holds a JSON string, secretsOf returns both
-// the JSON and the text of the string, because the service may repeat either.
+// secretsOf returns the texts of all secrets in a request that can be encoded. It encodes the request and drops the
+// result. Each secret is written as a number of its own, because secrets may be names in a map, and two equal names
+// would end the encoding. If a secret holds a JSON string, secretsOf returns both the JSON and the text of the string,
+// because the service may repeat either.
 func secretsOf(body any) (texts []string) {
 	_, _ = json.Marshal(body, wireForm, withSecrets(func(enc *jsontext.Encoder, s Secret, isJSON bool) error {
 		texts = append(texts, s.Reveal())
@@ -155,15 +154,13 @@ func placeOfMark(wire []byte) jsontext.Pointer {
 	}
 }
 
-// unwritable gets the error of the encoder. It returns the names in the JSON pointer of the value that cannot be
-// written, and the reason. The JSON packages wrap their errors in each other. unwritable keeps the outermost pointer
-// and the innermost reason. If the error is in JSON that a text holds, such as Pairs, the outermost pointer leads to
-// the text.
+// unwritable takes the error of the encoder apart: into the place of the value that cannot be written, and the reason.
+// The JSON packages wrap their errors in each other. The place is the outermost JSON pointer, and the reason is the
+// innermost error.
 //
-// place ends before the first name that looks neither like the name of a field nor like an index, because the caller
-// may have chosen that name. The reason may be the text of an error of the caller's own method, such as MarshalJSON. If
-// the value is raw JSON, the reason may quote an invalid character or escape in it. The reason quotes no other part of
-// a value.
+// The place is cut before the first name that is neither like a field nor like an index, because the caller may have
+// chosen that name. The reason may be the error of the caller's own MarshalJSON. Any other reason quotes at most an
+// invalid character or escape of raw JSON.
 func unwritable(err error) (place []string, reason string) {
 	var outermost jsontext.Pointer
 	for {
@@ -175,8 +172,8 @@ func unwritable(err error) (place []string, reason string) {
 	}
 }
 
-// wrappedBy returns the JSON pointer in an error of a JSON package, and the error that this error wraps. For an error
-// of another package, wrapped is nil.
+// wrappedBy returns the JSON pointer and the cause of an error of a JSON package. For an error of another package, the
+// cause is nil.
 func wrappedBy(err error) (place jsontext.Pointer, wrapped error) {
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
 		if e.Err == nil {
