@@ -197,9 +197,9 @@ func (r *validationReply) accept(e *Error, private []string) bool {
 	return true
 }
 
-// problemsBeside returns the messages in the data of an answer with code 0. The keys are the names of the members of
-// data that hold the messages. Every text, list or object counts as a message, unless it is empty or is the text
-// data.message. If the data itself is a text or a list, the key is "". Card numbers are redacted.
+// problemsBeside returns the messages in the data of an answer with code 0. The key of a message is the name of its
+// member of data, or "" if the data itself is a text or a list. Every text, list or object counts as a message, unless
+// it is empty or is the text data.message. Card numbers are redacted.
 func problemsBeside(data jsontext.Value) map[string][]string {
 	var members map[string]jsontext.Value
 	if data.Kind() != '{' || answer.Read(data, &members) != nil {

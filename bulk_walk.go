@@ -11,9 +11,9 @@ import (
 	"example.com/payvault/internal/window"
 )
 
-// bulkWalk is one loop over the result of SubmitAll, called a walk. One goroutine runs read, which reads the stream and
-// puts a task for each batch into the window. Each task sends its batch in a goroutine of its own. The loop of the
-// caller runs batches, which takes the batches from the window in their order.
+// bulkWalk is one loop over the result of SubmitAll, called a walk. One goroutine reads the stream and puts a task for
+// each batch into the window. Each task sends its batch in a goroutine of its own. The caller's loop takes the batches
+// from the window in their order.
 type bulkWalk struct {
 	service *AccountUpdaterService
 	journal Journal // nil without a journal
@@ -25,11 +25,11 @@ type bulkWalk struct {
 	ctx context.Context //nolint:containedctx // see above
 	// sending ends when ctx ends or stop is called. After that, no further request is sent.
 	sending context.Context         //nolint:containedctx // see above
-	stop    context.CancelCauseFunc // ends sending; only the first call sets the cause
+	stop    context.CancelCauseFunc // ends the context sending; only the first call sets the cause
 	// requests is the context of the requests in flight. Without a journal it ends when ctx ends or cutOff is called. With
 	// a journal it never ends, because the journal has to record the outcome of each request.
 	requests context.Context //nolint:containedctx // see above
-	cutOff   func()          // ends requests; does nothing with a journal
+	cutOff   func()          // ends the context requests; does nothing with a journal
 
 	ahead    *window.Window[*bulkBatch] // the batches that were read and not yet yielded
 	inFlight chan struct{}              // has one element for each batch that is being sent or waits for the rate limit

@@ -102,7 +102,7 @@ func newClient(c *caller) *Client {
 // ForMerchant returns a client that acts for another merchant. It shares the key, the connections, the budget of
 // retries and the rate limits with c; see docs/partners.md. The operations of Tokens, Customers, Payees and
 // Subscriptions send id as the merchant_id, and fail if the request names a merchant other than id. All other
-// operations, and [Client.Call], fail before anything is sent with an error that matches [ErrMerchantNotSupported].
+// operations, and [Client.Call], fail before anything is sent, and the error matches [ErrMerchantNotSupported].
 func (c *Client) ForMerchant(id MerchantID) *Client {
 	return newClient(&caller{core: c.caller.core, actsFor: &id})
 }

@@ -41,10 +41,10 @@ func defaultConfig() config {
 //
 // If hc has no Transport, or without this option, the client has a connection pool of its own. The pool keeps 128 idle
 // connections to the service for 45 seconds, so that up to 128 concurrent callers do not reconnect. The pool requires
-// TLS 1.2 or newer and limits the headers of an answer to 1 MiB. For https, and only for https, it uses the proxy that
-// HTTPS_PROXY and NO_PROXY name. It uses HTTP/1.1 only, because over HTTP/1.1 net/http never repeats a POST or DELETE
-// that it has written. Over HTTP/1.1 net/http may repeat a GET, but only where the SDK would do so too. A Transport of
-// your own has its own rules for all of this.
+// TLS 1.2 or newer and limits the headers of an answer to 1 MiB. For https, and only for https, it uses the proxy in
+// HTTPS_PROXY, except for hosts in NO_PROXY. It uses HTTP/1.1 only, because over HTTP/1.1 net/http never repeats a POST
+// or DELETE that it has written. Over HTTP/1.1 net/http may repeat a GET, but only where the SDK would do so too. A
+// Transport of your own has its own rules for all of this.
 //
 // If the RoundTripper is not an [http.Transport], or is one that can use HTTP/2, a request has no GetBody and its body
 // can be read only once. So net/http cannot send the request again. Only the SDK itself repeats a request that was not
@@ -109,12 +109,12 @@ func WithTimeout(perAttempt time.Duration) Option {
 	}
 }
 
-// WithKeySource asks source for the API key on each attempt, so that keys can rotate. The apiKey of [NewClient] is then
-// not used and may be empty. If source returns an error, the attempt sends nothing, and the call fails with that error
-// as a cause.
+// WithKeySource makes the client call source for the API key on each attempt, so that keys can rotate. The apiKey of
+// [NewClient] is then not used and may be empty. If source returns an error, the attempt sends nothing, and the call
+// fails with that error as a cause.
 //
-// Calls call source concurrently, so it should cache the key. The context that source gets has the deadline of the
-// attempt. When this context ends, source should return, because a key that it returns later is not used.
+// The function is called concurrently, so it should cache the key. Its context has the deadline of the attempt. When
+// this context ends, the function should return, because a later key is not used.
 func WithKeySource(source func(context.Context) (string, error)) Option {
 	return func(c *config) {
 		if source == nil {
@@ -163,8 +163,8 @@ func WithDeveloperID(id string) Option {
 // which secrets, keys, IDs in the path and values of the query are redacted. docs/secrets.md lists the values that may
 // remain in such texts.
 //
-// An attempt and a call that succeeds are logged at Debug. A call that fails, or whose answer could not be read as a
-// whole, is logged at Warn, and a call with an unknown outcome at Error. A walk, such as SubmitAll, makes a new call
+// Attempts, and calls that succeed, are logged at Debug. A call that fails, or whose answer could not be read as a
+// whole, is logged at Warn. A call of unknown outcome is logged at Error. A walk, such as SubmitAll, makes a new call
 // when it has waited after a 429, and each call has a record of its own.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) {

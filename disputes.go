@@ -72,14 +72,14 @@ func (r *DisputeRespondRequest) prepare(_ *caller, p *problems) {
 	}
 }
 
-// inForm returns the content of a request that sends a response and its file as parts of a form.
+// inForm returns the content of a request that sends its JSON text and its file as parts of a form.
 func (r *DisputeRespondRequest) inForm(c *caller, p *problems) content {
 	content := jsonBody(r)(c, p)
 	content.form = r.form
 	return content
 }
 
-// form returns a form with the JSON text of a response and its file.
+// form returns a form with the JSON text of the request and its file.
 func (r *DisputeRespondRequest) form(text []byte) *formdata.Body {
 	var file *formdata.File
 	if e := r.Evidence; e != nil {

@@ -87,9 +87,9 @@ func (f Filter) wire() string {
 }
 
 // ListOptions selects, sorts and pages a list. Empty fields are not sent, so that the undocumented defaults of the
-// service apply. Page is sent even if it is 0, except by a call for a single page with nil options. Such a call sends
-// only the merchant of [Client.ForMerchant]. The JSON, XML and YAML of the options do not contain the values of
-// filters.
+// service apply. Page is sent even if it is 0. Only a call for a single page with nil options does not send it: such a
+// call sends at most the merchant of [Client.ForMerchant]. The JSON, XML and YAML of the options do not contain the
+// values of filters.
 type ListOptions struct {
 	OrderOn    string     // wire name of the field to sort by
 	OrderBy    Order      // Ascending or Descending
@@ -99,7 +99,7 @@ type ListOptions struct {
 	MerchantID MerchantID // the merchant to act for; see also Client.ForMerchant
 
 	// Prefetch is the number of pages that an iterator keeps in flight. With 0 it asks for a page when the loop has used
-	// up the page before. When the totals of the service show that the list has changed, the iterator goes on as with a
+	// up the previous page. When the totals of the service show that the list has changed, the iterator goes on as with a
 	// Prefetch of 1, which asks for one page after another; see docs/paging.md. An iterator keeps at most Prefetch pages
 	// in memory, besides the page in use. A page of 100 customers takes less than 1 MB. With the default of
 	// [WithMaxResponseBytes] no page takes more than 300 MB, whatever the service answers. So a hostile service can make

@@ -53,9 +53,9 @@ func (l list[T]) pages(ctx context.Context, o *ListOptions, opts []CallOption) i
 		}
 		w := &pageWalk[T]{list: l, options: start, opts: opts, response: newCallOptions(opts).response, yield: yield}
 		if changed := w.run(ctx); changed {
-			// A record may have moved between two pages. Go on after the last page that was yielded, one page after another, so
-			// that added records make the walk miss none. This second run returns false, because mayLackRecords is always false
-			// with Prefetch 1.
+			// A record may have moved between two pages. Go on after the last page that was yielded, one page after another:
+			// then the walk misses no record when records are added. This second run returns false, because mayLackRecords is
+			// always false with Prefetch 1.
 			w.options.Page, w.options.Prefetch = w.previous.Number+1, 1
 			w.run(ctx)
 		}
@@ -77,8 +77,8 @@ type pageWalk[T any] struct {
 	// window until get returns it.
 	failed atomic.Bool
 
-	previous *Page[T] // the last page given to count, without slices; nil before the first page
-	records  int      // number of records on the pages up to previous, also on pages before the first page of the walk
+	previous *Page[T] // the last page that was counted, without slices; nil before the first page
+	records  int      // number of records on all pages of the list up to previous
 	total    int      // the latest TotalRecords of the service; 0 if it sent none
 }
 
@@ -215,22 +215,22 @@ func (w *pageWalk[T]) recordsBefore(first *Page[T]) int {
 }
 
 // isLast reports whether the walk ends with p: p is empty, or all pages and all records that the service claims have
-// come. The number of pages alone is not enough, because some services round it down. Call count with p before isLast.
+// come. The number of pages alone is not enough, because some services round it down. Call isLast after count.
 func (w *pageWalk[T]) isLast(p *Page[T]) bool {
 	return len(p.Items) == 0 || p.TotalPages > 0 && p.Number+1 >= p.TotalPages && w.records >= w.total
 }
 
-// repeats reports whether p has the same records as the previous page, because the service ignores the page number. It
-// is false if TotalRecords has grown by the length of p: then one page of records was added, and the same records were
-// moved by one page. Both pages are without slices.
+// repeats reports whether p has the same records as the previous page, as if the service ignored the page number. It is
+// false if TotalRecords has grown by the length of p: then added records have moved the same records to p. Both pages
+// are without slices.
 func (p *Page[T]) repeats(previous *Page[T]) bool {
 	added := p.TotalRecords - previous.TotalRecords
 	return len(p.Items) > 0 && added != len(p.Items) && reflect.DeepEqual(p.Items, previous.Items)
 }
 
-// fetchEnd returns the new value of pageWalk.end after p, which is not the last page. The page after p is always below
-// the end, because the service may claim too few pages. With TotalRecords all claimed pages are. Without TotalRecords
-// the walk would not notice that the list changes.
+// fetchEnd returns the new value of pageWalk.end after p, which is not the last page. The page after p may always be
+// asked for, because the service may claim too few pages. Without TotalRecords no further page may be asked for: the
+// walk would not notice that the list changes.
 func (p *Page[T]) fetchEnd() int {
 	if p.TotalRecords <= 0 {
 		return p.Number + 2

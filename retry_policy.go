@@ -16,8 +16,8 @@ type RetryPolicy struct {
 	MinBackoff time.Duration
 	MaxBackoff time.Duration
 
-	// MaxRetryAfter is the longest Retry-After of the service that a call waits for, 30 s by default. It must be below 24
-	// h. If the service asks for a longer wait, the call fails at once.
+	// MaxRetryAfter is the longest Retry-After of the service that a call waits for. The default is 30 s; the value must
+	// be below 24 h. If the service asks for a longer wait, the call fails at once.
 	MaxRetryAfter time.Duration
 	// MaxBulkRetryAfter is the longest wait that SubmitAll and the iterators of lists accept. The default is 15 minutes,
 	// or MaxRetryAfter if that is longer: a long wait is better than a failed loop, which the caller has to start again.

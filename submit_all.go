@@ -33,12 +33,12 @@ const (
 
 // SubmitAll cuts the stream of cards into batches of 100, sends each batch as a request, and keeps some requests in
 // flight. Each loop over the result is called a walk. A walk yields every batch once, in the order of the stream, with
-// the RequestID or with the error. It yields a batch as soon as the requests of that batch and of all batches before it
+// the RequestID or with the error. It yields a batch as soon as the requests of this batch and of all earlier batches
 // have ended. If an argument is invalid, the walk reads no card and yields one batch without cards that has the error.
 //
-// A card that cannot be sent is listed in Invalid, and the rest of its batch is sent. If no card of a batch
-// can be sent, the batch is yielded as not sent, with an error that matches [ErrInvalidRequest]. The journal does not
-// record it.
+// A card that cannot be sent is listed in Invalid, and the rest of its batch is sent. If no card of a batch can be
+// sent, the batch is yielded as not sent, with an error that matches [ErrInvalidRequest]. The journal does not record
+// it.
 //
 // A walk never sends a batch of unknown outcome again. With [WithReplay], which states that repeating does no harm, a
 // lost request is repeated before the outcome of its batch counts as unknown.
@@ -47,9 +47,9 @@ const (
 //
 // With a [Journal] a walk continues where an earlier walk ended, even if the process of the earlier walk was killed. It
 // yields the batches that the journal has, with FromJournal set, and sends all other batches. The outcome of a batch
-// that a killed process had begun and not ended stays unknown. At most Concurrency batches are like this, because a
-// batch that waits for the rate limit has not begun. Without a Journal, the outcomes that were not yielded yet are lost
-// with the process.
+// stays unknown if a killed process had begun the batch and not ended it. There are at most Concurrency such batches,
+// because a batch that waits for the rate limit has not begun. Without a Journal, the outcomes that were not yielded
+// yet are lost with the process.
 //
 // # Stream
 //
@@ -71,10 +71,11 @@ const (
 //   - a batch gets status 401 or 403, or another status from 400 to 499 without a code of the service (except 408): all
 //     other batches would get the same status,
 //   - a batch gets status 429, and the service asks for a longer wait than RetryPolicy.MaxBulkRetryAfter (15 minutes),
-//   - a batch gets status 429, and either ctx ends before the wait is over, or RetryPolicy.MaxAttempts or
-//     [WithMaxAttempts] is 1. With RetryPolicy.IgnoreOverload the walk does not stop in this case,
+//   - a batch gets status 429 and no retry, because ctx ends before the wait is over, or because only one attempt is
+//     allowed (RetryPolicy.MaxAttempts or [WithMaxAttempts]). With RetryPolicy.IgnoreOverload such a batch does not
+//     stop the walk,
 //   - 10 batches that were sent in a row, or 2 × Concurrency if that is more, are of unknown outcome: the service seems
-//     to be down, and somebody has to look up each batch of unknown outcome.
+//     to be down, and somebody has to look up each of these batches.
 //
 // When a walk has stopped, it sends nothing more and yields the rest of the stream as not sent. Requests in flight are
 // completed, within the time of one attempt, and are not repeated. Without a Journal they are cut off when ctx ends,
@@ -85,7 +86,7 @@ const (
 //
 // Leaving the loop ends the walk, like the end of ctx. Leaving waits until the stream yields its next card or returns.
 // So if the stream may wait for long, cancel ctx before you leave the loop. If the stream, a transport, a key source or
-// the journal panics, the loop panics after it has yielded the batches before.
+// the journal panics, the loop panics after it has yielded the earlier batches.
 //
 // POST /platform/aus/add.
 func (s *AccountUpdaterService) SubmitAll(

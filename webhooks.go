@@ -62,8 +62,8 @@ const maxNotification = 1 << 20
 
 // NotificationHandler returns the handler of a notification_url. It takes POST requests with a body of up to 1 MiB and
 // calls f. If f returns nil, the handler answers 204, so that the service knows that the notification has arrived. If f
-// returns an error, the handler answers 500 and logs the error at Error to [slog.Default], with the context of the
-// request. The sender does not see the error. NotificationHandler panics if f is nil.
+// returns an error, the handler answers 500 and logs the error to [slog.Default] at level Error, with the context of
+// the request. The sender does not see the error. NotificationHandler panics if f is nil.
 //
 // Do not trust a notification: the service documents no signature, so anyone who knows the URL can send one. Look up
 // the record in question before you act on a notification. The URL is a secret: make it long and random, and keep it
