@@ -9,7 +9,7 @@ import (
 // The functions of this file read the stream into batches, and yield the batches in their order.
 
 // read reads the stream, cuts the cards into batches and starts each batch. It returns at the end of the stream, or
-// when the caller has left the loop. If the stream panics, read keeps the value of the panic in panicked.
+// when the caller has left the loop. If the stream panics, the field panicked gets the value of the panic.
 func (w *bulkWalk) read(cards iter.Seq[AccountUpdaterCard]) {
 	defer w.ahead.End()
 	defer func() { w.panicked = recover() }()

@@ -27,7 +27,7 @@ const (
 	Descending Order = "desc"
 )
 
-// Filter keeps the records that meet a condition. The JSON, XML and YAML of a Filter, and logs, do not contain the
+// Filter keeps the records that meet a condition. Logs and the JSON, XML and YAML of a Filter do not contain the
 // values.
 type Filter struct {
 	Field     string // wire name, such as "customer_email"

@@ -73,7 +73,8 @@ const (
 	// BatchUnknown is a batch that may have been sent and got no usable answer. Status 408 on a connection that was used
 	// before is no usable answer.
 	BatchUnknown BatchStatus = "unknown"
-	// BatchNotSent is a batch that was not performed. It was not sent, or the service refused it with status 401, 403 or
-	// 429, or a proxy answered with another status from 400 to 499 and a body without a code.
+	// BatchNotSent is a batch that was not performed: it was not sent, or it was refused with status 401, 403 or 429. Any
+	// other status from 400 to 499, except 408, means the same if the answer is complete and has no code. Such an answer
+	// comes from a proxy.
 	BatchNotSent BatchStatus = "not sent"
 )

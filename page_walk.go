@@ -187,7 +187,7 @@ func (w *pageWalk[T]) checkProgress(p *Page[T]) error {
 	return nil
 }
 
-// count counts the records of a page before the page is yielded, and keeps the page as previous.
+// count counts the records of a page before the page is yielded, and remembers the page.
 func (w *pageWalk[T]) count(p *Page[T]) {
 	if w.previous == nil {
 		w.records = w.recordsBefore(p)

@@ -49,7 +49,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestPairs_refused checks that a text of another form is an error that does not contain the text.
+// TestPairs_refused checks that reading a text of another form fails, with an error that does not contain the text.
 func TestPairs_refused(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
