@@ -25,8 +25,8 @@ type InvalidCard struct {
 	Err      error // error of AccountUpdaterCard.Check
 }
 
-// Position returns the position of a card in the stream, from the index i that the card has in the request. An error of
-// the batch names the card data[i]. The index does not count the invalid cards, because they are not sent.
+// Position turns i, the index of a card in the request, into the position of the card in the stream. An error of the
+// batch names this card data[i]. The index does not count the invalid cards, because they are not sent.
 func (b *AccountUpdaterBatch) Position(i int) int {
 	position := b.Start + i
 	for _, invalid := range b.Invalid {

@@ -10,8 +10,8 @@ import (
 
 // reply is implemented by the variables into which the successful answers to operations are decoded.
 type reply interface {
-	// afterRead finishes the decoding. For Client.Call it decodes body into the caller's own type. It returns unread, to
-	// which it adds the paths of the values that it skips.
+	// afterRead finishes the decoding. For Client.Call it decodes body into the caller's own type. It returns the paths in
+	// unread, and those of the values that it skips itself.
 	afterRead(body []byte, unread []string) ([]string, error)
 	result() answer.Codes
 	// complete returns the path of the first documented value that is missing, or "". If the caller needs this value, such
