@@ -34,9 +34,9 @@ func (s *Server) Requests() []Request {
 
 // Handle adds an operation that the service interface names but does not document. A test can then run code that calls
 // the operation with [payvault.Client.Call]. Method and path have the form of a pattern of [http.ServeMux], for example
-// GET and /platform/application/{appId}. The path is relative to [Server.URL]. The handler may use the server. It gets
-// only requests with a known API key and a body of at most 1 MiB. The operation counts as performed if the handler
-// answers with a status of 2xx.
+// GET and /platform/application/{appId}. The path is relative to [Server.URL]. The handler may use the server. The
+// handler gets only requests with a known API key and a body of at most 1 MiB. The operation counts as performed if the
+// handler answers with a status of 2xx.
 //
 // [Request], [Fault] and [Server.Commits] name the operation by method and path: "GET /platform/application/{appId}".
 // Handle panics if method or path are invalid, if handler is nil, or if the server already has an operation with this

@@ -14,8 +14,8 @@ import (
 
 func noon() time.Time { return time.Date(2026, 1, 15, 12, 0, 0, 5, time.FixedZone("", -5*3600)) }
 
-// TestCustomerCreate checks the answer and the record of a new customer, which have no full card number, security code
-// or bank account.
+// TestCustomerCreate checks the answer and the record of a new customer. Neither has a full card number, a security
+// code or a bank account.
 func TestCustomerCreate(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithClock(noon))

@@ -120,8 +120,8 @@ func faultFields() map[FaultKind]string {
 	}
 }
 
-// check returns an error if a fault can never make a request fail as described. operations are the names of the
-// server's operations.
+// check returns an error if a fault can never make a request fail as described. It gets the names of the server's
+// operations.
 func (f *Fault) check(operations []string) error {
 	kinds := faultFields()
 	fields, known := kinds[f.Kind]
@@ -186,8 +186,8 @@ func (f *faults) remove(id int64) bool {
 	return len(f.list) < n
 }
 
-// take counts a request for an operation and returns the fault that applies to it. If no fault applies, the result has
-// no kind.
+// take counts a request for an operation and returns the fault that applies. If no fault applies, the result has no
+// kind.
 func (f *faults) take(op payvault.Operation) Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -233,8 +233,8 @@ func (f *Fault) around(perform http.Handler, tokenize bool) http.Handler {
 // someSuccess is a short successful answer that fits every operation.
 const someSuccess = `{"code":0,"rcode":"000","message":"Success","rmsg":"Success","data":{}}`
 
-// strike returns the handler that makes a request fail. Hang and Delay use the handler perform. TruncatedJSON, CutBody
-// and SlowDrip damage the answer in whole.
+// strike returns the handler that makes a request fail. Hang and Delay use the given handler. TruncatedJSON, CutBody
+// and SlowDrip damage the given answer.
 func (f *Fault) strike(perform http.Handler, whole *httptest.ResponseRecorder, tokenize bool) http.Handler {
 	switch f.Kind {
 	case ResetConnection:

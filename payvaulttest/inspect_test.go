@@ -187,8 +187,7 @@ func TestInspectArms(t *testing.T) {
 	assert.Empty(t, i.srv.Faults())
 }
 
-// TestInspectRecords checks that the page shows the newest 100 records of each store without the free text of callers,
-// which is "canary" here.
+// TestInspectRecords checks that the page shows the newest 100 records of each store, but no free text of callers.
 func TestInspectRecords(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)

@@ -18,8 +18,7 @@ func (a api) tokenize(t *testing.T, fields string) map[string]any {
 	return a.post(t, "/pg/tokenize", `{"merchant_id":"100001",`+fields+`}`).tokenized(t)
 }
 
-// TestTokenize checks the answer and the record of a new card, which have neither the full card number nor the security
-// code.
+// TestTokenize checks the answer and the record of a new card. Neither has the full card number or the security code.
 func TestTokenize(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

@@ -121,8 +121,9 @@ func (x *exchange) head() {
 // early reports whether the service answers before it has read the body.
 func (x *exchange) early() bool { return x.unit.batch >= 0 && x.step.Early }
 
-// paced reports whether the request must wait after a 429 to another request of its operation. Client.Call has no rate
-// limit, a job with a journal has its own client, and a slow key delays a request after its wait.
+// paced reports whether the request must wait after a 429 to another request of its operation. Three calls need not
+// wait: Client.Call has no rate limit, a job with a journal has its own client, and a slow key delays a request after
+// its wait.
 func (x *exchange) paced() bool {
 	plan := &x.run.Calls[x.call]
 	return !plan.Job && plan.Op != payvault.OpCall && plan.Keys == nil

@@ -126,7 +126,7 @@ func (e *entry) check(job string) {
 
 const jobName = "cards of November"
 
-// bulk submits a stream of cards. When the plan kills the job's process, a new one continues with the same journal.
+// bulk submits a stream of cards. When the plan kills the job's process, a new process continues with the same journal.
 // Each process is a life of the job.
 func (c *caller) bulk(ctx context.Context, client *payvault.Client) {
 	opt := &payvault.SubmitAllOptions{Concurrency: c.plan.Width}
@@ -311,7 +311,7 @@ func (c *caller) cards(
 }
 
 // recordResultIn records the result of a batch in a life of the job. If another life may follow, it also keeps a copy
-// of the batch's record, which that life may change.
+// of the batch's record as it is now.
 func (c *caller) recordResultIn(l *life, batch int, id string, err error, raw *payvault.Response) {
 	c.recordResult(batch, id, err, raw)
 	o := &c.outcomes[len(c.outcomes)-1]

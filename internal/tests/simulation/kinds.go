@@ -150,8 +150,8 @@ func (k *kind) newRequest() any {
 	return copyOf(reflect.ValueOf(k.request), "", func(string) {}).Interface()
 }
 
-// copyOf returns a deep copy of a request or of a field's value. It replaces each Secret that is set by the canary of
-// its field, and passes that canary to the callback. It empties the fields that the client fills in.
+// copyOf returns a deep copy of a request or of a field's value. It replaces each Secret that is not empty with the
+// canary of its field, and passes that canary to the callback. It empties the fields that the client fills in.
 func copyOf(v reflect.Value, field string, found func(canary string)) reflect.Value {
 	out := reflect.New(v.Type()).Elem()
 	out.Set(v)

@@ -23,8 +23,8 @@ func copies(caller string) int {
 	return 1
 }
 
-// copiesUnseen reports whether a RoundTripper may send a copy that the SDK cannot notice, because it has no httptrace
-// hooks or follows an answer. The SDK does not protect against this.
+// copiesUnseen reports whether a RoundTripper may send copies that the SDK cannot notice. Such copies have no httptrace
+// hooks, or are sent after an answer. The SDK does not protect against them.
 func copiesUnseen(caller string) bool {
 	return caller == callerHedges || caller == callerHedgesOne
 }

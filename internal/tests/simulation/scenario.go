@@ -76,7 +76,7 @@ type Call struct {
 	Attempts int `json:"attempts,omitempty"`
 	// Keys has one entry for each call of the key source, in order: "" for no fault, or one of keyFaults.
 	Keys   []string `json:"keys,omitempty"`
-	Shared bool     `json:"shared,omitempty"` // the call shares its request with such calls of the same operation and form
+	Shared bool     `json:"shared,omitempty"` // calls with this flag share one request for each operation and form
 	Panic  string   `json:"panic,omitempty"`  // the caller's code that panics: "", "stream", or one of panics
 	// Leave is the number of records or batches after which the caller breaks out of its loop. 0 means never.
 	Leave  int           `json:"leave,omitempty"`
@@ -86,8 +86,8 @@ type Call struct {
 	Job    bool          `json:"job,omitempty"`    // the bulk job has a journal
 	// Journal has one entry for each write to the journal, in order: "" or one of journalFaults.
 	Journal []string `json:"journal,omitempty"`
-	// Deaths has one entry for each process of the job that is killed: the number of the event that kills it. The job
-	// continues in another process.
+	// Deaths has one entry for each killed process of the job: the number of the event that kills it. The job continues in
+	// another process.
 	Deaths []int `json:"deaths,omitempty"`
 	// Steps has the service's reactions in order: one for each request of a single call, and two for each page or batch.
 	// Later requests are answered without fault.

@@ -105,8 +105,8 @@ type handler struct {
 	streams  chan struct{} // has one element per open stream
 }
 
-// Handler returns the handler of the page of an emulator. feed has the requests of the emulator. The handler answers
-// only requests that come from loopback and have a loopback address or localhost in the Host header.
+// Handler returns the handler of the page of an emulator. The feed has the requests of the emulator. The handler
+// answers only requests that come from loopback and have a loopback address or localhost in the Host header.
 func Handler(emulator Emulator, feed *Feed) http.Handler {
 	feed.watched.Store(true)
 	h := &handler{emulator: emulator, feed: feed, streams: make(chan struct{}, maxStreams)}
@@ -251,8 +251,8 @@ func (h *handler) reset(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// events streams a batch when anything has changed, and at least every speakEvery, so that the page loads the state
-// again. It polls for changes, so that neither many requests nor a slow reader can delay the emulator.
+// events streams a batch when anything has changed, and at least every speakEvery. It polls for changes, so that
+// neither many requests nor a slow reader can delay the emulator.
 func (h *handler) events(w http.ResponseWriter, r *http.Request, take filter) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	if r.Method == http.MethodHead {
