@@ -406,7 +406,7 @@ func quoted(d die, text string) string {
 	return `"` + b.String() + `"`
 }
 
-// printable replaces each character that is not printable ASCII by an underscore. The result can be part of a header.
+// printable replaces each character that is not printable ASCII with an underscore. The result can be part of a header.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// copies returns how many times a RoundTripper sends a request at most.
+// copies returns how many times a RoundTripper may send a request.
 func copies(caller string) int {
 	switch caller {
 	case callerHedges, callerHedgesOne, callerRetries:
