@@ -13,8 +13,8 @@ const redacted = "[redacted]"
 
 // Account is one API key of the emulator, with the rights that the key gives. Several accounts may have the same
 // merchant, for example while a key is being replaced. Printing or logging an Account does not show the key. There is
-// one exception: if you print a struct of your own that has an Account in an unexported field, fmt shows the key,
-// because fmt does not call the methods of values in unexported fields.
+// one exception: if a struct of your own has an Account in an unexported field, fmt shows the key. The reason is that
+// fmt does not call the methods of values in unexported fields.
 type Account struct {
 	MerchantID payvault.MerchantID   `json:"merchant_id"` // ID of the merchant or partner that owns the key
 	APIKey     string                `json:"api_key"`     // API key of the merchant, or vendor API key of the partner
@@ -95,8 +95,8 @@ func (a accounts) merchant() Account { return a.first(func(a Account) bool { ret
 
 func (a accounts) partner() Account { return a.first(func(a Account) bool { return a.Partner }) }
 
-// home returns the merchant of the first account that is not a partner. This merchant becomes the owner of seeded
-// records that have no merchant ID. If all accounts are partners, home returns the merchant of the first account.
+// home returns the owner of seeded records without a merchant ID: the first account that is not a partner, or else the
+// first account.
 func (a accounts) home() payvault.MerchantID { return cmp.Or(a.merchant().MerchantID, a[0].MerchantID) }
 
 // serve reports whether at least one account may act for a merchant.

@@ -105,9 +105,8 @@ func bind[T any](text []byte) (v T) {
 	return v
 }
 
-// encode writes an answer or a notification as JSON. It panics if v cannot be encoded. Only the data that a caller
-// gives to [Server.TriggerEvent] can cause this panic. encode replaces invalid UTF-8, for example in the name of a
-// parameter, with the replacement character.
+// encode writes an answer or a notification as JSON, with replacement characters for invalid UTF-8. It panics if v
+// cannot be encoded, which only the data of [Server.TriggerEvent] can cause.
 func encode(v any) []byte {
 	text, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
@@ -127,7 +126,7 @@ type tokenizeResponse struct {
 
 func jsonHeader() http.Header { return http.Header{"Content-Type": {openapi.JSON}} }
 
-// oneOf returns nil if the value of a field is one of the given values, and an error if not.
+// oneOf returns an error unless the value of a field is one of the given values.
 func oneOf[T ~string](field string, value T, values ...T) error {
 	return fits(slices.Contains(values, value), fmt.Sprintf("%s must be one of %q", field, values))
 }

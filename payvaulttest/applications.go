@@ -94,8 +94,8 @@ func onlyPartners(c *call) error {
 	return nil
 }
 
-// application returns the application whose ID is in the path of the request. It refuses a request of an account that
-// is not a partner, and a request for an application of another partner.
+// application returns the application whose ID is in the path of the request. It refuses accounts that are not
+// partners, and applications of other partners.
 func (v *applications) application(c *call) (*Application, error) {
 	if err := onlyPartners(c); err != nil {
 		return nil, err

@@ -24,8 +24,7 @@ func newApplication(t *testing.T) (api, string) {
 	return a, fmt.Sprintf("/platform/application/%d", app.ID)
 }
 
-// save sends a request that saves values in an application, and returns the fields of the answer. pairs is the JSON of
-// the keys and values.
+// save sends a request with the JSON of keys and values, and returns the fields of the answer.
 func (a api) save(t *testing.T, path, pairs string) []any {
 	t.Helper()
 	fields, _ := a.post(t, path+"/data", `{"data":[`+pairs+`]}`).ok(t)["fields"].([]any)
@@ -60,8 +59,8 @@ func (a api) saveAll(t *testing.T, path string) {
 	a.post(t, path+"/data", string(all)).ok(t)
 }
 
-// TestApplicationSave checks that the answer to a save has all values that were saved so far, in the order of saving,
-// with the type and the options that the OpenAPI document has for each key.
+// TestApplicationSave checks that the answer to a save has all saved values in order, with the types and options of the
+// OpenAPI document.
 func TestApplicationSave(t *testing.T) {
 	t.Parallel()
 	a, path := newApplication(t)
@@ -83,8 +82,8 @@ func TestApplicationSave(t *testing.T) {
 	assert.JSONEq(t, `"pt"`, string(a.srv.Applications.All()[0].Data()["trading_status"]), "a copy")
 }
 
-// TestValidate checks that a validation lists the required keys whose values are empty. If only one of bank_routing and
-// bank_account_number has a value, the validation must list both keys.
+// TestValidate checks that a validation lists the required keys without a value, and both bank keys if only one has a
+// value.
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	const (
@@ -124,8 +123,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestValidateThirdParty checks that a validation requires name, contact, email, phone and address of a third party,
-// but only if a third party fulfills the orders.
+// TestValidateThirdParty checks that a validation requires the data of a third party only if a third party fulfills the
+// orders.
 func TestValidateThirdParty(t *testing.T) {
 	t.Parallel()
 	const needed = `":["This field is required when a third party fulfils orders"]`

@@ -20,8 +20,8 @@ type call struct {
 	parts    []Part
 }
 
-// actFor sets the merchant of a call to the merchant_id in the query or in the body. Without a merchant_id it sets the
-// merchant of the account. It returns a refusal if the account may not act for the merchant.
+// actFor sets the merchant of a call: the merchant_id in the query or in the body, or else the merchant of the account.
+// It returns a refusal if the account may not act for this merchant.
 func (c *call) actFor(body any) error {
 	c.merchant = c.account.MerchantID
 	fields, _ := body.(map[string]any)
@@ -40,7 +40,8 @@ func (c *call) actFor(body any) error {
 	return nil
 }
 
-// id returns a path parameter as a number. If the parameter is not a number, id returns 0, and no record has the ID 0.
+// id returns a path parameter as a number. If the parameter is not a number, id returns 0, which is the ID of no
+// record.
 func (c *call) id(name string) int64 {
 	if id, err := strconv.ParseInt(c.path(name), 10, 64); err == nil {
 		return id

@@ -34,8 +34,8 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// TestClientRetriesQuickly checks that the client of a server waits only milliseconds before a retry and has no retry
-// budget. With a zero RetryPolicy it waits longer and has a retry budget.
+// TestClientRetriesQuickly checks that the client of a server has short waits and no retry budget, unless it is given a
+// zero RetryPolicy.
 func TestClientRetriesQuickly(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()

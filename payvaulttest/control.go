@@ -14,7 +14,7 @@ import (
 )
 
 // Commits returns how often the server has performed an operation, whether or not the client got the answer. So a test
-// can check that a payment was not made twice. Commits returns 0 for the name of an operation that does not exist.
+// can check that a payment was not made twice. For an operation that does not exist, Commits returns 0.
 func (s *Server) Commits(op payvault.Operation) int { return s.AllCommits()[op] }
 
 // AllCommits returns the counts of [Server.Commits] for all operations that were performed at least once.
@@ -34,9 +34,9 @@ func (s *Server) Requests() []Request {
 
 // Handle adds an operation that the service interface names but does not document. A test can then run code that calls
 // the operation with [payvault.Client.Call]. Method and path have the form of a pattern of [http.ServeMux], for example
-// GET and /platform/application/{appId}. The path is relative to [Server.URL]. The handler may use the server. It gets
-// only requests with a known API key and a body of at most 1 MiB. The operation counts as performed if the handler
-// answers with a status of 2xx.
+// GET and /platform/application/{appId}. The path is relative to [Server.URL]. The handler may use the server. The
+// handler gets only requests with a known API key and a body of at most 1 MiB. The operation counts as performed if the
+// handler answers with a status of 2xx.
 //
 // [Request], [Fault] and [Server.Commits] name the operation by method and path: "GET /platform/application/{appId}".
 // Handle panics if method or path are invalid, if handler is nil, or if the server already has an operation with this
@@ -84,7 +84,7 @@ func (s *Server) ClearFaults() {
 	s.handler.faults.list = nil
 }
 
-// TriggerEvent delivers an event to all webhooks of a merchant that have the event, and returns their number. Each
+// TriggerEvent delivers an event to those webhooks of a merchant that have the event, and returns their number. Each
 // delivery has data, encoded as JSON. TriggerEvent panics if data cannot be encoded as JSON. The deliveries are made in
 // the background: [Server.WaitDeliveries] waits for them.
 func (s *Server) TriggerEvent(merchant payvault.MerchantID, event payvault.Event, data any) int {
@@ -117,6 +117,6 @@ func (s *Server) Deliveries() []Delivery {
 	return slices.Clone(d.history)
 }
 
-// WaitDeliveries waits until all deliveries have ended that were triggered before the call. It does not wait for later
+// WaitDeliveries waits until all deliveries that were triggered before the call have ended. It does not wait for later
 // deliveries. It returns early with an error when the context ends or the server is closed.
 func (s *Server) WaitDeliveries(ctx context.Context) error { return s.deliveries.wait(ctx) }

@@ -55,8 +55,8 @@ func (*customers) key(c *Customer) (CustomerKey, *payvault.MerchantID) {
 	return CustomerKey{c.NodeID, c.ID}, &c.NodeID
 }
 
-// prepare fills in missing values, and makes exactly one address and one card primary. If several are marked as
-// primary, the first of them stays primary. If none is marked, the first in the list becomes primary.
+// prepare fills in missing values. It makes exactly one address and one card primary: the first that is marked as
+// primary, or else the first in the list.
 func (v *customers) prepare(c *Customer) {
 	for c.ID == "" {
 		if made := v.ids.text("customer"); !v.has(CustomerKey{c.NodeID, made}) {
@@ -112,8 +112,7 @@ func (v *customers) detach(c *Customer) {
 	}
 }
 
-// copyParts copies addresses or billing cards. Their only field that is a list is billing_email, so copyParts copies
-// this list too.
+// copyParts copies addresses or billing cards, including their only list, billing_email.
 func copyParts(parts []map[string]any) []map[string]any {
 	copies := make([]map[string]any, len(parts))
 	for i, part := range parts {
@@ -168,9 +167,9 @@ func (v *customers) checkCustomer(c *call, record *Customer, in *customerRequest
 	return cmp.Or(p.err(), err)
 }
 
-// saveBilling saves the payment data of a billing card as a card, and removes from record the fields that answers do
-// not have. If the billing card only has the card ID of a saved card, saveBilling saves no card. It ignores the error
-// of save, because checkCustomer has already checked the card ID.
+// saveBilling saves the payment data of a billing card, unless the billing card only has the ID of a saved card. From
+// the record it removes the fields that answers do not have. It ignores the error of save, because checkCustomer has
+// checked the card ID.
 func (v *customers) saveBilling(c *call, in paymentFields, record map[string]any) {
 	if in.CardID == "" || in.card() != (Card{}) {
 		card, _ := v.cards.save(c, in)

@@ -14,8 +14,8 @@ import (
 
 func noon() time.Time { return time.Date(2026, 1, 15, 12, 0, 0, 5, time.FixedZone("", -5*3600)) }
 
-// TestCustomerCreate checks the answer and the stored record of a new customer. Neither may have a full card number, a
-// security code or a bank account.
+// TestCustomerCreate checks the answer and the record of a new customer. Neither has a full card number, a security
+// code or a bank account.
 func TestCustomerCreate(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithClock(noon))
@@ -76,8 +76,8 @@ func TestCustomerIDs(t *testing.T) {
 	assert.Equal(t, 4, a.srv.Commits(payvault.OpCustomersCreate))
 }
 
-// TestCustomerWithSavedCard checks that a new customer can have a saved card and update this card. Answers and lists
-// must show the current data of the card.
+// TestCustomerWithSavedCard checks that a new customer can have and update a saved card, and that answers show the
+// current data of the card.
 func TestCustomerWithSavedCard(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -103,8 +103,8 @@ func TestCustomerWithSavedCard(t *testing.T) {
 	assert.Equal(t, "5454xxxxxx545454", a.srv.Customers.All()[0].PrimaryCardNumber)
 }
 
-// TestCustomersAreCopies checks that the server does not change when a test changes a Customer that it gave to Seed or
-// got from the server.
+// TestCustomersAreCopies checks that a test cannot change the server's records through a Customer that it has seeded or
+// read.
 func TestCustomersAreCopies(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

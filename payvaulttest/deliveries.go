@@ -31,9 +31,8 @@ type Delivery struct {
 	Err       error              // reason why there was no answer; nil if there was one
 }
 
-// A dispatcher makes deliveries in the background. It makes the deliveries of one webhook one after another, so they
-// keep their order. A slow receiver does not delay the deliveries of other webhooks. Any number of deliveries may wait,
-// so no delivery is lost.
+// A dispatcher makes deliveries in the background. The deliveries of one webhook keep their order, and do not wait for
+// those of other webhooks. Any number of deliveries may wait.
 type dispatcher struct {
 	ctx     context.Context //nolint:containedctx // ends with the server
 	client  *http.Client

@@ -48,8 +48,8 @@ func (d *dispatcher) events() (list []payvault.Event) {
 	return list
 }
 
-// TestDeliveriesInOrder checks that the deliveries of one webhook keep their order, and that they do not delay the
-// deliveries of another webhook. A delivery without an answer ends after 5 s.
+// TestDeliveriesInOrder checks that the deliveries of one webhook keep their order and do not delay those of another
+// webhook.
 func TestDeliveriesInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -66,8 +66,8 @@ func TestDeliveriesInOrder(t *testing.T) {
 	})
 }
 
-// TestWaitDeliveries checks that wait waits for the deliveries that were triggered before the call, and not for later
-// deliveries. wait must return early if the context ends.
+// TestWaitDeliveries checks that wait waits only for the deliveries that were triggered before the call, and only until
+// the context ends.
 func TestWaitDeliveries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -84,8 +84,8 @@ func TestWaitDeliveries(t *testing.T) {
 	})
 }
 
-// TestDeliveriesEndWithTheServer checks that closing the server aborts the running delivery. Deliveries that are still
-// waiting, and deliveries that are triggered later, are not made.
+// TestDeliveriesEndWithTheServer checks that closing the server aborts the running delivery, and that no other delivery
+// is made afterwards.
 func TestDeliveriesEndWithTheServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

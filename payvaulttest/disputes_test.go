@@ -35,8 +35,8 @@ func answer(text string) form {
 	return newForm().part("disputeResponse", "", text)
 }
 
-// TestDisputeRespond checks that a dispute keeps the values of its response unchanged, with the size and the checksum
-// of the file. The server must refuse a second response.
+// TestDisputeRespond checks that a dispute keeps its response, with the size and the checksum of the file, and refuses
+// a second response.
 func TestDisputeRespond(t *testing.T) {
 	t.Parallel()
 	a := newDispute(t, "")
@@ -67,8 +67,7 @@ func TestDisputeRespond(t *testing.T) {
 	assert.Equal(t, 1, a.srv.Commits(payvault.OpDisputesRespond))
 }
 
-// TestDisputeForms checks which forms are accepted for each kind of dispute. A refused form must not change the
-// dispute.
+// TestDisputeForms checks which forms each kind of dispute accepts, and that a refused form changes nothing.
 func TestDisputeForms(t *testing.T) {
 	t.Parallel()
 	const first, retrieval = payvaulttest.DisputeFirstTime, payvaulttest.DisputeRetrieval

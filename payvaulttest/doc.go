@@ -10,9 +10,9 @@
 //	}
 //	fmt.Println(page.TotalRecords, srv.Commits(payvault.OpCustomersList)) // 0 1
 //
-// Each server has its own state, so parallel tests can each use a server of their own. The OpenAPI document, against
-// which requests are checked, is read only once per process. Servers are safe for concurrent use, and also work outside
-// of tests. cmd/payvault-emulator is the same server as a program, for tests in any language.
+// Each server has its own state, so parallel tests can each use a server of their own. Requests are checked against an
+// OpenAPI document, which is read only once per process. Servers are safe for concurrent use, and also work outside of
+// tests. cmd/payvault-emulator is the same server as a program, for tests in any language.
 //
 // # Records
 //
@@ -37,9 +37,9 @@
 //		return err
 //	}
 //
-// A fault applies to a request as soon as it arrives, before authentication and whether or not the request is valid. If
-// a fault answers a request without AfterCommit, the request is recorded but not performed. [Inspect] serves a page
-// with the newest requests, the records and the faults. On the page, a click injects a fault.
+// A fault applies as soon as a request arrives, before authentication and whether or not the request is valid. If a
+// fault answers a request without AfterCommit, the request is recorded but not performed. [Inspect] serves a page with
+// the newest requests, the records and the faults. On the page, a click injects a fault.
 //
 // # Secrets
 //

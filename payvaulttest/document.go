@@ -77,8 +77,8 @@ func (d *document) field(key string, kind any) applicationField {
 	return field
 }
 
-// An applicationField has the rules of the document for a key of application data. A key that the document does not
-// name has no rules here: its value is optional, and may be a text or an object.
+// An applicationField has the document's rules for a key of application data. The value of a key without rules is
+// optional, and may be a text or an object.
 type applicationField struct {
 	kind     string
 	required bool
@@ -86,7 +86,7 @@ type applicationField struct {
 	schema   *openapi.Schema
 }
 
-// shows returns nil if the document permits the record in an answer. Otherwise it returns an error.
+// shows returns an error unless the document permits the record in an answer.
 func (d *document) shows(name string, record any) error {
 	text, err := json.Marshal(record)
 	if err != nil {

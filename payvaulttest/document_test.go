@@ -15,8 +15,8 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// TestExamplesOfTheDocument checks the examples of requests in api/openapi.yaml. For every operation, a server with the
-// records of cmd/payvault-emulator/seed.json must accept at least one example and perform the operation.
+// TestExamplesOfTheDocument checks that a server with the emulator's seed.json performs at least one example of each
+// operation in api/openapi.yaml.
 func TestExamplesOfTheDocument(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("../cmd/payvault-emulator/seed.json")
@@ -56,8 +56,7 @@ func TestExamplesOfTheDocument(t *testing.T) {
 	}
 }
 
-// sendExample sends a request whose body is the example, as JSON or as a form. If the operation has no body, it sends
-// no body.
+// sendExample sends a request with the example as its JSON or form, or without a body if the operation has none.
 func (a api) sendExample(t *testing.T, o *openapi.Operation, path string, example any) reply {
 	t.Helper()
 	switch o.Media {

@@ -47,8 +47,7 @@ type shared struct {
 	requests requestLog
 }
 
-// An exchange handles one request: it reads, records, performs and answers the request. A fault may change how the
-// request is performed and answered.
+// An exchange reads, records, performs and answers one request.
 type exchange struct {
 	http.ResponseWriter
 	call

@@ -25,8 +25,7 @@ import (
 type FaultKind string
 
 // Faults of the connection. Except with Delay, the client gets no answer: its transport returns an error. With HTTP/2,
-// which [WithTLS] enables, a fault affects only one stream: it resets the stream of the request, and the other requests
-// on the connection continue.
+// which [WithTLS] enables, a fault resets only the stream of the request. Other requests on the connection continue.
 const (
 	// ResetConnection resets the connection when a request's headers have arrived, before its body is read.
 	ResetConnection FaultKind = "reset connection"
@@ -121,8 +120,8 @@ func faultFields() map[FaultKind]string {
 	}
 }
 
-// check returns an error if a fault can never make a request fail as described. operations are the names of the
-// server's operations.
+// check returns an error if a fault can never make a request fail as described. It gets the names of the server's
+// operations.
 func (f *Fault) check(operations []string) error {
 	kinds := faultFields()
 	fields, known := kinds[f.Kind]
@@ -157,17 +156,17 @@ type armedFault struct {
 	ArmedFault
 	id      int64
 	seen    int           // number of requests that fit the fault
-	permits *rate.Limiter // limiter of PermitRate; a burst may have the requests of one second, at least one
+	permits *rate.Limiter // limiter of PermitRate
 }
 
-// faults holds the faults of a server that still wait for requests.
+// faults holds the faults that still wait for requests.
 type faults struct {
 	mu   sync.Mutex
 	last int64 // identifier of the newest fault
 	list []*armedFault
 }
 
-// add adds a fault, and returns a copy of the armedFault that it has made.
+// add adds a fault and returns a copy of the new armedFault.
 func (f *faults) add(fault Fault) *armedFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -187,8 +186,8 @@ func (f *faults) remove(id int64) bool {
 	return len(f.list) < n
 }
 
-// take returns the fault that applies to a request for an operation, and counts the request. If no fault applies, take
-// returns a fault without a kind.
+// take counts a request for an operation and returns the fault that applies. If no fault applies, the result has no
+// kind.
 func (f *faults) take(op payvault.Operation) Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -211,8 +210,7 @@ func (f *faults) take(op payvault.Operation) Fault {
 	return Fault{}
 }
 
-// around returns a handler that makes a request fail as the fault describes. perform is the handler that performs the
-// operation. If there is no fault, around returns perform.
+// around wraps the handler that performs an operation. The result makes a request fail as the fault describes.
 func (f *Fault) around(perform http.Handler, tokenize bool) http.Handler {
 	if f.Kind == "" {
 		return perform
@@ -235,9 +233,8 @@ func (f *Fault) around(perform http.Handler, tokenize bool) http.Handler {
 // someSuccess is a short successful answer that fits every operation.
 const someSuccess = `{"code":0,"rcode":"000","message":"Success","rmsg":"Success","data":{}}`
 
-// strike returns the handler that makes a request fail. For Hang and Delay, the handler waits and then calls perform.
-// For TruncatedJSON, CutBody and SlowDrip, the handler sends whole, which is a complete answer, in a damaged form. For
-// the other kinds, it uses neither perform nor whole.
+// strike returns the handler that makes a request fail. Hang and Delay use the given handler. TruncatedJSON, CutBody
+// and SlowDrip damage the given answer.
 func (f *Fault) strike(perform http.Handler, whole *httptest.ResponseRecorder, tokenize bool) http.Handler {
 	switch f.Kind {
 	case ResetConnection:

@@ -30,7 +30,7 @@ func (a api) trySend(t *testing.T) (reply, error) {
 
 const http1, http2 = "HTTP/1", "HTTP/2"
 
-// protocols returns, for each protocol, the options of a server whose client uses the protocol.
+// protocols returns the options of a server for each protocol.
 func protocols() map[string][]payvaulttest.Option {
 	return map[string][]payvaulttest.Option{http1: nil, http2: {payvaulttest.WithTLS()}}
 }
@@ -40,9 +40,8 @@ func (a api) sent() bool {
 	return invoice.State == payvaulttest.InvoiceOutstanding
 }
 
-// TestLostConnections checks that a fault of the connection makes exactly one request fail, before or after the
-// operation is performed. With HTTP/1 the client sees a reset or a closed connection. With HTTP/2 only the stream of
-// the request ends, and the connection stays open.
+// TestLostConnections checks that a fault of the connection makes exactly one request fail, and that with HTTP/2 the
+// connection stays open.
 func TestLostConnections(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -98,8 +97,7 @@ func TestClientThatGoesAwayWhileSending(t *testing.T) {
 	assert.False(t, a.srv.Requests()[0].Complete)
 }
 
-// TestAnswers checks that a fault of the answer changes the answer. The operation must be performed if, and only if,
-// AfterCommit is set.
+// TestAnswers checks that a fault changes the answer, and that the operation is performed only with AfterCommit.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	const (
@@ -219,10 +217,8 @@ func (h slowHandler) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-// TestFaultsThatAreCutShort checks that a slow fault ends when the client cancels its request, and when the server is
-// closed. With AfterCommit, the operation must already be performed by then. Close must return only after the log
-// record of the request is written. This must also hold with HTTP/2, although the Close of net/http does not wait for
-// HTTP/2 handlers.
+// TestFaultsThatAreCutShort checks that a slow fault ends when the client cancels its request or the server is closed,
+// and that Close waits for the log record of the request. The Close of net/http does not wait for HTTP/2 handlers.
 func TestFaultsThatAreCutShort(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []payvaulttest.Fault{
@@ -289,9 +285,7 @@ func TestCloseEndsEverythingAtOnce(t *testing.T) {
 	}
 }
 
-// TestFaultsAreChosen checks that, of several faults that fit a request, the fault that was injected first makes it
-// fail. A request that a fault skips may fail because of a later fault. A request that fails because of an earlier
-// fault does not count for the Skip of a later fault.
+// TestFaultsAreChosen checks that the oldest fault that fits makes a request fail, and which requests count for Skip.
 func TestFaultsAreChosen(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -343,8 +337,8 @@ func TestFaultsStrikeBeforeAuthentication(t *testing.T) {
 	assert.Empty(t, a.srv.AllCommits())
 }
 
-// TestFaultHeadersAreCopied checks that a fault does not change when a test changes the header that it gave to Inject
-// or got from Faults.
+// TestFaultHeadersAreCopied checks that a test cannot change a fault through a header that it gave to Inject or got
+// from Faults.
 func TestFaultHeadersAreCopied(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -355,8 +349,8 @@ func TestFaultHeadersAreCopied(t *testing.T) {
 	assert.Equal(t, "one", a.get(t, "/").header.Get("X-Test"))
 }
 
-// TestManyRequestsAtOnce sends 100 requests at once, and checks that exactly ten fail if the fault has Times 10. All
-// 100 must be performed, and the list must have the new payees in the order of their IDs.
+// TestManyRequestsAtOnce sends 100 requests at once. It checks that all are performed, and that a fault with Times 10
+// makes exactly ten fail.
 func TestManyRequestsAtOnce(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

@@ -35,8 +35,8 @@ func handleAccept(t *testing.T, srv *payvaulttest.Server) {
 	})
 }
 
-// TestHandle checks that the server treats an operation of Handle like its own operations: it records the requests,
-// counts those with a status of 2xx, applies faults, and shows the requests on the page.
+// TestHandle checks that an operation of Handle is recorded, counted, made to fail and shown like the server's own
+// operations.
 func TestHandle(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)

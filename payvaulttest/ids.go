@@ -7,7 +7,7 @@ import (
 )
 
 // ids makes the identifiers of one server. The same seed and the same order of requests give the same identifiers. The
-// methods require that the caller holds the lock of the state.
+// caller of a method must hold the lock of the state.
 type ids struct {
 	seed uint64
 	last map[string]int64

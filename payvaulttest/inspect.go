@@ -22,10 +22,10 @@ import (
 // requests only while a viewer asks for them. The handler answers only requests from loopback. The README of
 // cmd/payvault-emulator describes the page and its JSON API.
 //
-// To look at the server of a test, serve the page with [net/http/httptest.NewServer], and print its URL to os.Stderr,
-// because go test shows t.Log of a running test only with -v. Then let the test wait with <-t.Context().Done() or
-// select {}, and run only this test, with go test -timeout 0 -run. In a debugger, stop only the goroutine of the test:
-// if the debugger stops the whole process, the page stops too.
+// To look at the server of a test, serve the page with [net/http/httptest.NewServer]. Print its URL to os.Stderr,
+// because go test shows t.Log of a running test only with -v. Let the test wait with <-t.Context().Done() or select {}.
+// Run only this test, with go test -timeout 0 -run. In a debugger, stop only the goroutine of the test: if the debugger
+// stops the whole process, the page stops too.
 //
 // Close the emulator before the server of the page, as the example does: [Server.Close] ends the event streams of the
 // page. In the other order, closing the server of the page takes some seconds if a browser shows the page. If another

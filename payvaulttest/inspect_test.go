@@ -102,9 +102,8 @@ func TestInspectRequests(t *testing.T) {
 	assert.Contains(t, got["curl"], `--form-string 'disputeResponse={"message":"fillIn"}' -F file=@fillIn`)
 }
 
-// TestInspectRefusals checks the reasons that the page shows for refusals. If the name of a refused field might be a
-// secret value, the page must show ? in place of the name. The page shows paths without list indexes, such as
-// data[].card_number.
+// TestInspectRefusals checks the reasons that the page shows for refusals, with ? in place of a field name that might
+// be a secret.
 func TestInspectRefusals(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -151,8 +150,7 @@ func TestInspectFaults(t *testing.T) {
 	}
 }
 
-// TestInspectArms checks that the page injects a fault from JSON, lists it, and removes it by its number. Invalid JSON
-// and invalid faults are refused.
+// TestInspectArms checks that the page injects, lists and removes faults, and refuses invalid ones.
 func TestInspectArms(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -189,8 +187,7 @@ func TestInspectArms(t *testing.T) {
 	assert.Empty(t, i.srv.Faults())
 }
 
-// TestInspectRecords checks that the page shows the newest 100 records of each store, with IDs, states and numbers, but
-// without free text of callers. In this test, every free text is "canary".
+// TestInspectRecords checks that the page shows the newest 100 records of each store, but no free text of callers.
 func TestInspectRecords(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -258,8 +255,7 @@ func TestInspectRecords(t *testing.T) {
 	}, newest)
 }
 
-// TestInspectShowsNoSecrets puts secrets into every part of requests and records, and checks that the page shows none
-// of them.
+// TestInspectShowsNoSecrets checks that the page shows none of the secrets in requests and records.
 func TestInspectShowsNoSecrets(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -287,8 +283,7 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 	}
 }
 
-// TestInspectPresets checks the presets, which are the faults that the page offers. Each preset must be the fault that
-// its label describes, with the Go code that injects this fault.
+// TestInspectPresets checks that each preset, a fault that the page offers, fits its label and its Go code.
 func TestInspectPresets(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -328,7 +323,7 @@ func TestInspectPresets(t *testing.T) {
 	}
 }
 
-// A writes is an io.Writer. Its Write calls the function and ignores the data.
+// writes is an io.Writer that only calls a function.
 type writes func()
 
 func (f writes) Write(p []byte) (int, error) {
@@ -490,8 +485,7 @@ func TestInspectConnection(t *testing.T) {
 	assert.Contains(t, got.Go, fmt.Sprintf("payvault.NewClient(\n\t%q,\n\t%q,\n)", i.srv.URL, i.key))
 }
 
-// TestInspectReset checks that a reset removes requests, records, deliveries and faults. After the reset, the same
-// requests must get the same answers as after the start.
+// TestInspectReset checks that a reset restores the state of the start, so that the same requests get the same answers.
 func TestInspectReset(t *testing.T) {
 	t.Parallel()
 	seed := payvaulttest.Seed{Invoices: []payvaulttest.Invoice{{ID: "INV-1"}}}
@@ -522,8 +516,7 @@ func TestInspectReset(t *testing.T) {
 	assert.Equal(t, before, use())
 }
 
-// TestInspectBodies checks that the page shows bodies only while bodies are turned on, and only the bodies of requests
-// that arrived after bodies were turned on.
+// TestInspectBodies checks that the page shows only the bodies of requests that arrive while bodies are turned on.
 func TestInspectBodies(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestPermittedRate checks how many requests PermitRate permits in ten seconds: ten times its Rate, plus the burst at
-// the start, which has the requests of one second and at least one.
+// TestPermittedRate checks that in ten seconds PermitRate permits ten times its Rate, plus the requests of one second
+// at the start.
 func TestPermittedRate(t *testing.T) {
 	t.Parallel()
 	for rate, want := range map[float64]int{20: 20 + 200, 0.5: 1 + 5} {

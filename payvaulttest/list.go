@@ -132,8 +132,7 @@ func compare(a, b any) int {
 	return cmp.Or(cmp.Compare(m, n), cmp.Compare(s, t))
 }
 
-// key returns the number and the text by which a value is sorted: the number first, the text for equal numbers. A time
-// becomes a number. A text has the number 0. The number of nil is the lowest.
+// key returns the number by which a value is sorted, and the text that decides between equal numbers.
 func key(value any) (float64, string) {
 	switch v := value.(type) {
 	case nil:

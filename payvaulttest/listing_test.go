@@ -61,7 +61,7 @@ func (a api) list(t *testing.T, path, field string) (values []string, records, p
 	return values, answer["totalRecords"], answer["totalPages"]
 }
 
-// TestLists checks which transactions a query finds, and in which order. want has their pg_ids.
+// TestLists checks which transactions a query finds, and in which order.
 func TestLists(t *testing.T) {
 	t.Parallel()
 	a := seedTransactions(t)

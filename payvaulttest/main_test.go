@@ -42,7 +42,7 @@ func newAPI(t *testing.T, opts ...payvaulttest.Option) api {
 	return api{srv: srv, key: srv.Merchant().APIKey}
 }
 
-// as returns a copy of a that uses the key of another account.
+// as returns an api that uses the key of another account.
 func (a api) as(account payvaulttest.Account) api {
 	a.key = account.APIKey
 	return a
@@ -142,8 +142,7 @@ func (r reply) ok(t *testing.T) map[string]any {
 	return envelope.Data
 }
 
-// refused checks that a platform operation was refused with the status, and that the answer has a message for each of
-// the fields.
+// refused checks that a platform operation was refused with the status and with a message for each of the fields.
 func (r reply) refused(t *testing.T, status int, fields ...string) {
 	t.Helper()
 	require.Equal(t, status, r.status, r.body)
@@ -182,8 +181,7 @@ type form string
 
 func newForm() form { return "" }
 
-// part returns the form with one more part. If file is not empty, it is the file name of the part, and the part has the
-// content type of a PDF.
+// part returns the form with one more part. A part with a file name has the content type of a PDF.
 func (f form) part(name, file, content string) form {
 	f += form("--b\r\nContent-Disposition: form-data; name=\"" + name + "\"")
 	if file != "" {
@@ -199,7 +197,7 @@ func (a api) postForm(t *testing.T, path string, f form) reply {
 	return a.send(t, r)
 }
 
-// query returns a URL query, which begins with ?, from names that are each followed by a value.
+// query returns a URL query with its question mark, from pairs of a name and a value.
 func query(pairs ...string) string {
 	values := url.Values{}
 	for pair := range slices.Chunk(pairs, 2) {

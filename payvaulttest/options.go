@@ -53,14 +53,14 @@ func WithAddr(addr string) Option { return func(c *config) { c.addr = addr } }
 // dots, -, _ and ~, and must not begin with a dot. The path must not end with a slash.
 func WithBasePath(path string) Option { return func(c *config) { c.basePath = path } }
 
-// WithAccount adds an account. A server with added accounts does not have the default accounts, which are a merchant
-// with every feature, a second merchant, and a partner that may act for both merchants.
+// WithAccount adds an account. Added accounts replace the default accounts: a merchant with every feature, a second
+// merchant, and a partner that may act for both merchants.
 func WithAccount(account Account) Option {
 	return func(c *config) { c.accounts = append(c.accounts, account) }
 }
 
-// WithClock sets the clock for timestamps. now must not be nil and must be safe for concurrent use. It must not call
-// methods of the server: the server may hold its lock while it calls now, so such a call would deadlock.
+// WithClock sets the clock for timestamps. The function must not be nil and must be safe for concurrent use. It must
+// not call methods of the server. That would deadlock, because the server may hold its lock while it reads the clock.
 func WithClock(now func() time.Time) Option { return func(c *config) { c.clock = now } }
 
 // WithIDs sets the seed of the identifiers that the server makes, 1 by default. The same seed and the same order of

@@ -44,8 +44,8 @@ type refusal struct {
 	field  string // empty if the answer need not name a field
 }
 
-// TestRefusedRequests checks that each invalid request is refused. The answer must name the invalid field and must not
-// repeat its value. The server must perform and store nothing.
+// TestRefusedRequests checks that each invalid request is refused without any effect, and that the answer names the
+// invalid field but not its value.
 func TestRefusedRequests(t *testing.T) {
 	t.Parallel()
 	const (

@@ -16,7 +16,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestRequests checks the fields of the requests that Server.Requests returns. The key must be redacted in the header.
+// TestRequests checks the fields of the requests that Server.Requests returns, with a redacted key.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithClock(noon))
@@ -108,8 +108,7 @@ func TestNothingPrintsSecrets(t *testing.T) {
 	}
 }
 
-// TestLog checks that each request makes one log record. The record has the operation, the status and whether the
-// operation was performed, but no path, query or body.
+// TestLog checks that each request makes one log record, without path, query and body.
 func TestLog(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -12,8 +12,8 @@ import (
 // of the records are named as on the wire.
 //
 // The server has the accounts of all its seeds and of all uses of [WithAccount]. Missing values of a record are filled
-// in as in [Store.Seed]. LoadSeed can also read a Seed that was marshalled as JSON, if it has no accounts: the JSON of
-// an account has no API key. The JSON of a Seed also lacks the responses to disputes and the data of applications.
+// in as in [Store.Seed]. LoadSeed can also read the JSON of a Seed without accounts: the JSON of an account has no API
+// key. The JSON of a Seed also lacks the responses to disputes and the data of applications.
 type Seed struct {
 	Accounts      []Account      `json:"accounts"` // see [WithAccount]
 	Cards         []Card         `json:"cards"`

@@ -15,8 +15,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestSeed checks that a server starts with the accounts and records of a seed. Records without a merchant ID get the
-// first merchant that is not a partner. Applications get the first partner.
+// TestSeed checks that a server starts with the accounts and records of a seed, and that records without an owner get
+// the first merchant or partner.
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	seed, err := payvaulttest.LoadSeed(strings.NewReader(`{
@@ -51,8 +51,8 @@ func TestSeed(t *testing.T) {
 	assert.Equal(t, payvault.MerchantID(9), a.srv.Applications.All()[0].Partner)
 }
 
-// TestSeedIsReadStrictly checks that LoadSeed refuses unknown names, names in the wrong case, and names that occur
-// twice. The error must contain the refused name, or the path at which it occurs.
+// TestSeedIsReadStrictly checks that LoadSeed refuses unknown names, names in the wrong case and repeated names, and
+// that the error points to them.
 func TestSeedIsReadStrictly(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -64,8 +64,8 @@ func TestSeedIsReadStrictly(t *testing.T) {
 	}
 }
 
-// TestSeedIsChecked checks that Start refuses a seed with records that the service could not have. The error must
-// contain the path of the invalid record, and no card number.
+// TestSeedIsChecked checks that Start refuses records that the service could not have, and that the error has their
+// path but no card number.
 func TestSeedIsChecked(t *testing.T) {
 	t.Parallel()
 	const (
@@ -133,8 +133,8 @@ func TestSeedMasksCardNumbers(t *testing.T) {
 	assert.Equal(t, full, given[0].CardNumber, "what is given is left as it is")
 }
 
-// TestSeedRoundTrip checks that LoadSeed can read a seed that was marshalled as JSON. It cannot read marshalled
-// accounts, because their keys are redacted.
+// TestSeedRoundTrip checks that LoadSeed can read a seed that was marshalled as JSON, unless it has accounts, whose
+// keys are redacted.
 func TestSeedRoundTrip(t *testing.T) {
 	t.Parallel()
 	a := newStocked(t)

@@ -33,8 +33,8 @@ type Server struct {
 	closing    sync.Once
 }
 
-// NewServer starts a server. The caller closes it with [Server.Close]. NewServer panics if the server cannot listen,
-// like [net/http/httptest.NewServer], or if an option is invalid. [Start] returns an error instead.
+// NewServer starts a server. The caller closes it with [Server.Close]. Like [net/http/httptest.NewServer], NewServer
+// panics if the server cannot listen. It also panics if an option is invalid. [Start] returns an error instead.
 func NewServer(opts ...Option) *Server {
 	s, err := Start(opts...)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.handler.ServeHTTP(w, r)
 }
 
-// Close stops the server: it aborts requests, even if a fault delays them, aborts deliveries, and closes the
+// Close stops the server. It aborts all requests, also those that a fault delays. It aborts deliveries and closes the
 // connections. When Close returns, no goroutine of the server is left. A second call does nothing.
 func (s *Server) Close() {
 	s.closing.Do(func() {

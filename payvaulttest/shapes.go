@@ -21,8 +21,8 @@ var index = regexp.MustCompile(`\[\d+\]`)
 // digits, so they cannot be card numbers.
 var plain = regexp.MustCompile(`^[A-Za-z_]{1,32}$`)
 
-// shapeOf returns what the page shows of the query, form and body of a request: only the names that api/openapi.yaml
-// has, and no values.
+// shapeOf returns the structure of the query, form and body of a request. It has no values, and only the names that
+// api/openapi.yaml has.
 func shapeOf(r Request, names map[string]bool) map[string]any {
 	query, form := map[string]any{}, map[string]any{}
 	for name := range r.Query {
@@ -90,9 +90,8 @@ var (
 	fileName = regexp.MustCompile(`^\w[\w.-]*$`)
 )
 
-// curlOf returns a curl command that sends a request again. If the page hides the values of the request, the command
-// has placeholders instead of the values. curlOf returns "" if the values are hidden and the operation is unknown, or
-// if the body is not valid JSON.
+// curlOf returns a curl command that sends a request again, with placeholders for hidden values. It returns "" if it
+// cannot make a command.
 func curlOf(shown inspect.Request, r Request, server, basePath, key string) string {
 	c := inspect.Command{Method: r.Method, Key: cmp.Or(key, inspect.FillIn)}
 	c.Texts, c.Files = map[string]string{}, map[string]string{}
@@ -121,8 +120,8 @@ func curlOf(shown inspect.Request, r Request, server, basePath, key string) stri
 	return c.String()
 }
 
-// fill adds the body, form and query of the request r to a command. It adds only the names that shape has, and writes
-// placeholders instead of the values.
+// fill adds the body, form and query of a request to a command: the names in the shape, with placeholders for the
+// values.
 func fill(c *inspect.Command, shape any, r Request) {
 	filled, _ := inspect.Fill(shape).(map[string]any)
 	if body := filled["body"]; body != nil {

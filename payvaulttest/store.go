@@ -34,10 +34,10 @@ func newStore[K comparable, V any](s *state, kind string, r rules[K, V]) *Store[
 	return store
 }
 
-// Seed adds a record, or replaces the record that has the same ID. Seed fills in missing values and masks full card
-// numbers. For example, it gives a record without a merchant ID the merchant of [Server.Merchant]. It returns the
-// stored record. Seed panics if no documented answer could contain the record, or if no account may act for its
-// merchant. With [WithSeed], such a record makes [Start] return an error.
+// Seed adds a record, or replaces the record that has the same ID. Seed masks full card numbers and fills in missing
+// values. For example, a record without a merchant ID gets the merchant of [Server.Merchant]. Seed returns the stored
+// record. Seed panics if no documented answer could contain the record, or if no account may act for its merchant. With
+// [WithSeed], such a record makes [Start] return an error.
 func (r *Store[K, V]) Seed(record V) V {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -78,8 +78,7 @@ func (r *Store[K, V]) last(n int) ([]V, int) {
 
 // The methods below require that the caller holds the lock of the state.
 
-// view returns a copy of a record. The copy has the current data of saved cards. Later changes to the record do not
-// change the copy, and changes to the copy do not change the record.
+// view returns an independent copy of a record, with the current data of saved cards.
 func (r *Store[K, V]) view(row *V) V {
 	view := *row
 	r.rules.detach(&view)

@@ -12,15 +12,13 @@ import (
 
 const newCard = `{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","cvv2":"123"}`
 
-// tokenize sends a tokenize request with the fields for the first merchant, and returns the answer. fields is a part of
-// a JSON object.
+// tokenize sends a tokenize request with some JSON fields for the first merchant, and returns the answer.
 func (a api) tokenize(t *testing.T, fields string) map[string]any {
 	t.Helper()
 	return a.post(t, "/pg/tokenize", `{"merchant_id":"100001",`+fields+`}`).tokenized(t)
 }
 
-// TestTokenize checks the answer and the stored record of a new card. Neither may have the full card number or the
-// security code.
+// TestTokenize checks the answer and the record of a new card. Neither has the full card number or the security code.
 func TestTokenize(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -51,8 +49,8 @@ func TestTokenizeOfPartners(t *testing.T) {
 	assert.Equal(t, payvault.MerchantID(secondID), a.srv.Cards.All()[0].MerchantID)
 }
 
-// TestTokenizeKeeps checks that the server keeps only the masked card number, the network, the expiration date and the
-// name. An update of the card replaces the fields that the request has.
+// TestTokenizeKeeps checks which data of a card the server keeps, and that an update replaces the fields that the
+// request has.
 func TestTokenizeKeeps(t *testing.T) {
 	t.Parallel()
 	const (

@@ -70,8 +70,8 @@ func (v *webhooks) addEvent(c *call) (any, error) {
 	return confirm("Event %s was added", event), nil
 }
 
-// notify posts an event to every webhook of the merchant that has the event and a notification URL, and returns their
-// number. The interface does not document the shape of the notification, so it is the emulator's own choice.
+// notify posts an event to those webhooks of the merchant that have the event and a notification URL, and returns their
+// number. The interface does not document the shape of a notification, so it is the emulator's own choice.
 func (v *webhooks) notify(merchant payvault.MerchantID, event payvault.Event, data any) int {
 	hooks := v.all(func(w *Webhook) bool {
 		return w.MerchantID == merchant && w.NotificationURL != "" && slices.Contains(w.Events, event)

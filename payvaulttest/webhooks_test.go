@@ -150,8 +150,8 @@ func TestDeliveriesThatFail(t *testing.T) {
 	assert.Panics(t, func() { a.srv.TriggerEvent(merchantID, "e", make(chan int)) }, "no JSON")
 }
 
-// newSilentReceiver starts a server that receives notifications but does not answer them until the test ends. arrived
-// gets a value for each notification.
+// newSilentReceiver starts a server that receives notifications but does not answer them until the test ends. The
+// channel gets a value for each notification.
 func newSilentReceiver(t *testing.T) (url string, arrived chan bool) {
 	t.Helper()
 	arrived = make(chan bool, 1)

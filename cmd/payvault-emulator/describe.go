@@ -11,8 +11,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// describe prints the process ID, the accounts, the records and the addresses. The address of the server comes last. A
-// script that waits for this line has then read all the others.
+// describe prints the process ID, the accounts, the records and the addresses. The address of the server comes last, so
+// that a script can wait for this line.
 func describe(w io.Writer, srv *payvaulttest.Server, page string) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "pid           %d\n", os.Getpid())

@@ -101,8 +101,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// inspect serves the page about srv at addr. addr must be a loopback address, even with -allow-remote. If addr is
-// empty, inspect serves nothing and returns an unused http.Server.
+// inspect serves the page of a server. The address must be loopback, even with -allow-remote. If it is empty, inspect
+// serves nothing and returns an unused http.Server.
 func inspect(ctx context.Context, addr string, srv *payvaulttest.Server) (*http.Server, error) {
 	if addr == "" {
 		return &http.Server{ReadHeaderTimeout: time.Minute}, nil

@@ -54,7 +54,7 @@ func launch(t *testing.T, start func(stdout, stderr io.Writer) int) program {
 	return p
 }
 
-// launchRun runs the emulator with arguments on a free port. stop ends the run and waits for its exit.
+// launchRun runs the emulator with arguments on a free port. The returned function ends the run and waits for its exit.
 func launchRun(t *testing.T, args ...string) (p program, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -81,8 +81,7 @@ func (p program) list(t *testing.T, key string) int {
 	return resp.StatusCode
 }
 
-// TestRun checks the accounts and records that a run prints, the answers to two requests, and the log. The log must
-// contain neither API keys nor query strings.
+// TestRun checks the accounts and records that a run prints, two answers, and a log without API keys and query strings.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	p, stop := launchRun(t, "-base-path", "/sandbox")
@@ -170,8 +169,7 @@ func writeSeed(t *testing.T, seed string) string {
 	return name
 }
 
-// TestSeedFile checks that the records of a seed file replace the default records. If the file has accounts, they
-// replace the default accounts.
+// TestSeedFile checks that the records of a seed file, and its accounts if it has any, replace the default ones.
 func TestSeedFile(t *testing.T) {
 	t.Parallel()
 	seed := writeSeed(t, `{"accounts":[{"merchant_id":5,"api_key":"five"}],
@@ -192,8 +190,7 @@ func TestSeedFile(t *testing.T) {
 	assert.Empty(t, srv.Disputes.All())
 }
 
-// TestRate checks that the program answers 429 to requests above the limit of the flag -rate, and that these answers
-// have the value of the flag -retry-after as their Retry-After header.
+// TestRate checks that the program answers 429 above the limit of -rate, with the Retry-After header of -retry-after.
 func TestRate(t *testing.T) {
 	t.Parallel()
 	p, stop := launchRun(t, "-rate", "0.01", "-retry-after", "7")
@@ -258,8 +255,8 @@ func TestIsLoopback(t *testing.T) {
 	}
 }
 
-// TestStart checks that, without -allow-remote, the program notifies only loopback addresses. It also checks that
-// Server.Requests returns no requests, because the program must not keep them in memory.
+// TestStart checks that the program keeps no requests in memory, and notifies only loopback addresses without
+// -allow-remote.
 func TestStart(t *testing.T) {
 	t.Parallel()
 	seed := writeSeed(t, `{"accounts":[{"merchant_id":5,"api_key":"five"}],

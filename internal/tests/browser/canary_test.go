@@ -14,8 +14,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestCanary sends requests and seeds records that contain a secret text and a card number. It checks that neither the
-// page nor the JSON that the page loads contains the text or the full card number.
+// TestCanary checks that neither the page nor the JSON that it loads contains the secrets and full card numbers in
+// requests and records.
 func TestCanary(t *testing.T) {
 	t.Parallel()
 	const canary, number, key = "c4nary", "4929123456781234", "a-key"

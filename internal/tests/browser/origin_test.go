@@ -16,8 +16,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestOtherOrigins checks that a web page of another origin cannot read the emulator's page, inject or remove faults,
-// or show the page in a frame. This must hold even if the other origin is on the same machine.
+// TestOtherOrigins checks that a web page of another origin, even on the same machine, cannot read or frame the
+// emulator's page, or inject or remove faults.
 func TestOtherOrigins(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()

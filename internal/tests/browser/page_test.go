@@ -65,8 +65,8 @@ func TestRequestAppears(t *testing.T) {
 	assert.Regexp(t, `outcome\s+not performed: the invoice is outstanding already`, p.text("#detail"))
 }
 
-// TestArmedIsSeen checks that the page shows the number of injected faults at its top, and each injected fault in the
-// list of faults. The message about the last action must disappear after a while.
+// TestArmedIsSeen checks that the page counts and lists the injected faults, and that the message about the last action
+// disappears.
 func TestArmedIsSeen(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -93,8 +93,8 @@ func TestArmedIsSeen(t *testing.T) {
 	p.waitFor(`document.querySelector('#said').innerText === ''`)
 }
 
-// TestPageIsClosedFirst checks that the server of the page can be closed before the emulator. The call must not block
-// forever while a browser shows the page.
+// TestPageIsClosedFirst checks that closing the server of the page before the emulator does not block forever while a
+// browser shows the page.
 func TestPageIsClosedFirst(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -204,8 +204,7 @@ func (p *tab) press(button int) {
 		clearTimeout(holding)}`, button))
 }
 
-// TestFilters checks the filter by failure and the filter by operation. Each filter, and both together, must show only
-// the requests that fit.
+// TestFilters checks that the filters by failure and by operation, and both together, show only the requests that fit.
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -253,8 +252,8 @@ func TestPause(t *testing.T) {
 	assert.Equal(t, "false", eval[string](p, `document.querySelector('#pause').ariaPressed`))
 }
 
-// see makes the page behave as if its tab became visible or hidden. In a headless browser all tabs are visible, so see
-// replaces document.hidden.
+// see makes the tab visible or hidden for the page. It replaces document.hidden, because in a headless browser all tabs
+// are visible.
 func (p *tab) see(inSight bool) {
 	p.Helper()
 	eval[any](p, fmt.Sprintf(`{Object.defineProperty(document, 'hidden', {configurable: true, value: %t});
@@ -283,8 +282,8 @@ func TestManyTabs(t *testing.T) {
 	first.waitFor(`document.querySelectorAll('#live tbody tr').length === 1`)
 }
 
-// TestManyTabsInSight checks that a click still injects a fault if more tabs are visible than the server permits event
-// streams. The last tab must get a stream as soon as another tab is hidden.
+// TestManyTabsInSight checks that a click injects a fault even if the server has no event stream for the tab, and that
+// the tab gets a stream when another tab is hidden.
 func TestManyTabsInSight(t *testing.T) {
 	t.Parallel()
 	first := open(t)
@@ -312,8 +311,8 @@ func (p *tab) another() *tab {
 	return next
 }
 
-// openTwo starts two emulators, before and after, and opens the page of the first. To simulate a restart at the same
-// address, a test stores the handler of the second emulator's page in page.
+// openTwo starts two emulators and opens the page of the first. To simulate a restart at the same address, a test
+// stores the handler of the second page in the pointer.
 func openTwo(t *testing.T) (p *tab, before, after *payvaulttest.Server, page *atomic.Pointer[http.Handler]) {
 	t.Helper()
 	before, after, page = payvaulttest.NewServer(), payvaulttest.NewServer(), new(atomic.Pointer[http.Handler])
@@ -324,8 +323,8 @@ func openTwo(t *testing.T) (p *tab, before, after *payvaulttest.Server, page *at
 	return openPage(t, before, http.HandlerFunc(current)), before, after, page
 }
 
-// TestRestart checks that, after a restart of the emulator, the page shows no request and no fault of the old emulator,
-// although the new emulator also numbers its requests and faults from 1.
+// TestRestart checks that after a restart the page shows no request and no fault of the old emulator, although the new
+// emulator uses the same numbers.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	p, before, after, page := openTwo(t)
@@ -482,8 +481,8 @@ func TestMarkupIsText(t *testing.T) {
 	assert.Zero(t, eval[int](p, `document.images.length`))
 }
 
-// TestFocusStays checks that the row with the focus stays in the list while other rows arrive. If the row is removed
-// after all, the focus must move to the element around the list.
+// TestFocusStays checks that a row keeps the focus while other rows arrive, and that the element around the list gets
+// the focus when the row is removed.
 func TestFocusStays(t *testing.T) {
 	t.Parallel()
 	p := open(t, payvaulttest.WithRequestHistory(0))
@@ -504,8 +503,8 @@ func TestFocusStays(t *testing.T) {
 	assert.Equal(t, "link", eval[string](p, `document.activeElement.className`), "and from there to the newest row")
 }
 
-// TestManyRequests checks that the page shows at most 200 requests, but counts all requests. A filter must also find a
-// request that is not shown.
+// TestManyRequests checks that the page shows at most 200 requests but counts all, and that a filter finds a request
+// that is not shown.
 func TestManyRequests(t *testing.T) {
 	t.Parallel()
 	p := open(t, payvaulttest.WithRequestHistory(0))
@@ -621,9 +620,8 @@ func (p *tab) cut(selector string) []string {
 		.filter((code) => code.scrollWidth > code.clientWidth).map((code) => code.textContent)`, selector))
 }
 
-// TestTaughtOperation checks that the page lists an operation that a test added with Server.Handle, and that a click
-// injects a fault for this operation. The page also shows Go code that injects the fault. The name of the operation
-// makes lines of this code long: they must scroll and must not wrap.
+// TestTaughtOperation checks that the page lists an operation of Server.Handle and injects faults for it, and that long
+// lines of the Go code scroll and do not wrap.
 func TestTaughtOperation(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -772,8 +770,8 @@ func TestClearSearchReset(t *testing.T) {
 	assert.Empty(t, p.srv.Faults())
 }
 
-// TestBodies checks that the page shows bodies only while bodies are turned on. A request can be copied as a curl
-// command with and without bodies.
+// TestBodies checks that the page shows bodies only while they are turned on, and copies a curl command with and
+// without bodies.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	p := open(t)

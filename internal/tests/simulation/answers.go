@@ -26,7 +26,7 @@ type answer struct {
 	echo   string // the text that a malformed status line or header contains
 }
 
-// answer makes the answer that the step describes, and records it. It is called once for each exchange.
+// answer makes the answer that the step describes, and records it.
 func (x *exchange) answer() answer {
 	d := newDie(x.step.Pick)
 	d.echoes = x.kind.secrets()
@@ -64,8 +64,7 @@ func (x *exchange) answer() answer {
 }
 
 // decidesNothing reports whether the SDK may treat the answer as a refusal that does not concern the batch, such as a
-// refused key. The batch then counts as not sent. Every answer with status 401 or 403 is such a refusal. An answer with
-// another 4xx status, except 408 and 429, is one if its body is complete and may have no result code.
+// refused key. Besides status 401 and 403, that is a complete 4xx answer that may lack a result code.
 func (x *exchange) decidesNothing() bool {
 	switch status := x.step.Status; {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -76,14 +75,14 @@ func (x *exchange) decidesNothing() bool {
 	switch x.step.Body {
 	case "refusal", "validation":
 		return false
-	case "nothing": // the body is empty, unless a copy of the answer follows, which the SDK reads as the body
+	case "nothing": // the body is empty, but with these faults the SDK reads a copy of the answer as the body
 		return x.step.Framing == "until close" && x.step.After == "duplicate"
 	}
 	return x.step.Cut == ""
 }
 
-// saysSuccess reports whether the SDK may treat the answer as a success. Validate also treats messages about fields as
-// its result, even with status 400 or 422.
+// saysSuccess reports whether the SDK may treat the answer as a success. For Validate, messages about fields are a
+// success, even with status 400 or 422.
 func (x *exchange) saysSuccess() bool {
 	status := x.step.Status
 	switch x.step.Body {
@@ -95,8 +94,7 @@ func (x *exchange) saysSuccess() bool {
 	return status/100 == 2 && x.step.Perform
 }
 
-// holdBack records how long the client must wait because of the Retry-After header. It records the wait only if the
-// client is certain to receive this answer.
+// holdBack records how long Retry-After makes the client wait, if the client certainly receives this answer.
 func (x *exchange) holdBack() {
 	seconds, err := strconv.Atoi(x.step.RetryAfter)
 	s, plan := &x.step, &x.run.Calls[x.call]
@@ -107,8 +105,8 @@ func (x *exchange) holdBack() {
 		now := time.Now()
 		wait := time.Duration(seconds) * time.Second
 		until := now.Add(wait)
-		// stays is true if the caller certainly waits for this answer. A walk that fetches pages ahead may end before that,
-		// with the error of another page.
+		// stays is true if the caller certainly waits for this answer. A walk that fetches ahead may end earlier, with the
+		// error of another page.
 		fetchesAhead := plan.Form == formWalk && plan.Width > 1
 		stays := plan.End == 0 && plan.Leave == 0 && plan.Panic == "" && !fetchesAhead
 		all := s.Status == http.StatusTooManyRequests && wait <= x.run.Client.MaxRetryAfter && x.paced() && stays
@@ -158,8 +156,8 @@ func (x *exchange) content(d die) []byte {
 	return nil
 }
 
-// success returns the answer to an operation without faults: the page of a list, or the documented answer, with a new
-// ID if the operation creates one.
+// success returns a correct answer: a page of the list, or the documented answer. An operation that creates an ID gets
+// a new one.
 func (x *exchange) success() []byte {
 	if x.kind.Lists() {
 		pages := max(1, x.run.Calls[x.call].Length)
@@ -177,8 +175,8 @@ func (x *exchange) success() []byte {
 // codePattern matches the JSON field code or rcode with its value. The name may be in upper or lower case.
 var codePattern = regexp.MustCompile(`(?i)"r?code":\s*("[^"]*"|[^,}\s]+)`)
 
-// oddCode returns the success document with an unusual result code, or without one. An operation that was performed
-// never gets the code of a refusal. An operation that was not performed never gets the code of a success.
+// oddCode returns the success document with an unusual result code, or without one. The code never contradicts
+// Step.Perform.
 func (x *exchange) oddCode(d die) []byte {
 	code := pick(d, []string{
 		`7`, `"7"`, `-1`, `1e3`, `null`, `true`, `[]`, `"OK"`, `""`, `{"a":0}`, `"000x"`, `00`, ``,
@@ -200,8 +198,8 @@ func (x *exchange) oddCode(d die) []byte {
 	})
 }
 
-// bothCodes returns a document with two result codes that contradict each other: one means success, and the other means
-// failure. A step with this body never performs the operation.
+// bothCodes returns the success document with a second result code, which means failure. A step with this body never
+// performs the operation.
 func (x *exchange) bothCodes(d die) []byte {
 	return codePattern.ReplaceAllFunc(x.success(), func(found []byte) []byte {
 		other := `,"code":7`
@@ -280,7 +278,7 @@ func (d die) mutateTree(doc []byte) []byte {
 	if err != nil {
 		return doc
 	}
-	// anything returns these numbers as strings, because json.Marshal cannot write them as numbers
+	// die.anything returns these numbers as strings, because json.Marshal cannot write them as numbers
 	for _, big := range []string{"1e999", "123456789012345678901234567890", "-0.0"} {
 		changed = bytes.ReplaceAll(changed, []byte(`"`+big+`"`), []byte(big))
 	}
@@ -321,7 +319,7 @@ func (d die) mutateValue(v any, depth int) any {
 	return d.anything()
 }
 
-// anything returns a random JSON value: null, a boolean, a number, a text, a list or an object.
+// anything returns a random JSON value.
 func (d die) anything() any {
 	switch d.IntN(10) {
 	case 0:
@@ -408,7 +406,7 @@ func quoted(d die, text string) string {
 	return `"` + b.String() + `"`
 }
 
-// printable replaces each character that is not printable ASCII by an underscore. The result can be part of a header.
+// printable replaces each character that is not printable ASCII with an underscore. The result can be part of a header.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -423,8 +421,7 @@ func printable(text string) string {
 //nolint:gochecknoglobals // nothing lasts in them
 var zippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
-// zip compresses a body with gzip. For the framing "broken gzip" it damages the result. For "gzip bomb" it returns a
-// small text that decompresses to a very large one.
+// zip compresses a body as the framing says: correctly, damaged, or replaced by a gzip bomb.
 func (x *exchange) zip(body []byte) []byte {
 	if x.step.Framing == "gzip bomb" {
 		return x.run.world.bomb

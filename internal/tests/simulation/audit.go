@@ -10,7 +10,7 @@ import (
 	"example.com/payvault"
 )
 
-// audit compares the results that the caller got with the records of the service. It is called after the last call.
+// audit compares the caller's results with the service's records, after the last call.
 func (c *caller) audit() {
 	for i := range c.outcomes {
 		c.auditOutcome(&c.outcomes[i])
@@ -29,7 +29,7 @@ func (c *caller) audit() {
 // These are the numbers of retries that the budget of a client allows before its first success.
 const (
 	mostRetries  = 100
-	mostTimeouts = 50 // if all retries follow a timeout, because such a retry costs more
+	mostTimeouts = 50 // for retries after a timeout, which cost more
 )
 
 // auditBudget checks that all calls together send no more retries than the budget allows while the service is down.
@@ -51,8 +51,7 @@ func (r *run) auditBudget(callers []*caller) {
 	}
 }
 
-// auditUnit checks how often the operation of a unit was performed, and how many requests arrived for the unit. These
-// limits do not depend on the result that the caller got.
+// auditUnit checks how often a unit was performed, and how many requests arrived for it.
 func (c *caller) auditUnit(u unit) {
 	n := c.run.note(u, nil)
 	once := !c.kind.reads && !c.kind.same && !c.plan.Replay
@@ -79,7 +78,7 @@ func (c *caller) auditUnit(u unit) {
 	}
 }
 
-// auditOutcome checks that the success or the error that the caller got agrees with what the service did.
+// auditOutcome checks that a result of the caller agrees with the service's record.
 func (c *caller) auditOutcome(o *outcome) {
 	n := c.run.note(o.unit, nil)
 	if o.seen != nil {
@@ -100,7 +99,7 @@ func (c *caller) auditOutcome(o *outcome) {
 	}
 	c.say("%q %q %q %v %v", e.Code, e.Message, e.Detail, e.Fields, chain(o.err))
 	turned := n.turned
-	// A batch counts as not sent if earlier processes of the job only got answers that do not concern the batch.
+	// A batch counts as not sent while earlier processes only got answers that do not concern it.
 	if o.life > 0 {
 		turned += n.forbidden
 	}

@@ -21,7 +21,7 @@ type caller struct {
 	request any // the argument of the call; callers may share it
 
 	mu sync.Mutex
-	// The observer counts the calls that began, the calls that ended, and their attempts.
+	// The observer counts these calls and attempts.
 	started, ended, attempts int
 	most                     int // largest number of calls under way at the same time
 	panicked                 bool
@@ -29,20 +29,20 @@ type caller struct {
 	limited                  bool // an answer may have ended the job before its last batch
 	keys                     int  // how often the key source was called
 	life                     *life
-	// texts has the texts of errors, log records and values for observers. They must not contain secrets.
+	// texts has everything that must not contain secrets: errors, log records and values for observers.
 	texts strings.Builder
 
 	outcomes []outcome
 }
 
-// outcome is the result of a unit, which is one call or one batch of a job.
+// outcome is the result of a unit.
 type outcome struct {
 	unit  unit
 	err   error
 	id    string
-	label string  // header X-Sim-Answer of the answer: the call and the batch that the service answered
-	seen  *record // copy of the unit's record from the time of the result; nil if no later process can change the record
-	life  int     // number of the process of the job in which the caller got the result
+	label string  // header X-Sim-Answer: the call and the batch that the service answered
+	seen  *record // the unit's record at the time of the result; nil if no later process can change it
+	life  int     // number of the job's process that got the result
 }
 
 func (r *run) newCaller(n int) *caller {
@@ -68,7 +68,7 @@ func callerOf(ctx context.Context) *caller {
 
 func (c *caller) fail(format string, args ...any) { c.run.fail(c.n, format, args...) }
 
-// panicAt panics if the plan says that the caller's code panics at this place.
+// panicAt panics if the plan has a panic at this place.
 func (c *caller) panicAt(place string) {
 	if c.plan.Panic == place {
 		c.run.strike("panic: " + place)
@@ -106,7 +106,7 @@ func (c *caller) key(ctx context.Context) (string, error) {
 	return canaryKey, nil
 }
 
-// context returns the context of the call. It ends after the time in the plan, by a deadline or a cancellation.
+// context returns the context of the call, which ends at the time in the plan.
 func (c *caller) context(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx = context.WithValue(ctx, callerKey{}, c)
 	switch {
@@ -142,7 +142,7 @@ func (c *caller) width() int {
 	return max(1, c.plan.Width)
 }
 
-// event passes an event of the service to the present process of the job. The process may be killed at this event.
+// event tells the job's present process about an event of the service. This may kill the process.
 func (c *caller) event() {
 	c.mu.Lock()
 	l := c.life
@@ -175,7 +175,7 @@ func (c *caller) options(raw *payvault.Response) []payvault.CallOption {
 	return opts
 }
 
-// recordResult records the result that the caller got for a call or for a batch.
+// recordResult records the result of a call or of a batch.
 func (c *caller) recordResult(batch int, id string, err error, raw *payvault.Response) {
 	o := outcome{unit: unit{c.n, batch}, err: err, id: id, label: raw.Header.Get(headerAnswer)}
 	if _, form := errors.AsType[noResult](err); form {

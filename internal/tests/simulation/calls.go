@@ -10,8 +10,7 @@ import (
 	"example.com/payvault"
 )
 
-// make makes the call. It checks how long the call took, and how many calls of the SDK began, ended and ran in
-// parallel.
+// make makes the call, and checks its duration and the observer's counts.
 func (c *caller) make(ctx context.Context, client *payvault.Client) {
 	_ = pause(ctx, c.plan.Pause)
 	ctx, cancel := c.context(ctx)
@@ -52,8 +51,8 @@ func (c *caller) make(ctx context.Context, client *payvault.Client) {
 
 const patience = 100 * time.Millisecond
 
-// patience returns how long a call may continue after its context has ended. A bulk job waits for the stream of
-// cards. If it has a journal, it also waits for the journal and for the requests in flight.
+// patience returns how long a call may continue after its context has ended. A bulk job may wait for its stream, its
+// journal and its requests in flight.
 func (c *caller) patience() time.Duration {
 	if c.plan.Form != formBulk {
 		return patience
@@ -89,7 +88,7 @@ func (c *caller) longest() time.Duration {
 	return one
 }
 
-// guarded runs f. It reports a panic that is not in the plan, and a panic in the plan that does not reach the caller.
+// guarded runs f. It reports an unplanned panic, and a planned panic that was lost.
 func (c *caller) guarded(f func()) {
 	returned := false
 	defer func() {

@@ -11,7 +11,7 @@ import (
 	"example.com/payvault/internal/pool"
 )
 
-// pool returns a connection pool made by the SDK, with the network and the protocol of the scenario.
+// pool returns a connection pool of the SDK with the network and the protocol of the scenario.
 func (r *run) pool() *http.Transport {
 	own := pool.New()
 	own.Proxy, own.DialContext, own.TLSClientConfig.RootCAs = nil, r.dial, r.world.roots
@@ -51,8 +51,7 @@ func (r *run) client(base *http.Transport) (*payvault.Client, error) {
 		payvault.WithLogger(slog.New(handler{})), payvault.WithObserver(observer()))
 }
 
-// observer returns an observer that adds the values that it gets to the texts of the caller, and counts calls and
-// attempts.
+// observer returns an observer that counts calls and attempts, and adds all values to the caller's texts.
 func observer() payvault.Observer {
 	return payvault.Observer{
 		Start: func(ctx context.Context, info payvault.CallInfo) context.Context {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// bufferSize is the number of bytes that a connection accepts before the service reads them. Only HTTP/1.1 without TLS
-// has this limit. With HTTP/2 or TLS, a blocked write would hold a mutex, and the clock of a synctest bubble stops
-// while another goroutine waits for that mutex.
+// bufferSize is the number of bytes that an HTTP/1.1 connection without TLS accepts before the service reads them.
+// Other connections have no limit: a blocked write would hold a mutex, and waiting for it would stop the clock of
+// synctest.
 const bufferSize = 64 << 10
 
 // longestDial is the timeout of all dialers.
@@ -74,8 +74,7 @@ func (r *run) refuse(ctx context.Context, plan Dial) error {
 	return nil
 }
 
-// arm sets up the fault of plan if it is one that happens after plan.At bytes in one direction. near is the client's
-// end of the connection.
+// arm sets up the planned fault at the client's end of a connection, if the fault happens after a number of bytes.
 func (r *run) arm(plan Dial, near *conn) {
 	strike := func(s *stream, f func()) {
 		s.cutAt = plan.At
@@ -100,7 +99,7 @@ func (r *run) arm(plan Dial, near *conn) {
 	}
 }
 
-// accept serves one connection with the protocol of the scenario and the fault of plan.
+// accept serves one connection with the protocol of the scenario and the planned fault.
 func (r *run) accept(far *conn, plan Dial) {
 	l := &line{far, far}
 	secure := r.Wire == wireHTTP1TLS || r.Wire == wireH2

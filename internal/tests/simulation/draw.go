@@ -23,7 +23,7 @@ func (d die) chance(percent int) bool { return d.IntN(100) < percent }
 
 func pick[T any](d die, from []T) T { return from[d.IntN(len(from))] }
 
-// duration draws a duration of a random order of magnitude. The result is never longer than most.
+// duration draws a duration of a random order of magnitude, up to a limit.
 func (d die) duration(most time.Duration) time.Duration {
 	return min(most, time.Duration(1+d.Int64N(9))*time.Duration(pow10(d.IntN(11))))
 }
@@ -166,9 +166,8 @@ func (d die) job(c *Call) {
 	}
 }
 
-// step draws how the service reacts to a request. The answer never refuses an operation that was performed. It never
-// reports success for an operation that was not performed. A client could not detect such an answer. Only a mutated
-// body may be wrong in this way.
+// step draws how the service reacts to a request. No answer reports a false success or a false refusal, which a client
+// could not detect. Mutated bodies are the exception.
 func (d die) step(k kind) Step {
 	s := Step{Status: 200, Pick: d.Uint64N(1 << 20)}
 	switch n := d.IntN(100); {

@@ -21,9 +21,9 @@ type Job struct {
 	Workers int
 	Done    <-chan struct{} // when it is closed, no more scenarios begin
 	Most    int             // the job ends after this many failures; 0 for no limit
-	AsDrawn bool            // failing scenarios are reported as drawn, without a search for a simpler scenario
-	Report  func(Summary)   // if it is not nil, it is called every 10,000 scenarios
-	Failed  func(Failure)   // if it is not nil, it is called after each failure
+	AsDrawn bool            // failing scenarios are reported without a search for a simpler one
+	Report  func(Summary)   // called every 10,000 scenarios; may be nil
+	Failed  func(Failure)   // called after each failure; may be nil
 }
 
 // Summary is the result of a Job so far.
@@ -148,8 +148,8 @@ func (d *driver) add(r Result) {
 	}
 }
 
-// watched plays a scenario. It ends the process with a panic if the scenario has not ended after stuckAfter of real
-// time. That happens if a goroutine loops for ever or waits for a mutex, because the virtual clock then stops.
+// watched plays a scenario. It ends the process if the scenario takes longer than stuckAfter of real time. The virtual
+// clock cannot measure this, because it stops while a goroutine loops or waits for a mutex.
 func (d *driver) watched(t *testing.T, s Scenario) Result {
 	t.Helper()
 	stuck := time.AfterFunc(stuckAfter, func() {
@@ -162,7 +162,7 @@ func (d *driver) watched(t *testing.T, s Scenario) Result {
 }
 
 // shrink looks for a simpler scenario that fails in the same way. It plays each candidate several times, because a
-// failure may depend on the order of goroutines, which differs between runs.
+// failure may depend on the order of goroutines.
 func (d *driver) shrink(t *testing.T, f Failure) Failure {
 	t.Helper()
 	const tries, most = 8, 2000

@@ -10,8 +10,8 @@ import (
 	"example.com/payvault"
 )
 
-// These headers carry data of the simulator. A request has the number of its call and of its job's process, and the
-// number of its attempt if the RoundTripper sends copies. An answer names the unit that it belongs to.
+// These headers carry data of the simulator. Requests have the numbers of their call, process and attempt. Answers name
+// their unit.
 const (
 	headerCall    = "X-Sim-Call"
 	headerLife    = "X-Sim-Life"
@@ -39,8 +39,8 @@ type exchange struct {
 	body    []byte
 }
 
-// begin checks the header of a request and returns the exchange of the request. It returns nil if the request followed
-// a redirect, or names no call of the scenario.
+// begin checks the header of a request and returns its exchange. It returns nil if the request followed a redirect, or
+// names no call of the scenario.
 func (r *run) begin(method, path, query string, header http.Header) *exchange {
 	number, err := strconv.Atoi(header.Get(headerCall))
 	if err != nil || number < 0 || number >= len(r.Calls) {
@@ -76,7 +76,7 @@ func (r *run) begin(method, path, query string, header http.Header) *exchange {
 	return x
 }
 
-// head records that a request of a unit has arrived, and selects the step by which the service reacts to it.
+// head records that a request has arrived, and selects the step for it.
 func (x *exchange) head() {
 	now := time.Now()
 	early := false
@@ -121,9 +121,9 @@ func (x *exchange) head() {
 // early reports whether the service answers before it has read the body.
 func (x *exchange) early() bool { return x.unit.batch >= 0 && x.step.Early }
 
-// paced reports whether the request must wait after a 429 to another request of the same operation. It returns false
-// for Client.Call, which has no rate limit, and for a job with a journal, which has its own client. It also returns
-// false for a call with faults of the key source, because a slow key delays the request after its wait.
+// paced reports whether the request must wait after a 429 to another request of its operation. Three calls need not
+// wait: Client.Call has no rate limit, a job with a journal has its own client, and a slow key delays a request after
+// its wait.
 func (x *exchange) paced() bool {
 	plan := &x.run.Calls[x.call]
 	return !plan.Job && plan.Op != payvault.OpCall && plan.Keys == nil
@@ -143,8 +143,7 @@ func (x *exchange) complete(body []byte) {
 	}
 }
 
-// perform waits for the time of the step. If the step performs the operation, perform does so before or after that
-// wait.
+// perform waits as the step says. If the step performs the operation, it does so before or after the wait.
 func (x *exchange) perform() {
 	late := x.step.Pick%2 == 1
 	if x.step.Perform && !late {
@@ -169,11 +168,10 @@ func (x *exchange) performNow() {
 	x.run.event(x.call)
 }
 
-// label returns the value of header X-Sim-Answer: the numbers of the call and of the batch that are answered.
+// label returns the value of header X-Sim-Answer: the numbers of the answered call and batch.
 func (x *exchange) label() string { return strconv.Itoa(x.call) + "/" + strconv.Itoa(x.unit.batch) }
 
-// batchOf returns the number of the batch in a request body. It follows from the ID of the first card, which is the
-// card's position in the stream.
+// batchOf returns the number of the batch in a request body. The ID of the first card is its position in the stream.
 func batchOf(body []byte) int {
 	_, rest, _ := bytes.Cut(body, []byte(`"card_id":"`))
 	id, _, _ := bytes.Cut(rest, []byte(`"`))

@@ -188,7 +188,7 @@ func (c *http1) frame(x *exchange) (raw []byte, ends bool) {
 	return b.Bytes(), x.step.After == "close"
 }
 
-// after causes the fault x.step.After, which comes after the answer. It reports whether the connection stays open.
+// after causes the fault that follows the answer. It reports whether the connection stays open.
 func (c *http1) after(x *exchange) bool {
 	wait := time.Duration(x.step.Pick%1000) * time.Duration(x.step.Pick%7) * time.Microsecond
 	switch x.step.After {
@@ -222,8 +222,8 @@ func (c *http1) after(x *exchange) bool {
 
 const requestTimeout = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
-// timeOut sends a 408 if no request has arrived since the last answer. The client may be sending a request at the same
-// time. If goesOn is false, timeOut also makes the client read the end of the connection.
+// timeOut sends a 408 unless a request has arrived since the last answer. If goesOn is false, it also ends the
+// service's side of the connection.
 func (c *http1) timeOut(goesOn bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -225,8 +225,8 @@ func (p *peer) reply(stream uint32, fields []string, body []byte, drip time.Dura
 	return true
 }
 
-// cutOff writes the first part of an answer and then cuts it off as the step says. It writes nothing before the cut if
-// CutAt is at most 300, or if the cut is "GOAWAY before".
+// cutOff cuts an answer off as the step says. It first writes a part of the answer, unless CutAt is at most 300 or the
+// cut is "GOAWAY before".
 func (p *peer) cutOff(stream uint32, fields []string, body []byte, step *Step) {
 	if step.CutAt > 300 && step.Cut != "GOAWAY before" {
 		p.headers(stream, fields, false)
@@ -252,7 +252,7 @@ func (p *peer) cutOff(stream uint32, fields []string, body []byte, step *Step) {
 	}
 }
 
-// after causes the fault step.After, which comes after the answer, such as a closed connection or garbage.
+// after causes the fault that follows the answer, such as a closed connection or garbage.
 func (p *peer) after(stream uint32, step *Step) {
 	if step.After != "" {
 		p.run.strike("after: " + step.After)
@@ -265,7 +265,7 @@ func (p *peer) after(stream uint32, step *Step) {
 	case "late close":
 		<-time.After(time.Duration(step.Pick%1000) * time.Microsecond)
 		_ = p.raw.Close()
-	case "late 408": // HTTP/2 has no 408 for idle connections; the service sends a GOAWAY
+	case "late 408": // HTTP/2 has no 408 for idle connections; the service sends a GOAWAY instead
 		p.write(func() error { return p.framer.WriteGoAway(stream, http2.ErrCodeNo, nil) })
 	case "duplicate":
 		p.headers(stream, []string{":status", "200"}, true)

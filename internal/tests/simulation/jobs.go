@@ -20,8 +20,8 @@ type journal struct {
 	calls int
 }
 
-// entry is the [payvault.Journal] of one process of the job. It keeps the states in journal, which all processes share.
-// The mutex of journal also guards begun and failed.
+// entry is the [payvault.Journal] of one process of the job. All processes share the journal in it, whose mutex also
+// guards begun and failed.
 type entry struct {
 	*journal
 
@@ -33,8 +33,7 @@ type entry struct {
 
 var errJournal = errors.New("the journal fails")
 
-// write calls f, which reads or changes the states. Depending on the plan, write is slow, fails without calling f, or
-// fails after it has called f. If ctx has ended, write does not call f.
+// write runs f, with the fault that the plan has for this write. It does not run f after ctx has ended.
 func (e *entry) write(ctx context.Context, what string, batch int, f func()) error {
 	plan := e.caller.plan
 	e.life.event()
@@ -127,8 +126,8 @@ func (e *entry) check(job string) {
 
 const jobName = "cards of November"
 
-// bulk submits a stream of cards. If the process of a job is killed, the job continues in a new process with the same
-// journal. The simulator calls each process a life of the job.
+// bulk submits a stream of cards. When the plan kills the job's process, a new process continues with the same journal.
+// Each process is a life of the job.
 func (c *caller) bulk(ctx context.Context, client *payvault.Client) {
 	opt := &payvault.SubmitAllOptions{Concurrency: c.plan.Width}
 	if !c.plan.Job {
@@ -183,9 +182,8 @@ func (c *caller) sent() map[int]bool {
 	return sent
 }
 
-// auditLife checks that a process sent none of the batches in before, which earlier processes had sent. It also checks
-// that the journal has an outcome for every batch that the process began. If nothing stopped the process, the journal
-// must have every batch.
+// auditLife checks that a process sent none of the batches that earlier processes had sent. It also checks that the
+// journal has an outcome for every batch that the process began.
 func (c *caller) auditLife(e *entry, before map[int]bool) {
 	l := e.life
 	for batch := range before {
@@ -207,7 +205,7 @@ func (c *caller) auditLife(e *entry, before map[int]bool) {
 	}
 }
 
-// auditRecord checks that the outcome of batch b in the journal agrees with the outcome that the caller got.
+// auditRecord checks that the journal and the caller got the same outcome of a batch.
 func (c *caller) auditRecord(e *entry, b *payvault.AccountUpdaterBatch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -220,7 +218,7 @@ func (c *caller) auditRecord(e *entry, b *payvault.AccountUpdaterBatch) {
 	}
 }
 
-// submitAll calls SubmitAll once and checks each batch. kept is nil if the call has no journal.
+// submitAll calls SubmitAll and checks each batch. The entry is nil if the call has no journal.
 func (c *caller) submitAll(
 	ctx context.Context, client *payvault.Client, opt *payvault.SubmitAllOptions, kept *entry,
 ) {
@@ -258,8 +256,8 @@ func (c *caller) submitAll(
 			c.auditRecord(kept, b)
 		}
 		c.recordResultIn(l, b.Index, b.RequestID, b.Err, &raw)
-		// The job may end if the service asks for too long a wait, refuses the key, or gives another answer that does not
-		// concern the batch.
+		// The job may end early after such answers: too long a wait, a refused key, or a refusal that does not concern the
+		// batch.
 		e, failed := errors.AsType[*payvault.Error](b.Err)
 		isAnswered := failed && e.Delivery == payvault.DeliveryAnswered
 		isKeyRefused := errors.Is(b.Err, payvault.ErrUnauthorized) || errors.Is(b.Err, payvault.ErrForbidden)
@@ -285,8 +283,7 @@ func (c *caller) submitAll(
 	}
 }
 
-// cards returns a stream with the given number of cards. It counts in read the cards that SubmitAll has read. If the
-// stream is slow, it ends when ctx ends.
+// cards returns a stream of cards and counts those that SubmitAll has read. A slow stream ends when ctx ends.
 func (c *caller) cards(
 	ctx context.Context, total int, read *atomic.Int64,
 ) func(func(payvault.AccountUpdaterCard) bool) {
@@ -313,9 +310,8 @@ func (c *caller) cards(
 	}
 }
 
-// recordResultIn records the result that the caller got for a batch in life l of the job. If the plan kills the process
-// of this life, recordResultIn also keeps a copy of the service's record of the batch, because later processes may
-// change the record.
+// recordResultIn records the result of a batch in a life of the job. If another life may follow, it also keeps a copy
+// of the batch's record as it is now.
 func (c *caller) recordResultIn(l *life, batch int, id string, err error, raw *payvault.Response) {
 	c.recordResult(batch, id, err, raw)
 	o := &c.outcomes[len(c.outcomes)-1]

@@ -32,8 +32,7 @@ const (
 	canaryCallPath = "recordQZ83k"
 )
 
-// canaryOf returns the text for the secrets of a field. A field whose form the SDK checks, and a field that needs
-// special characters, have a text of their own.
+// canaryOf returns the secret text of a field. Some fields need a text of a certain form.
 func canaryOf(field string) string {
 	return cmp.Or(map[string]string{
 		"CardNumber": canaryCard, "CardSwipe": "%B4000123498765555^DOE/JANE^30121010000000000?", "CVV2": "c9v7q",
@@ -50,8 +49,7 @@ func (k *kind) secrets() []string {
 // encodedKey returns the base64 part of the Authorization header, which contains the API key.
 func encodedKey() string { return base64.StdEncoding.EncodeToString([]byte(":" + canaryKey)) }
 
-// kind describes one operation in one form, such as a single call or a walk. It says how to call the operation and how
-// the service answers.
+// kind describes an operation in one form, such as a single call or a walk.
 type kind struct {
 	calls.Operation
 	form    string
@@ -62,7 +60,7 @@ type kind struct {
 	request any      // nil if the method has no request parameter
 	body    []string // secret values that every complete request body contains
 	private []string // all secret values of the request, which must be redacted in errors
-	issues  string   // the field of the answer with the new ID; "" if the answer has no new ID
+	issues  string   // the field of the answer with the new ID; "" if there is none
 }
 
 // recordsPerPage is the number of records on each page.
@@ -87,8 +85,8 @@ func kindOf(op payvault.Operation, form string) kind {
 	panic("no kind " + string(op) + " " + form)
 }
 
-// makeKinds makes the kinds from the table of calls. A kind sends the full request of the table. Each secret of the
-// request has the canary of its field.
+// makeKinds makes the kinds from the table of calls. Each kind sends the full request, in which every secret is the
+// canary of its field.
 func makeKinds() []kind {
 	var all []kind
 	for _, o := range calls.Table() {
@@ -144,7 +142,7 @@ func newKind(o calls.Operation, form string) kind {
 	return k
 }
 
-// newRequest returns a copy of the request of the kind, or nil if the kind has none.
+// newRequest returns a copy of the kind's request, or nil if it has none.
 func (k *kind) newRequest() any {
 	if k.request == nil {
 		return nil
@@ -152,8 +150,8 @@ func (k *kind) newRequest() any {
 	return copyOf(reflect.ValueOf(k.request), "", func(string) {}).Interface()
 }
 
-// copyOf returns a deep copy of a request, or of a value in a field of a request. Each Secret of the copy that is not
-// empty has the canary of its field. copyOf calls found with this canary. Fields that the client fills in are empty.
+// copyOf returns a deep copy of a request or of a field's value. It replaces each Secret that is not empty with the
+// canary of its field, and passes that canary to the callback. It empties the fields that the client fills in.
 func copyOf(v reflect.Value, field string, found func(canary string)) reflect.Value {
 	out := reflect.New(v.Type()).Elem()
 	out.Set(v)
@@ -189,8 +187,8 @@ func copyOf(v reflect.Value, field string, found func(canary string)) reflect.Va
 	return out
 }
 
-// isComplete reports whether a request body has arrived from its first to its last byte, with its secrets. The form of
-// an upload ends with two hyphens.
+// isComplete reports whether a request body is complete and contains its secrets. The form of an upload ends with two
+// hyphens.
 func (k *kind) isComplete(body []byte) bool {
 	if k.Full == nil || k.Lists() {
 		return len(body) == 0
@@ -223,7 +221,7 @@ func number(canary string) int64 {
 	return n
 }
 
-// do makes the call and returns the ID that the service has issued, or "" if the operation has no new ID.
+// do makes the call and returns the ID that the service has issued, or "" if there is none.
 func (k *kind) do(
 	ctx context.Context, c *payvault.Client, request any, opts []payvault.CallOption,
 ) (id string, err error) {
@@ -240,13 +238,13 @@ func (k *kind) do(
 	return fieldOf(reflect.ValueOf(result), k.issues), nil
 }
 
-// noResult is the error of a call whose result and error are both nil, or both not nil.
+// noResult is the error of a call that returns both a result and an error, or neither.
 type noResult struct{ both bool }
 
 func (e noResult) Error() string { return fmt.Sprintf("result and error: both %t, or none", e.both) }
 
-// fieldOf returns the value of the field with the given JSON name, as a text. It looks into v and into the structs in
-// v. It returns "" if there is no such field.
+// fieldOf finds the field with a JSON name in v or in the structs in v. It returns the value as text, or "" if there is
+// no such field.
 func fieldOf(v reflect.Value, name string) string {
 	v = reflect.Indirect(v)
 	if name == "" || v.Kind() != reflect.Struct {

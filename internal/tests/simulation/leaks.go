@@ -41,8 +41,7 @@ func unescape(text string) string {
 	return text
 }
 
-// joinedDigits removes the characters that [die.apart] puts between digits, so that the digits of a card number stand
-// side by side.
+// joinedDigits removes the separators that [die.apart] puts between digits.
 func joinedDigits(text string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" -.\u00a0\u2013", r) {

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// life is the part of a bulk job that runs in one simulated process. The simulator may kill the process. Its
-// connections are then closed, and it can neither open a connection nor write to the journal.
+// life is one simulated process of a bulk job. A killed process loses its connections. It can no longer open one or
+// write to the journal.
 type life struct {
 	run    *run
 	call   int
@@ -25,7 +25,7 @@ type life struct {
 
 var errDead = errors.New("the process is dead")
 
-// event counts one event of the process. It kills the process if the number of the event is diesAt.
+// event counts one event. It kills the process at event diesAt.
 func (l *life) event() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -37,7 +37,7 @@ func newStream() *stream {
 	return s
 }
 
-// read waits for bytes. If chunk is positive, it returns at most chunk bytes at a time.
+// read waits for bytes. If chunk is positive, read returns at most that many.
 func (s *stream) read(p []byte, chunk int) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *stream) write(p []byte) (n int, err error) {
 	defer s.mu.Unlock()
 	for {
 		switch {
-		// All bytes are written, so the write succeeds even if the connection is broken now, as in an operating system.
+		// As in an operating system, a complete write succeeds even if the connection is broken now.
 		case len(p) == 0 && n > 0:
 			return n, nil
 		case s.broken != nil:
@@ -91,8 +91,7 @@ func (s *stream) write(p []byte) (n int, err error) {
 	}
 }
 
-// take adds bytes to the buffer until cutAt bytes were written, and drops later bytes. It calls onCut once, when it has
-// dropped a byte.
+// take adds bytes to the buffer. It drops all bytes after the first cutAt, and calls onCut once when this happens.
 func (s *stream) take(p []byte) {
 	kept := p
 	cut := s.cutAt >= 0 && s.passed+len(p) > s.cutAt
@@ -171,7 +170,7 @@ func opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Err: err}
 }
 
-// Close closes this end of the connection. The other side can still read the bytes in its buffer, but its writes fail.
+// Close closes this end of the connection. The other side can still read buffered bytes, but can no longer write.
 func (c *conn) Close() error {
 	c.once.Do(func() {
 		c.out.end()
@@ -272,8 +271,8 @@ func (l *line) cut(how string) {
 	}
 }
 
-// send writes raw and reports whether it could write all of it. If drip is positive, send writes up to 20 pieces, waits
-// for this time after each piece, and then writes the rest.
+// send writes bytes and reports whether all of them were written. If drip is positive, it first writes up to 20 pieces,
+// and waits for this time after each.
 func (l *line) send(raw []byte, drip time.Duration) bool {
 	for pieces := 0; drip > 0 && len(raw) > 1 && pieces < 20; pieces++ {
 		piece := min(len(raw), len(raw)/10+1)

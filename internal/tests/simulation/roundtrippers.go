@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// copies returns the largest number of times that a RoundTripper sends a request.
+// copies returns how many times a RoundTripper may send a request.
 func copies(caller string) int {
 	switch caller {
 	case callerHedges, callerHedgesOne, callerRetries:
@@ -23,9 +23,8 @@ func copies(caller string) int {
 	return 1
 }
 
-// copiesUnseen reports whether a RoundTripper may send a copy of a request that the SDK cannot notice. Such a
-// RoundTripper sends the copy without the httptrace hooks, or after it has returned an answer. The SDK does not protect
-// against this.
+// copiesUnseen reports whether a RoundTripper may send copies that the SDK cannot notice. Such copies have no httptrace
+// hooks, or are sent after an answer. The SDK does not protect against them.
 func copiesUnseen(caller string) bool {
 	return caller == callerHedges || caller == callerHedgesOne
 }
@@ -115,8 +114,7 @@ func (r *run) caller(base *http.Transport) http.RoundTripper {
 	return base
 }
 
-// withoutHooks returns the request with a context that has no values, and so no httptrace hooks. The new context ends
-// when the old one ends.
+// withoutHooks returns the request without httptrace hooks. Its new context has no values, but ends with the old one.
 func withoutHooks(req *http.Request) *http.Request {
 	ctx, cancel := context.WithCancel(context.Background())
 	context.AfterFunc(req.Context(), cancel)

@@ -10,8 +10,8 @@ import (
 	"example.com/payvault"
 )
 
-// Trace is the list of events of callers, network and service, in order of time. An event is formatted only when the
-// trace is printed, because most traces are never printed.
+// Trace lists the events of a run in order of time. An event is formatted only when the trace is printed, because most
+// traces are never printed.
 type Trace []event
 
 type event struct {
@@ -29,10 +29,10 @@ func (t Trace) String() string {
 	return b.String()
 }
 
-// unit identifies a call (then its batch is 0), or one batch of a bulk job.
+// unit identifies one batch of a bulk job. For another call, batch is 0, or negative for a page of a walk.
 type unit struct{ call, batch int }
 
-// record describes the requests that the service received for a unit, and how the service reacted to them.
+// record describes the requests of a unit and the service's reactions to them.
 type record struct {
 	heads     int            // number of requests whose header arrived
 	lives     [mostLives]int // number of requests whose header arrived, by process of a bulk job
@@ -50,7 +50,7 @@ type record struct {
 	lied      bool      // a mutated answer had a result code other than 0
 }
 
-// run is a scenario that is being played, with its state.
+// run is the state of a scenario while it is played.
 type run struct {
 	Scenario
 
@@ -61,7 +61,7 @@ type run struct {
 	serial     atomic.Int64 // last number that was given to a new ID or to an attempt
 	duplicated atomic.Bool  // an answer was sent twice, so a later request may get the copy
 	serving    sync.WaitGroup
-	shared     map[string]any // requests that several callers use, by operation and form
+	shared     map[string]any // requests that callers share, by operation and form
 	event      func(call int) // called after a batch has arrived, and after an operation was performed
 
 	mu       sync.Mutex
@@ -99,7 +99,7 @@ func (r *run) written() int {
 	return total
 }
 
-// note calls change with the record of a unit, unless change is nil. It returns a copy of the record.
+// note applies a function to the record of a unit, unless the function is nil. It returns a copy of the record.
 func (r *run) note(u unit, change func(*record)) record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,7 +120,7 @@ func (r *run) strike(fault string) {
 	r.struck[fault]++
 }
 
-// trace records an event. It formats args when the trace is printed, so callers must not change their values later.
+// trace records an event. Its arguments must not change later, because they are formatted when the trace is printed.
 func (r *run) trace(side, format string, args ...any) {
 	e := event{time.Since(r.start), side, format, args}
 	r.mu.Lock()

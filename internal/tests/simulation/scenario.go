@@ -23,8 +23,7 @@ type Scenario struct {
 	Wire   string   `json:"wire"`   // protocol: one of the wire constants below
 	Caller string   `json:"caller"` // RoundTripper of the client: one of the caller constants below
 	Client Settings `json:"client"`
-	// Dials describes the connections, in the order in which they are made. Connections after the last entry have no
-	// fault.
+	// Dials describes the connections in order. Later connections have no fault.
 	Dials []Dial `json:"dials,omitempty"`
 	Down  string `json:"down,omitempty"` // outage of the service during all calls: "" for none, or one of downs
 	Calls []Call `json:"calls"`
@@ -65,7 +64,7 @@ type Dial struct {
 type Call struct {
 	Op   payvault.Operation `json:"op"`
 	Form string             `json:"form,omitempty"` // "", or one of the form constants below
-	// Lane orders the calls: calls with the same lane run one after the other. Different lanes run in parallel.
+	// Calls with the same lane run one after the other. Different lanes run in parallel.
 	Lane  int           `json:"lane,omitempty"`
 	Times int           `json:"times,omitempty"` // how often the call is made, one after the other; 0 means once
 	Pause time.Duration `json:"pause,omitempty"` // wait before the call
@@ -73,11 +72,11 @@ type Call struct {
 	End      time.Duration `json:"end,omitempty"`
 	Deadline bool          `json:"deadline,omitempty"` // the context ends by a deadline instead of a cancellation
 	Replay   bool          `json:"replay,omitempty"`   // the call has the option WithReplay
-	// Attempts is the value of the option WithMaxAttempts. It is 0 if the call does not have the option.
+	// Attempts is the value of the option WithMaxAttempts. 0 means that the call does not have the option.
 	Attempts int `json:"attempts,omitempty"`
 	// Keys has one entry for each call of the key source, in order: "" for no fault, or one of keyFaults.
 	Keys   []string `json:"keys,omitempty"`
-	Shared bool     `json:"shared,omitempty"` // the call uses the request value that all calls with this flag share
+	Shared bool     `json:"shared,omitempty"` // calls with this flag share one request for each operation and form
 	Panic  string   `json:"panic,omitempty"`  // the caller's code that panics: "", "stream", or one of panics
 	// Leave is the number of records or batches after which the caller breaks out of its loop. 0 means never.
 	Leave  int           `json:"leave,omitempty"`
@@ -87,11 +86,11 @@ type Call struct {
 	Job    bool          `json:"job,omitempty"`    // the bulk job has a journal
 	// Journal has one entry for each write to the journal, in order: "" or one of journalFaults.
 	Journal []string `json:"journal,omitempty"`
-	// Deaths has one entry for each process of the job that is killed: the number of the event at which it is killed. The
-	// job then continues in a new process. The last process is not killed.
+	// Deaths has one entry for each killed process of the job: the number of the event that kills it. The job continues in
+	// another process.
 	Deaths []int `json:"deaths,omitempty"`
-	// Steps says how the service reacts to requests. A single call has one step for each request, in order. A walk has two
-	// steps for each page, and a bulk job has two for each batch. Requests after the last step are answered without fault.
+	// Steps has the service's reactions in order: one for each request of a single call, and two for each page or batch.
+	// Later requests are answered without fault.
 	Steps []Step `json:"steps,omitempty"`
 }
 
@@ -136,8 +135,8 @@ const (
 	formCard = "with card_id"
 )
 
-// These are the values of the field Scenario.Caller. Each value names a RoundTripper through which the client sends its
-// requests. With callerPlain, the client uses the connection pool directly.
+// These are the values of the field Scenario.Caller. Each names the RoundTripper of the client. callerPlain is the
+// connection pool itself.
 const (
 	callerPlain     = "plain"
 	callerDeadline  = "a deadline per hop"

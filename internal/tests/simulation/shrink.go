@@ -116,7 +116,7 @@ func (s Step) shrunk() []Step {
 	return all
 }
 
-// simplify adds a copy of whole in which the given field is zero.
+// simplify adds a copy of the value with the given field set to zero, unless the field is zero already.
 func simplify[T any, F comparable](all *[]T, whole *T, field *F) {
 	var zero F
 	was := *field

@@ -33,8 +33,7 @@ func newWorld(t *testing.T) *World {
 	return w
 }
 
-// TestScenarios plays the scenarios of a range of seeds. It checks that no scenario breaks an invariant, and that none
-// changes the documents that all scenarios share.
+// TestScenarios checks that no scenario in a range of seeds breaks an invariant or changes the shared documents.
 //
 //nolint:tparallel // its workers are parallel
 func TestScenarios(t *testing.T) {
@@ -52,7 +51,7 @@ func TestScenarios(t *testing.T) {
 	assert.Equal(t, newWorld(t).documents, w.documents, "a scenario has changed what all share")
 }
 
-// TestKept plays the scenarios in testdata, which once revealed defects. It checks that no invariant is broken.
+// TestKept checks that the scenarios in testdata, which once revealed defects, break no invariant.
 func TestKept(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.json")

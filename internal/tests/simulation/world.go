@@ -36,7 +36,7 @@ type World struct {
 	bomb        []byte // a gzip body that decompresses to more bytes than the client accepts
 }
 
-// cutDocument has the two parts of a JSON document before and after its ID.
+// cutDocument has the parts of a JSON document before and after its ID.
 type cutDocument struct{ before, after []byte }
 
 // NewWorld reads the documented answers from the folder testdata of the repository.
@@ -66,7 +66,7 @@ func NewWorld(testdata string) (*World, error) {
 			w.issuing[k.Op] = cutDocument{doc[:at[2]], doc[at[3]:]}
 		}
 		if k.Lists() {
-			// scenarios read only single pages of the other lists and do not check their IDs, so any field will do
+			// no scenario checks the IDs of the other lists, so any field will do
 			if err := w.cutPage(k.Op, cmp.Or(walked[k.Op], "position")); err != nil {
 				return nil, err
 			}
@@ -76,7 +76,7 @@ func NewWorld(testdata string) (*World, error) {
 	return w, w.certify()
 }
 
-// cutPage stores the first record of the documented page of op, split at the value of field.
+// cutPage splits the first record of an operation's documented page at the value of a field, and stores the parts.
 func (w *World) cutPage(op payvault.Operation, field string) error {
 	var page struct {
 		Data []map[string]any `json:"data"`
@@ -95,7 +95,7 @@ func (w *World) cutPage(op payvault.Operation, field string) error {
 	return nil
 }
 
-// page returns the answer for one page of a list that has the given number of pages.
+// page returns one page of a list that has the given number of pages.
 func (w *World) page(op payvault.Operation, page, pages int) []byte {
 	doc := w.pages[op]
 	const start = `{"code":0,"message":"Success","totalPages":%d,"totalRecords":%d,"data":[`
@@ -113,8 +113,8 @@ func (w *World) page(op payvault.Operation, page, pages int) []byte {
 
 func recordID(position int) string { return fmt.Sprintf("R%d", position) }
 
-// certify creates a certificate that clients trust and one that they do not trust. Both are valid in the year 2000, in
-// which the clock of a synctest bubble starts.
+// certify creates a trusted and an untrusted certificate. Both are valid in the year 2000, in which the clock of
+// synctest starts.
 func (w *World) certify() error {
 	for i, certificate := range []*tls.Certificate{&w.certificate, &w.untrusted} {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -144,7 +144,7 @@ func (w *World) certify() error {
 	return nil
 }
 
-// zeros returns a gzip body that decompresses to an unfinished success, followed by n spaces.
+// zeros returns a gzip body that decompresses to an unfinished success and n spaces.
 func zeros(n int) []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)

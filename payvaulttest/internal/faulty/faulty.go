@@ -63,8 +63,8 @@ func Drip(status int, header http.Header, body []byte, interval time.Duration) h
 	})
 }
 
-// Oversize returns a handler that answers with size bytes of JSON, which contains one long text. If size is 0, the text
-// ends only when the connection is closed.
+// Oversize returns a handler that answers with JSON of the given size in bytes. If the size is 0, the JSON ends only
+// when the connection is closed.
 func Oversize(header http.Header, size int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start(w, http.StatusOK, header, -1)

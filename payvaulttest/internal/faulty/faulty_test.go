@@ -28,8 +28,8 @@ func (b slowBody) Read([]byte) (int, error) {
 	return 0, b.end
 }
 
-// TestTimeBeginsWhenTheRequestIsIn checks that Wait and Drip begin to wait only after the whole request has arrived. If
-// the request is cut off, they must abort without waiting.
+// TestTimeBeginsWhenTheRequestIsIn checks that Wait and Drip wait only after the whole request has arrived, and not at
+// all if it is cut off.
 func TestTimeBeginsWhenTheRequestIsIn(t *testing.T) {
 	t.Parallel()
 	for _, handler := range []http.Handler{

@@ -14,8 +14,8 @@ type Command struct {
 	URL    string
 	Key    string            // API key
 	JSON   string            // JSON body; empty if there is none
-	Texts  map[string]string // the text parts of a form: from the name of a part to its content
-	Files  map[string]string // the file parts of a form: from the name of a part to its file name
+	Texts  map[string]string // contents of the text parts of a form, by name
+	Files  map[string]string // file names of the file parts of a form, by name
 }
 
 // plain matches a word that needs no quotes in a shell.

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCommand checks that a shell that runs a Command passes the right arguments to curl, even if the request has
-// special characters of the shell.
+// TestCommand checks that a shell passes the right arguments to curl, even if they have characters that are special to
+// the shell.
 func TestCommand(t *testing.T) {
 	t.Parallel()
 	const url = "http://127.0.0.1:8700/x"

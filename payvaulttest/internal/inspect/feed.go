@@ -47,7 +47,7 @@ type Request struct {
 	text string // the text that a search looks at
 }
 
-// A class is a set of requests: those of one operation that failed, or those of one operation that did not fail.
+// A class has the requests of one operation that failed, or those that did not fail.
 type class struct {
 	operation string
 	failed    bool
@@ -64,8 +64,8 @@ func (f filter) takesClass(c class) bool {
 	return (f.operation == "" || f.operation == c.operation) && (!f.failed || c.failed)
 }
 
-// arrivals has the number of all requests of a class, and the newest of these requests, at most maxBatch. Each class
-// has its own list, so many requests of one class do not displace a rare request of another class.
+// arrivals counts the requests of a class, and keeps the newest of them. Each class keeps its own, so many requests of
+// one class do not displace a rare request of another.
 type arrivals struct {
 	count  int64
 	newest []Request // sorted from old to new
@@ -123,8 +123,7 @@ func (f *Feed) Watched() bool { return f.watched.Load() }
 // Bodies reports whether the page shows bodies.
 func (f *Feed) Bodies() bool { return f.bodies.Load() }
 
-// showBodies turns bodies on the page on or off. If they are on, the page shows the bodies of the requests that arrive
-// from now on. Turning them off removes all requests from the page.
+// showBodies turns the bodies of later requests on or off. Turning them off removes all requests from the page.
 func (f *Feed) showBodies(shown bool) {
 	if f.bodies.Swap(shown) && !shown {
 		f.clear()
@@ -193,8 +192,8 @@ func (f *Feed) AddDelivery(delivery Delivery) {
 	f.deliveries = append(f.deliveries[max(0, len(f.deliveries)+1-keptDeliveries):], delivery)
 }
 
-// Begin makes the page show a request as pending until end is called. The caller must call Add before end. Otherwise
-// the page would not show the request between the two calls.
+// Begin makes the page show a request as pending until the returned function is called. The caller must call Add before
+// that. Otherwise the page would not show the request between the two calls.
 func (f *Feed) Begin(operation, fault string) (end func()) {
 	if !f.Watched() {
 		return func() {}
@@ -232,7 +231,8 @@ func (f *Feed) touch() {
 	f.changes++
 }
 
-// A position says that a reader has seen the requests up to a number, in the list of requests that start identifies.
+// A position is the number of the last request that a reader has seen, in the list of requests with the identifier
+// start.
 type position struct {
 	start  string
 	number int64
@@ -241,8 +241,8 @@ type position struct {
 // String returns the position as the ID of a server-sent event.
 func (p position) String() string { return fmt.Sprintf("%s-%d", p.start, p.number) }
 
-// parsePosition returns the position that the ID of an event has. If the ID is invalid, it returns the position of a
-// reader that has seen no requests.
+// parsePosition returns the position in the ID of an event. If the ID is invalid, it returns the position before all
+// requests.
 func parsePosition(id string) position {
 	start, text, _ := strings.Cut(id, "-")
 	number, err := strconv.ParseInt(text, 10, 64)
@@ -260,7 +260,7 @@ type batch struct {
 	Total    int64     `json:"total"`    // number of requests since the feed was made or cleared
 }
 
-// since returns the newest requests that match the filter take and that a reader at the position seen has not seen yet.
+// since returns the newest requests that match the filter and that a reader at the given position has not seen.
 func (f *Feed) since(seen position, take filter) batch {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -105,8 +105,8 @@ type handler struct {
 	streams  chan struct{} // has one element per open stream
 }
 
-// Handler returns the handler of the page of an emulator. feed has the requests of the emulator. The handler answers
-// only requests that come from loopback and have a loopback address or localhost in the Host header.
+// Handler returns the handler of the page of an emulator. The feed has the requests of the emulator. The handler
+// answers only requests that come from loopback and have a loopback address or localhost in the Host header.
 func Handler(emulator Emulator, feed *Feed) http.Handler {
 	feed.watched.Store(true)
 	h := &handler{emulator: emulator, feed: feed, streams: make(chan struct{}, maxStreams)}
@@ -186,8 +186,8 @@ func refuse(w http.ResponseWriter, status int, why string) {
 	answer(w, status, map[string]string{"error": why})
 }
 
-// asked refuses a query that has a parameter twice, or a parameter that is not in names. Without this check, next would
-// ignore such a parameter.
+// asked refuses a query with a repeated parameter, or with a parameter that is not in names. The handlers would ignore
+// such parameters.
 func asked(next http.HandlerFunc, names ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query, err := url.ParseQuery(r.URL.RawQuery)
@@ -204,8 +204,7 @@ func asked(next http.HandlerFunc, names ...string) http.HandlerFunc {
 	}
 }
 
-// filtered reads the parameters operation, failed and search of a query, and calls next with the filter. It refuses
-// invalid values.
+// filtered reads the filter in a query and passes it to the handler. It refuses invalid values.
 func (h *handler) filtered(next func(w http.ResponseWriter, r *http.Request, take filter)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
@@ -252,9 +251,8 @@ func (h *handler) reset(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// events streams a batch when anything has changed. After speakEvery without a change it streams a batch too, so that
-// the page loads the state again. It polls for changes, so that neither many requests nor a slow reader can delay the
-// emulator.
+// events streams a batch when anything has changed, and at least every speakEvery. It polls for changes, so that
+// neither many requests nor a slow reader can delay the emulator.
 func (h *handler) events(w http.ResponseWriter, r *http.Request, take filter) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	if r.Method == http.MethodHead {

@@ -155,8 +155,7 @@ func TestOnlyLoopback(t *testing.T) {
 	assert.Equal(t, http.StatusMisdirectedRequest, ask(h, r).Code, "from another machine")
 }
 
-// TestOtherOrigins checks that the page refuses a request that changes something if a browser sends it for another web
-// site.
+// TestOtherOrigins checks that the page refuses changes that a browser requests for another web site.
 func TestOtherOrigins(t *testing.T) {
 	t.Parallel()
 	h, _ := newHandler()
@@ -197,8 +196,8 @@ func TestFaultsAreNews(t *testing.T) {
 	}
 }
 
-// TestRecord checks that the feed keeps nothing before Handler is called. After the call it must keep the requests and
-// the newest deliveries. The total must count all deliveries.
+// TestRecord checks that the feed keeps the requests and the newest deliveries, but keeps nothing before Handler is
+// called.
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	feed := NewFeed()
@@ -334,8 +333,8 @@ func TestRareRequest(t *testing.T) {
 	}
 }
 
-// TestSince checks that a reader gets only the requests after its position. If the position belongs to another list,
-// because the emulator was restarted or the list was cleared, the reader gets all requests.
+// TestSince checks that a reader gets only the requests after its position, or all requests if the position belongs to
+// another list.
 func TestSince(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()
@@ -372,8 +371,8 @@ func batches(t *testing.T, text string) []batch {
 	return list
 }
 
-// TestStream checks that a stream sends the newest requests and the number of all requests. Without changes it must
-// still send an event every speakEvery.
+// TestStream checks that a stream sends the newest requests and the number of all, and an event every speakEvery even
+// without changes.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -17,8 +17,8 @@ const (
 	more    = "…"   // replaces elements and values that are left out
 )
 
-// Shape returns the structure of the parts of a request, so that the page can show it. The structure has only the known
-// names, and a mark or the name of a type in place of each value. Shape leaves out parts that are nil or empty.
+// Shape returns the structure of the parts of a request: the known names, with a mark or the name of a type in place of
+// each value. It leaves out parts that are nil or empty.
 func Shape(parts map[string]any, known map[string]bool) map[string]any {
 	s := shape{known: known, left: shapeNodes}
 	masked := map[string]any{}

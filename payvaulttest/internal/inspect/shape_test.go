@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestShape checks that a shape has the known names and the types of the values, but no value. Fill must return a value
-// of the right type for each value of the shape.
+// TestShape checks that a shape has the known names and the types of the values, but no value, and that Fill returns
+// values of these types.
 func TestShape(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{"a": true, "b": true, "list": true}

@@ -111,8 +111,7 @@ func (o *Operation) CheckParameters(inPath func(name string) string, query url.V
 	return o.object.Check("", values)
 }
 
-// value returns the text of a parameter as a number if the parameter is an integer and the text is a number. Otherwise
-// it returns the text.
+// value returns the text of a parameter, or its number if the parameter is an integer.
 func (o *Operation) value(name, text string) any {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && o.kinds[name] == "integer" {
 		return n

@@ -48,8 +48,8 @@ type Operation struct {
 // A Schema is a compiled schema of the document.
 type Schema struct{ compiled *jsonschema.Schema }
 
-// parameters is a key that MustLoad adds to the document. Under this key there is a schema for each operation. It
-// describes an object whose fields are the parameters of the operation.
+// parameters is a key that MustLoad adds to the document. It has a schema for each operation: an object whose fields
+// are the parameters of the operation.
 const parameters = "x-parameters"
 
 // MustLoad reads a document and compiles the schemas of its operations. It panics if the document is invalid.

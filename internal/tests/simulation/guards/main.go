@@ -1,6 +1,5 @@
-// Command guards tests the simulator. In a copy of the repository it breaks the guards one by one. A guard is a piece
-// of code of the SDK that keeps an invariant. The command counts the scenarios that the simulator plays until it finds
-// the broken guard, and prints the numbers as a table.
+// Command guards tests the simulator. It breaks the guards in a copy of the SDK, one by one, and counts the scenarios
+// that the simulator needs to find each. A guard is a piece of code that keeps an invariant.
 //
 //	go run ./guards                # all guards
 //	go run ./guards -only redirect # guards with "redirect" in their names
