@@ -41,8 +41,8 @@ func (e *PlaceError) Error() string {
 // MostUnread is the largest number of unreadable values that are skipped in an answer.
 const MostUnread = 20
 
-// Read decodes an answer into the variable that into points to. Its error is [ErrNotJSON], [ErrTooMany] or a
-// [*PlaceError]. After an error the variable may have a part of the answer.
+// Read decodes an answer into the variable to which the second argument points. Its error is [ErrNotJSON], [ErrTooMany]
+// or a [*PlaceError]. After an error the variable may have a part of the answer.
 func Read(text []byte, into any) error {
 	_, err := read(text, into, reader{})
 	return err
@@ -76,9 +76,9 @@ var (
 	byteOrderMark = []byte("\ufeff")
 )
 
-// read decodes a text for Read, ReadLenient or ReadSaved; how says which of them. It decodes strictly first, so that a
-// documented answer does not take the time of the tolerant pass. If that fails, it decodes again and overwrites the
-// values of the first pass. In three cases there is only the tolerant pass:
+// read decodes a text. The parameter how says whether it does this for Read, ReadLenient or ReadSaved. It decodes
+// strictly first, so that a documented answer does not take the time of the tolerant pass. If that fails, it decodes
+// again and overwrites the values of the first pass. In three cases there is only the tolerant pass:
 //   - The text has so many containers that two passes would take too much memory.
 //   - The text may have null as an element of a list, which the strict pass would read as an empty record.
 //   - The value is a saved one, whose pointers the strict pass would set to empty values.

@@ -91,8 +91,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestRead_fails checks that a value in any other form is an error, which has the JSON pointer of the value and not the
-// value.
+// TestRead_fails checks that a value in a form that Read does not tolerate is an error. The error has the JSON pointer
+// of the value, but not the value.
 func TestRead_fails(t *testing.T) {
 	t.Parallel()
 	for text, place := range map[string]string{

@@ -18,13 +18,12 @@ type reader struct {
 	unread  []string // JSON pointers of the skipped values
 }
 
-// value reads one value into the variable that pointer points to. The decoder calls it before each value. If the
-// decoder can read the value itself, value returns [jsonskip.Err]. Then the decoder reads it, and calls value again for
-// the values within. The method value itself reads integers, types with UnmarshalJSON, and tolerated values of another
-// kind.
+// value reads one JSON value into the variable that pointer points to. The decoder calls this method before each JSON
+// value. If the method returns [jsonskip.Err], the decoder itself reads the JSON value, and calls the method again for
+// the JSON values within. The method reads integers, types with UnmarshalJSON, and tolerated values of another kind.
 //
-// If a value cannot be read, its JSON pointer is added to unread. In three cases an error is returned instead: the pass
-// is not lenient, the value is the whole text, or unread already has [MostUnread] pointers.
+// If a JSON value cannot be read, its JSON pointer is added to unread. In three cases an error is returned instead: the
+// pass is not lenient, the JSON value is the whole text, or unread already has [MostUnread] pointers.
 func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	target, kind := reflect.ValueOf(pointer).Elem(), dec.PeekKind()
 	own, readsItself := pointer.(json.Unmarshaler)

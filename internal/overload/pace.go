@@ -20,13 +20,13 @@ type Pace struct {
 	answers answerCount // also counts while there is no limit
 
 	turn     chan struct{} // has one token; the request that holds it is the next to be sent
-	walkTurn chan struct{} // has one token; only the caller of WaitInWalk that holds it may wait for turn
+	walkTurn chan struct{} // has one token; a walk has to hold it while it waits for the token of turn
 
 	mu        sync.Mutex
 	until     time.Time     // no request is sent before this time
-	postponed chan struct{} // closed when until moves to a later time
-	// askedUntil is the end of the wait that the service has asked for with Retry-After. The field until may be later,
-	// because each wait has a random part.
+	postponed chan struct{} // closed when the wait becomes longer
+	// askedUntil is the end of the wait that the service has asked for with Retry-After. The wait itself may end later,
+	// because a part of it is random.
 	askedUntil time.Time
 	jitter     float64 // random number from 0 to 1 that sets the random part of a wait
 
@@ -66,7 +66,7 @@ const (
 	// The limit ends after twice the quiet time without a refusal. After the quiet time itself, the known rate is dropped,
 	// so that the rate grows fast again.
 	quietTime           = time.Minute
-	leastQuietIntervals = 40 // the quiet time is at least this many times p.interval()
+	leastQuietIntervals = 40 // the quiet time is at least this many intervals
 )
 
 // Answered records an answer that is not a refusal. It raises the rate, or ends the limit if the last refusal was long

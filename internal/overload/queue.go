@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// This file has the two queues of waiting requests. Single calls and all retries wait for turn. Walks, which are loops
-// of many calls, first wait for walkTurn. The request that holds turn waits until the limiter has a token for it and no
-// pause is left.
+// This file has the two queues of waiting requests. Single calls and all retries wait for the token of turn. Walks,
+// which are loops of many calls, first wait for the token of walkTurn. The request that holds the token of turn waits
+// for the limiter and for the end of a pause.
 
 // HeldError is the error of a request that is not sent because it would have to wait too long. Its field After has the
 // length of the wait. There are two cases:

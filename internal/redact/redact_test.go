@@ -137,7 +137,7 @@ func TestLongTexts(t *testing.T) {
 }
 
 // FuzzClean checks that the result of Clean has no secret and no twelve digits in a row, even without its escapes or
-// tags. Lowercase letters and blanks must not change, unless they are a secret.
+// tags. A text of lowercase letters and blanks without a secret must not change.
 func FuzzClean(f *testing.F) {
 	for _, secret := range []string{
 		"4111111111111111", "hunter2-token", "pa%20ss&amp;word", "937", "%B4111111111111111^DOE/JOHN^2512101?",

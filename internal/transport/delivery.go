@@ -57,7 +57,8 @@ func (t *attemptTrace) hooks() *httptrace.ClientTrace {
 }
 
 // isNowhere reports whether a connection has no remote address. httputil.DumpRequestOut writes a request to such a
-// connection. If a RoundTripper uses it to log the request of an attempt, the hooks of the attempt are called.
+// connection. A RoundTripper that logs requests may call it with the context of the attempt, and then the hooks of the
+// attempt are called.
 func isNowhere(conn net.Conn) bool { return conn != nil && conn.RemoteAddr() == nil }
 
 // isNew reports whether the hooks prove that the last connection was new.

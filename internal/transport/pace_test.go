@@ -61,7 +61,8 @@ func TestRefusalBeyondTheCap(t *testing.T) {
 	}
 }
 
-// TestWaitedIsThatOfTheAttempt checks that Waited of an attempt does not include the wait of an earlier attempt.
+// TestWaitedIsThatOfTheAttempt checks that the field Waited of an attempt does not include the wait of an earlier
+// attempt.
 func TestWaitedIsThatOfTheAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -54,8 +54,8 @@ func (c *call) wantsRetry(
 		return false
 	case c.isWaitedOutByCaller(resp):
 		return false
-	// A retry that waits for the rate limit may have to wait longer than after. So Pace.Wait compares the whole wait with
-	// the deadline, and returns a HeldError if the wait is too long.
+	// A retry that waits for the rate limit may have to wait longer than its Retry-After. So Pace.Wait compares the whole
+	// wait with the deadline, and returns a HeldError if the wait is too long.
 	case after > 0 && !c.isPaced(resp) && endsWithin(ctx, after):
 		return false
 	}

@@ -1,8 +1,8 @@
 // Package transport performs one operation. It makes attempts and retries, keeps deadlines and size limits, and
 // determines whether a failed request may have been performed. It does not parse response bodies.
 //
-// go-retryablehttp, called the engine here, drives the attempts of a call. Each attempt is one call of the method
-// RoundTrip of call.
+// go-retryablehttp, called the engine here, drives the attempts of a call. For each attempt it calls the method
+// RoundTrip of the type call.
 //
 // A reader may take the files in this order:
 //   - transport.go: arguments and results

@@ -112,8 +112,8 @@ func TestSegmentsThatAreRefused(t *testing.T) {
 	}
 }
 
-// assertOneSegment builds a URL with the segment between two others. It checks that it stays one segment, is the same
-// after decoding, and changes no other part of the URL.
+// assertOneSegment builds a URL with the segment between two others. It checks that the segment stays one segment, is
+// the same after decoding, and changes no other part of the URL.
 func assertOneSegment(t *testing.T, base *url.URL, segment string) {
 	t.Helper()
 	u, err := fill(base, "before", segment, "after")

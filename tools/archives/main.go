@@ -3,7 +3,6 @@
 // the same bytes. The script .ci/release runs the command:
 //
 //	go -C tools run ./archives -source DIR -tag v0.1.0 -out DIR linux/amd64 windows/arm64
-//	go -C tools run ./archives -source DIR -tag v0.1.0 -out DIR linux/amd64 windows/arm64
 package main
 
 import (

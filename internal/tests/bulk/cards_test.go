@@ -14,7 +14,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// invalid is a card that cannot be sent. Check must report problem for field.
+// invalid is a card that cannot be sent. Check must report the given problem of the given field.
 type invalid struct {
 	card
 

@@ -141,7 +141,7 @@ func (s *fake) client(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	return c
 }
 
-// gives returns an answer with this status and body for the pages or batches in at. All other requests succeed.
+// gives returns an answer with this status and body for the given pages or batches. All other requests succeed.
 func gives(status int, body string, at ...int) answer {
 	return func(r asked) (*http.Response, error) {
 		if !slices.Contains(at, r.n) {

@@ -29,8 +29,8 @@ type (
 	batch = payvault.AccountUpdaterBatch
 )
 
-// stream returns an iterator over n cards. It calls the function before, which may be nil, with the position of each
-// card and at last with n.
+// stream returns an iterator over n cards. It calls the given function, which may be nil, with the position of each
+// card before it yields the card, and at last with n.
 func stream(n int, before func(i int)) iter.Seq[card] {
 	return func(yield func(card) bool) {
 		for i := range n + 1 {

@@ -104,7 +104,7 @@ func (ids IDs) In(template string) string {
 	})
 }
 
-// all yields the tag and the ID of each field with the tag path.
+// all yields each ID that has the tag path, after the value of the tag.
 func (ids IDs) all() iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		for field, id := range reflect.ValueOf(ids).Fields() {

@@ -48,8 +48,8 @@ func Types() map[string]reflect.Type {
 	return types
 }
 
-// Holds reports whether a value of type t can contain a value of type what, in elements or exported fields at any
-// depth.
+// Holds reports whether a value of the first type can contain a value of the second type, in elements or exported
+// fields at any depth.
 func Holds(t, what reflect.Type) bool {
 	found := map[reflect.Type]bool{}
 	reach(t, found, false)
@@ -90,8 +90,8 @@ func reach(t reflect.Type, found map[reflect.Type]bool, calls bool) {
 	}
 }
 
-// EachFilled calls check in a subtest for every type, with a pointer to a filled value. If a type has fields of type
-// any, it does so for each content of these fields, or for one content with -short.
+// EachFilled calls the function in a subtest for every type, with a pointer to a filled value. If a type has fields of
+// type any, it does so for each content of these fields, or for one content with -short.
 func EachFilled(t *testing.T, check func(t *testing.T, typ string, pointer any)) {
 	t.Helper()
 	secret := payvault.NewSecret(Secret)
@@ -119,7 +119,7 @@ func EachFilled(t *testing.T, check func(t *testing.T, typ string, pointer any))
 }
 
 // Filled returns a pointer to a value of type t whose exported fields are all filled, at any depth. Fields of type any
-// get the argument open.
+// get the second argument.
 func Filled(t reflect.Type, open any) any {
 	client, err := payvault.NewClient("https://sandbox.example.com", Secret)
 	if err != nil {
@@ -204,9 +204,9 @@ func fillInterface(v reflect.Value, open any) {
 	}
 }
 
-// Shapes returns values that contain the value at pointer, such as a list of it or a struct with it. In the result
-// open, fmt reaches it through exported fields. In the result hidden, it is inside an unexported field, and fmt does
-// not call its methods.
+// Shapes returns values that contain the value at pointer, such as a list of it or a struct with it. In the first map
+// fmt reaches the value through exported fields. In the second one the value is inside an unexported field, and fmt
+// does not call its methods.
 func Shapes(pointer any) (open, hidden map[string]any) {
 	open, hidden = map[string]any{}, map[string]any{}
 	p := reflect.ValueOf(pointer)

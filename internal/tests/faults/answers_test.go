@@ -73,8 +73,8 @@ func dialing(err error) func(*cell, dialer) dialer {
 	}
 }
 
-// writing returns a function for fault.network. A write fails when the fault strikes. Before that it writes half of its
-// bytes if part is 2, and none if part is 0.
+// writing returns a function for fault.network. A write fails when the fault strikes. The failing write still writes
+// half of its bytes if part is 2, and none if part is 0.
 func writing(part int) func(*cell, dialer) dialer {
 	return func(c *cell, dial dialer) dialer {
 		return func(ctx context.Context, network, addr string) (net.Conn, error) {

@@ -113,7 +113,7 @@ func (c *cell) expected() (o outcome) {
 }
 
 // performing returns how often the service has performed the operation after one more request; the argument is the
-// number before. If the operation is possible only once and was performed before, again is true.
+// number before it. The result again is true if the operation is possible only once and was performed before.
 func (c *cell) performing(performed int) (n int, again bool) {
 	if performed > 0 && c.call.Once {
 		return performed, true
@@ -161,7 +161,7 @@ func (c *cell) sentinels(status int, rejection bool, r rule) []string {
 	return names(func(sentinel error) bool { return slices.Contains(want, sentinel) })
 }
 
-// names returns the sorted names of the sentinels for which holds returns true.
+// names returns the sorted names of the sentinels for which the function returns true.
 func names(holds func(sentinel error) bool) []string {
 	all := service.Sentinels()
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return !holds(all[name]) })

@@ -91,8 +91,8 @@ func TestRedaction(t *testing.T) {
 		isClient := typ == "Client" || strings.HasSuffix(typ, "Service")
 		open, hidden := canary.Shapes(pointer)
 		for how, write := range writers() {
-			// A dump of a client has much of net/http in it, and logrus prints its own error about an observer to standard
-			// error.
+			// Skip the dump of a client, which has much of net/http in it, and an observer with logrus JSON, which prints an
+			// error of its own to standard error.
 			if strings.HasPrefix(how, "spew") && isClient || how == "logrus JSON" && typ == "Observer" {
 				continue
 			}

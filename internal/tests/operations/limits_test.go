@@ -107,8 +107,8 @@ func readings() map[string]reading {
 	}
 }
 
-// attack is a hostile response body: reading it takes much more memory than the body itself. The field readings names
-// the ways to read it, which are keys of the function readings.
+// attack is a hostile response body: reading it takes much more memory than the body itself. The field readings has the
+// keys of the ways to read the body, in the map that the function readings returns.
 type attack struct {
 	readings, head, unit, tail string
 

@@ -105,8 +105,8 @@ func (s *careless) upload(t *testing.T, file *payvault.File) (got []byte, err er
 	return <-s.got, err
 }
 
-// shrinking is an *os.File that ReadAt truncates to the size in the field to, as soon as the function in the field when
-// returns true for the offset.
+// shrinking is an *os.File that becomes shorter during a read. The function in the field when decides at which offset,
+// and the field to has the new size.
 type shrinking struct {
 	*os.File
 
@@ -124,8 +124,9 @@ func (f shrinking) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// newShrinking returns a PDF whose size falls to the size in the parameter to. This happens when the upload has reached
-// the offset in the parameter at. If that is 0, it happens at the end of the check that comes before the upload.
+// newShrinking returns a PDF that becomes shorter. The last parameter is its new size. The PDF becomes shorter when the
+// upload has reached the given offset. If the offset is 0, it becomes shorter at the end of the check before the
+// upload.
 func newShrinking(t *testing.T, size, at, to int64) *payvault.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "evidence.pdf")

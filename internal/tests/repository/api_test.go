@@ -43,7 +43,7 @@ func read(t *testing.T, name string) string {
 	return string(content)
 }
 
-// list returns the names of the files in from that match a pattern.
+// list returns the names of the files that match a pattern.
 func list(t *testing.T, from fs.FS, pattern string) []string {
 	t.Helper()
 	names, err := fs.Glob(from, pattern)

@@ -80,7 +80,7 @@ func readLayers(t *testing.T, document, heading string) map[string]layer {
 	return layers
 }
 
-// checked is a type-checked package. uses has the identifiers that refer to declarations of the same package.
+// checked is a type-checked package. The field uses has the identifiers that refer to declarations of the same package.
 type checked struct {
 	set   *token.FileSet
 	files []string

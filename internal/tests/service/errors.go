@@ -64,7 +64,7 @@ func AssertMatches(tb testing.TB, err error, sentinels ...error) {
 	}
 }
 
-// AssertInvalid checks the error of a request that the SDK refused to send because of the problems in want.
+// AssertInvalid checks the error of a request that the SDK refused to send because of the given problems.
 func AssertInvalid(tb testing.TB, err error, op payvault.Operation, want Fields) {
 	tb.Helper()
 	refused := payvault.Error{Op: op, Fields: want, Delivery: payvault.DeliveryNotSent}
@@ -134,8 +134,8 @@ func AssertHidden(tb testing.TB, err error, hidden ...string) {
 	}
 }
 
-// CompareDoc checks that a document has the text want between the lines "<!-- name: … -->" and "<!-- end of name -->".
-// If update is true, it writes the text there instead.
+// CompareDoc checks that a document has the wanted text between the lines "<!-- name: … -->" and "<!-- end of name
+// -->". If update is true, it writes the text there instead.
 func CompareDoc(t *testing.T, document, name, want string, update bool) {
 	t.Helper()
 	document = filepath.Join(calls.Root(), document)

@@ -129,7 +129,7 @@ type RoundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip calls f.
 func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Over returns the option that makes a client send its requests with rt.
+// Over returns the option that makes a client send its requests with the given RoundTripper.
 func Over(rt http.RoundTripper) payvault.Option {
 	return payvault.WithHTTPClient(&http.Client{Transport: rt})
 }
