@@ -83,8 +83,8 @@ func TestAttemptDeadlineCoversTheBody(t *testing.T) {
 	}
 }
 
-// TestChangeOfProtocol checks that the client closes the connection after status 101. The connection stays open for
-// another protocol, so reading a body would never end.
+// TestChangeOfProtocol checks that the client closes the connection after status 101. The server keeps such a
+// connection open for another protocol, so reading a body would never end.
 func TestChangeOfProtocol(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

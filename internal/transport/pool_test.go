@@ -87,7 +87,7 @@ type memory struct {
 const noServer = "http://nobody.test:80"
 
 // newMemory starts the server of a memory inside a synctest bubble. authority is a server that was started outside the
-// bubble. The new server uses its TLS settings and its certificate, which the client trusts.
+// bubble. The new server uses the TLS settings and the certificate of authority. The client trusts that certificate.
 func newMemory(t *testing.T, authority *httptest.Server, handler http.HandlerFunc) *memory {
 	t.Helper()
 	m := &memory{client: pooled(t, authority), address: "http://example.com"}
@@ -481,9 +481,9 @@ func (c *deadConn) Write(p []byte) (int, error) {
 	return n, &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}
 }
 
-// TestStaleConnection checks a request on a reused connection to which writes fail. It is sent again if it has Replay
-// or was provably not sent. Otherwise the call fails. "HTTP/2" in a name means that the Transport may use HTTP/2; the
-// server uses HTTP/1.
+// TestStaleConnection checks a request on a reused connection to which writes fail. The request is sent again if it has
+// Replay or was provably not sent. Otherwise the call fails. "HTTP/2" in a name means that the Transport may use
+// HTTP/2; the server uses HTTP/1.
 func TestStaleConnection(t *testing.T) {
 	t.Parallel()
 	requests := []Request{

@@ -53,8 +53,8 @@ func allIDs(first, n int) (ids []string) {
 // correct returns the JSON of one page of a list of n pages, with correct totals.
 func correct(page, n int) string { return pageBody(n, n*perPage-1, recordIDs(page, n)...) }
 
-// lying returns a service that answers a request for a page with the result of body, whose totals may be wrong. An
-// empty result means status 404.
+// lying returns a service that answers a request for a page with the text that the function body returns. The totals in
+// the text may be wrong. If the text is empty, the service answers with status 404.
 func lying(body func(page int) string) *fake {
 	return &fake{answer: func(r asked) (*http.Response, error) {
 		if body(r.n) == "" {

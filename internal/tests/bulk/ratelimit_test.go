@@ -304,7 +304,7 @@ func TestStoppedWalkSendsNothing(t *testing.T) {
 }
 
 // TestBudget checks that all calls of a client share one retry budget. After it is spent, a call fails at its first
-// attempt, which is logged with budget_spent=true.
+// attempt. The log record of the attempt has budget_spent=true.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

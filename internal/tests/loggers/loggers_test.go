@@ -82,7 +82,7 @@ func shown(write func(w io.Writer, v any), v any) (text string) {
 }
 
 // TestRedaction checks that no logger, encoder or dumper shows a secret of any exported type. If only exported fields
-// lead to a value, loggers and encoders may not show bodies and queries either.
+// lead to a value, loggers and encoders must not show bodies and queries either.
 func TestRedaction(t *testing.T) {
 	t.Parallel()
 	secret, both := canary.Forms(canary.Secret), canary.Forms(canary.Secret, canary.Raw)
@@ -113,8 +113,8 @@ func TestRedaction(t *testing.T) {
 	})
 }
 
-// TestRedaction_shows checks that every writer prints values that are not secret. Otherwise a writer that prints
-// nothing would pass TestRedaction.
+// TestRedaction_shows checks that every writer prints values that are not secret. Without this test, a writer that
+// prints nothing would pass TestRedaction.
 func TestRedaction_shows(t *testing.T) {
 	t.Parallel()
 	card := payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(canary.Secret), ExpDate: "1230"}

@@ -21,8 +21,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// assertForm checks that the multipart form of a request has this disputeResponse and this file. It has no file if
-// content is nil.
+// assertForm checks that the multipart form of a request has this disputeResponse and this file. If content is nil, the
+// form must have no file.
 func assertForm(t *testing.T, got service.Seen, response, fileName string, content []byte) {
 	t.Helper()
 	mediaType, params, err := mime.ParseMediaType(got.Header.Get("Content-Type"))

@@ -107,8 +107,8 @@ func readings() map[string]reading {
 	}
 }
 
-// attack is a hostile response body: reading it takes much more memory than the body itself. The field readings has the
-// keys of the ways to read the body, in the map that the function readings returns.
+// attack is a hostile response body: reading it takes much more memory than the body itself. The function readings
+// returns a map of the ways to read a body. The field readings has keys of this map.
 type attack struct {
 	readings, head, unit, tail string
 
@@ -390,8 +390,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestClearing_longSwipe checks that redacting an error allocates less than 20 MB after a card swipe of 8 KB, each part
-// of which is looked for in the error.
+// TestClearing_longSwipe checks that redacting an error allocates less than 20 MB if the request has a card swipe of 8
+// KB. Each part of the swipe is looked for in the error.
 //
 //nolint:paralleltest // it counts the allocations of the process
 func TestClearing_longSwipe(t *testing.T) {

@@ -178,8 +178,9 @@ func TestWireForms(t *testing.T) {
 	})
 }
 
-// TestEveryField checks that testdata has a value for each field of the request and result types, and so that the
-// interface document has each field. Each Go name must be the end of the JSON name, so that no two fields are swapped.
+// TestEveryField checks that testdata has a value for each field of the request and result types. Package contract
+// compares testdata with the interface document. Each Go name must be the end of the JSON name, so that no two fields
+// are swapped.
 func TestEveryField(t *testing.T) {
 	t.Parallel()
 	all := map[string]wireField{}

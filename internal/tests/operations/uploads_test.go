@@ -180,8 +180,8 @@ func TestUploadOfAFileThatBecomesShorter(t *testing.T) {
 	})
 }
 
-// content is a PDF of size bytes. The function read makes all reads in its second half after the SDK has checked the
-// file.
+// content is a PDF of size bytes. After the SDK has checked the PDF, all reads of its second half call the function
+// read.
 type content struct {
 	size int64
 	read func(p []byte, off int64) (int, error)

@@ -25,7 +25,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// TestDocLinks checks that every name in brackets in a doc comment exists. Otherwise godoc shows no link.
+// TestDocLinks checks that every name in brackets in a doc comment exists. If a name does not exist, godoc shows no
+// link.
 func TestDocLinks(t *testing.T) {
 	t.Parallel()
 	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()

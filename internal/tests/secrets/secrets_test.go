@@ -102,8 +102,8 @@ func encoders() map[string]func(v any) (string, error) {
 	}
 }
 
-// TestRedaction_shows checks that values that are not secret are shown. Otherwise an encoder that writes nothing would
-// pass TestRedaction.
+// TestRedaction_shows checks that values that are not secret are shown. Without this test, an encoder that writes
+// nothing would pass TestRedaction.
 func TestRedaction_shows(t *testing.T) {
 	t.Parallel()
 	card := payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(canary.Secret), ExpDate: "1230", CardID: "mine"}
