@@ -26,8 +26,8 @@ var (
 	ErrDisagree  = errors.New("it says both success and failure")
 )
 
-// Code is the text of a code or an rcode, or "" if there is none. If the name of the code occurs twice in an answer, a
-// failure counts.
+// Code is the text of a code or an rcode, or "" if there is none. If an answer has the name of the code twice, the
+// value that means failure counts.
 type Code string
 
 // UnmarshalJSON reads a text or a number. An integer in another form, such as 0.0, is read as that integer. A value

@@ -17,8 +17,8 @@ import (
 
 var errOtherKind = errors.New("a value of another kind")
 
-// set sets a variable from a JSON value of another kind, as setScalar does. A pointer to a scalar is set to a new
-// scalar, or to nil if the value means "none" (see IsNone).
+// set sets a variable from a JSON value of another kind, as setScalar does. A variable that is a pointer then points to
+// a new scalar, or is nil if the value means "none" (see IsNone).
 func set(raw jsontext.Value, target reflect.Value) error {
 	if target.Kind() != reflect.Pointer || IsNone(raw) {
 		return setScalar(raw, target)
@@ -81,7 +81,7 @@ func setFlag(text string, target reflect.Value) error {
 	return nil
 }
 
-// IsNone reports whether a JSON value means "none": null, "", false, [] or {}, each of which PHP writes. There may be
+// IsNone reports whether a JSON value means "none": null, "", false, [] or {}. PHP writes each of them. There may be
 // blanks inside the quotes, brackets or braces.
 func IsNone(raw jsontext.Value) bool {
 	switch raw.Kind() {

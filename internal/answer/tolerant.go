@@ -61,8 +61,8 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	return nil
 }
 
-// setSaved sets a pointer to a new variable with a saved value. If the value means "none", the pointer does not change.
-// The exception is the value false, which sets a *bool.
+// setSaved makes a new variable with a saved value, and lets the pointer point to it. If the value means "none", the
+// pointer does not change. The exception is the value false, which sets a *bool.
 func setSaved(raw jsontext.Value, pointer reflect.Value) error {
 	isFalse := raw.Kind() == 'f' && pointer.Type().Elem().Kind() == reflect.Bool
 	if IsNone(raw) && !isFalse {

@@ -1,5 +1,5 @@
-// Package formdata builds multipart/form-data bodies. The length of a body is known, it can be sent again, and it does
-// not hold the file in memory.
+// Package formdata builds multipart/form-data bodies. A body has a known length, can be sent again, and does not hold
+// the file in memory.
 package formdata
 
 import (

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// New returns a transport for a program that calls one host from many goroutines. It uses only HTTP/1.1: there net/http
-// repeats a request that it has written only for the methods GET, HEAD, OPTIONS and TRACE; see resend.go of package
-// transport. It has no ResponseHeaderTimeout, because the attempt has a deadline.
+// New returns a transport for a program that calls one host from many goroutines. It uses only HTTP/1.1. On HTTP/1.1
+// net/http repeats a request that it has written only if the method is GET, HEAD, OPTIONS or TRACE; see resend.go of
+// package transport. The transport has no ResponseHeaderTimeout, because the attempt has a deadline.
 func New() *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	protocols := new(http.Protocols)

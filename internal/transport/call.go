@@ -28,7 +28,7 @@ type call struct {
 	result    Result
 	lastPlace overload.Place // permission that the rate limit gave to the last attempt
 	took      time.Duration  // duration of the last attempt
-	cost      int64          // cost of the last retry that had one; refunded if the call succeeds
+	cost      int64          // cost of the last retry that was not free; refunded if the call succeeds
 	prepaid   int64          // cost of a retry that was paid for and has not begun; otherwise 0
 }
 

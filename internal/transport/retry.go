@@ -163,8 +163,8 @@ func retryAfter(resp *http.Response) time.Duration {
 	return overload.RetryAfter(resp.Header)
 }
 
-// tellPace reports a response to the rate limit. A 429 whose Retry-After is too long fails this call, and must not
-// delay other calls. Server errors have nothing to do with the rate.
+// tellPace reports a response to the rate limit. It leaves out server errors, and a 429 whose Retry-After is too long:
+// this 429 must not delay other calls.
 func (c *call) tellPace(resp *http.Response, after time.Duration) {
 	switch {
 	case resp == nil:

@@ -27,7 +27,7 @@ import (
 )
 
 var (
-	// ErrStopped is returned if no request, or no further request, was sent because StopContext has ended.
+	// ErrStopped is returned if the end of StopContext has kept a call from sending its request, or from sending it again.
 	ErrStopped = errors.New("stopped")
 	// ErrTooLarge is returned for a response body over the size limit, which counts decompressed bytes.
 	ErrTooLarge = errors.New("response body exceeds the size limit")
@@ -59,8 +59,8 @@ type Config struct {
 	Budget           *overload.Budget // nil means no retry budget
 	// Disown is called with each error of the RoundTripper, of a response body and of Authorization. Such an error may
 	// wrap the error of another call: errgroup makes the first error the cause of the context of all other calls, and a
-	// RoundTripper may return the cause. Disown returns an error with the same text that does not match errors of calls.
-	// If Disown is nil, errors are not changed.
+	// RoundTripper may return the cause. Disown returns an error that has the same text but does not match errors of
+	// calls. If Disown is nil, errors are not changed.
 	Disown func(error) error
 }
 
