@@ -187,8 +187,8 @@ func TestContextThatHasEnded(t *testing.T) {
 	}
 }
 
-// TestContextEndsAnAttempt checks that Delivery is Unknown, the error is that of the context, and no retry follows if
-// the context ends during an attempt.
+// TestContextEndsAnAttempt checks a call whose context ends during an attempt. Delivery must be Unknown, the error must
+// be that of the context, and no retry may follow.
 func TestContextEndsAnAttempt(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{"its error": context.DeadlineExceeded, "another": errLost} {
