@@ -45,7 +45,7 @@ func load(t *testing.T) *contract {
 }
 
 // loadClosed loads the document and forbids unknown members in all objects. The document permits them in answers, but
-// the emulator and testdata must not have any.
+// neither the emulator nor testdata may have any.
 func loadClosed(t *testing.T) *contract {
 	t.Helper()
 	c := load(t)
@@ -84,8 +84,7 @@ func (c *contract) operations() map[string]*openapi3.Operation {
 	return operations
 }
 
-// request returns the schema of the JSON in a request of the operation. The JSON is the body, or the text of a form
-// field.
+// request returns the schema of the JSON in a request: the body, or the text of a form field.
 func (c *contract) request(t *testing.T, op string) *openapi3.Schema {
 	t.Helper()
 	operation := c.operations()[op]
@@ -128,7 +127,7 @@ func describe(err *openapi3.SchemaError) string {
 type checked = openapi3filter.RequestValidationInput
 
 // checkRequest returns an error unless a request matches the document. The first result is nil if the document has no
-// operation for the request.
+// such operation.
 func (c *contract) checkRequest(ctx context.Context, r *http.Request, body []byte) (*checked, error) {
 	r = r.Clone(ctx)
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
@@ -158,8 +157,8 @@ func checkToken(_ context.Context, in *openapi3filter.AuthenticationInput) error
 	return nil
 }
 
-// checkAnswer returns an error unless the answer to a request matches the document. The result code decides whether the
-// answer is checked as a success, because the interface does not document the HTTP statuses of failures.
+// checkAnswer returns an error unless the answer to a request matches the document. The interface does not document the
+// HTTP statuses of failures, so the result code decides whether the answer must be a success.
 func checkAnswer(ctx context.Context, in *checked, header http.Header, body []byte) error {
 	status := http.StatusInternalServerError
 	switch code := codeOf(body); {
@@ -189,7 +188,7 @@ func decode(t *testing.T, text string) (value any) {
 	return value
 }
 
-// absent returns the paths of all members in a schema that are missing or empty in every one of the values.
+// absent returns the paths of all members of a schema that are missing or empty in all of the values.
 func absent(at string, schema *openapi3.Schema, values ...any) (places []string) {
 	var elements []any
 	for _, value := range values {
@@ -215,7 +214,7 @@ func absent(at string, schema *openapi3.Schema, values ...any) (places []string)
 	return places
 }
 
-// TestAbsent checks that absent finds members that are missing, also in an object inside another object.
+// TestAbsent checks that absent finds missing members, also within an object.
 func TestAbsent(t *testing.T) {
 	t.Parallel()
 	schema := load(t).answer(t, string(payvault.OpPayeesCreate))

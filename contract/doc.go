@@ -1,3 +1,3 @@
-// Package contract has only tests. They check the OpenAPI document api/openapi.yaml, the messages in testdata, and the
-// messages between the SDK and the emulator. All messages must match the document.
+// Package contract has only tests. They check that the OpenAPI document is valid, and that the messages in testdata and
+// the messages between the SDK and the emulator match it.
 package contract

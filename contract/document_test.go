@@ -38,8 +38,8 @@ func TestDocument(t *testing.T) {
 	assert.Equal(t, "binary", file.Value.Format, "generators take it for a text otherwise")
 }
 
-// TestOperations checks that the document has exactly the operations of the SDK. Each operation must have a description
-// and require the API key. The statuses 200 and 2XX must have the same schema.
+// TestOperations checks that the document has exactly the operations of the SDK. Each one must have a description and
+// require the API key. The statuses 200 and 2XX must have the same schema.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	c := load(t)
@@ -77,8 +77,8 @@ func TestOperations(t *testing.T) {
 	assert.ElementsMatch(t, own, documented, "operations.go and %s", documentFile)
 }
 
-// TestExamples checks that each example in the document matches its schema, including the formats of texts.
-// TestDocument does not check these formats.
+// TestExamples checks that each example in the document matches its schema, including the formats of texts, which
+// TestDocument does not check.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	c := loadClosed(t)
@@ -104,8 +104,7 @@ func TestExamples(t *testing.T) {
 }
 
 // TestRefused checks that the document refuses wrong messages. Each line of testdata/refused.txt has the name of a
-// schema, a message that must match the schema, and a message that must not match it. Or it has the name of an
-// operation, a query that must match, and a query that must not match.
+// schema, a message that must match it, and a message that must not. Or it has an operation and two such queries.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	c := load(t)
@@ -145,8 +144,7 @@ func (c *contract) checkQuery(t *testing.T, op, query string) error {
 	return err
 }
 
-// TestKnownValues checks that the texts that the document lists as permitted or known values are exactly the string
-// constants of the SDK.
+// TestKnownValues checks that the document lists exactly the string constants of the SDK as permitted or known values.
 func TestKnownValues(t *testing.T) {
 	t.Parallel()
 	surface, err := os.ReadFile("../api/payvault.txt")
@@ -169,8 +167,8 @@ func TestKnownValues(t *testing.T) {
 	assert.Equal(t, slices.Compact(constants), slices.Compact(listed), "api/payvault.txt and %s", documentFile)
 }
 
-// values returns all texts in the lists of permitted or known values. The names of these lists are enum, x-known-values
-// and x-options.
+// values returns all texts in the lists of permitted or known values, which are named enum, x-known-values or
+// x-options.
 func values(node any) (all []string) {
 	switch node := node.(type) {
 	case map[string]any:

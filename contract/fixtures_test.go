@@ -56,7 +56,7 @@ func TestFixtures(t *testing.T) {
 }
 
 // TestRequiredInRequests checks that the document requires each field of a request that the SDK requires, and permits
-// no unknown field in a request. TestSuccesses checks that the document requires no other fields.
+// no unknown field in a request.
 func TestRequiredInRequests(t *testing.T) {
 	t.Parallel()
 	c := load(t)
@@ -80,8 +80,7 @@ func TestRequiredInRequests(t *testing.T) {
 }
 
 // TestRequiredInAnswers checks that the document requires every field of the outer object of an answer, and the ID that
-// the SDK needs. It leaves out the answers of tokenize and validate, which have another form: testdata/refused.txt has
-// their rules.
+// the SDK needs. The answers of tokenize and validate have another form; testdata/refused.txt has their rules.
 func TestRequiredInAnswers(t *testing.T) {
 	t.Parallel()
 	c := load(t)
@@ -100,8 +99,8 @@ func TestRequiredInAnswers(t *testing.T) {
 	}
 }
 
-// TestApplicationData checks the key-value pairs in testdata/applications/save_data.*.json. Their keys must be the
-// members of the schema ApplicationData, and their values must have the types of these members.
+// TestApplicationData checks that the key-value pairs in testdata/applications/save_data.*.json have the names and
+// types of the members of the schema ApplicationData.
 func TestApplicationData(t *testing.T) {
 	t.Parallel()
 	schema := loadClosed(t).doc.Components.Schemas["ApplicationData"].Value
@@ -136,7 +135,7 @@ func pairs(t *testing.T, value any, member string, path ...string) map[string]an
 	return all
 }
 
-// TestErrorFixtures checks that the well-formed failures in testdata/errors match their schemas. The other files are
+// TestErrorFixtures checks that the failures in testdata/errors match their schemas, except the files that are
 // malformed on purpose.
 func TestErrorFixtures(t *testing.T) {
 	t.Parallel()

@@ -57,7 +57,7 @@ func readAll(t *testing.T, body io.ReadCloser) []byte {
 }
 
 // newServer starts an emulator with the cards that testdata names, and with an account that may perform all operations.
-// It returns a client that sends its requests through the returned checker.
+// The client sends its requests through the checker.
 func newServer(t *testing.T, c *contract) (*payvaulttest.Server, *payvault.Client, *checker) {
 	t.Helper()
 	account := payvaulttest.Account{
@@ -87,8 +87,8 @@ func subscription() payvaulttest.Subscription {
 	}}}
 }
 
-// TestSuccesses makes all calls with the SDK against the emulator. It checks that all requests and answers match the
-// document. The last answer of an operation must have every field of the document, except the fields in unknown.
+// TestSuccesses makes all calls against the emulator. It checks that all requests and answers match the document, and
+// that the last answer of an operation has every field of the document, except the fields in unknown.
 func TestSuccesses(t *testing.T) {
 	t.Parallel()
 	c := loadClosed(t)
@@ -103,8 +103,7 @@ func TestSuccesses(t *testing.T) {
 			srv, client, wire := newServer(t, c)
 			requests := []any{o.Minimal, o.Full}
 			if o.Lists() {
-				// the minimal request comes last, because the last answer is checked below and the emulator refuses the filters of
-				// the full one
+				// the minimal request comes last, because the emulator refuses the filters of the full one
 				slices.Reverse(requests)
 				customers := calls.Of(payvault.OpCustomersCreate)
 				_, err := customers.Do(t.Context(), client, calls.Seeded(srv), customers.Full)

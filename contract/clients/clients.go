@@ -1,10 +1,10 @@
-// Package clients tests clients that are generated from api/openapi.yaml. The test generates clients with two pinned
-// generators and their default options, compiles them, and performs every operation of the emulator with them. The
-// generated code is not committed.
+// Package clients tests clients that two pinned generators make from api/openapi.yaml with their default options. The
+// test compiles the clients and performs every operation of the emulator with them. The generated code is not
+// committed.
 package clients
 
 import (
-	// Only generated code and testdata/calls use these packages. The imports here keep the packages in go.mod.
+	// Only generated code and testdata/calls use these packages. The imports keep them in go.mod.
 	_ "github.com/getkin/kin-openapi/openapi3"
 	_ "github.com/go-faster/errors"
 	_ "github.com/go-faster/jx"

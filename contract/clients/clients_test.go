@@ -13,7 +13,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const document = "../../api/openapi.yaml"
 
-// TestGeneratedClients generates the clients and runs the tests in testdata/calls, which call the emulator with them.
+// TestGeneratedClients generates the clients and runs the tests in testdata/calls with them.
 func TestGeneratedClients(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -1,5 +1,5 @@
-// Command mocks makes every call of package calls to a mock server, such as Prism, which answers as the OpenAPI
-// document says. The command fails if the SDK cannot read an answer.
+// Command mocks makes every call of package calls to a mock server that answers as the OpenAPI document says. The
+// command fails if the SDK cannot read an answer.
 package main
 
 import (

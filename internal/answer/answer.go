@@ -1,6 +1,6 @@
-// Package answer reads JSON in the forms in which services really write it. It reads strictly first. If that fails, it
-// reads the text again and tolerates the forms in which common serializers write a documented value. The memory that it
-// takes depends only on the length of the text. The package does not depend on the operations or types of the SDK.
+// Package answer reads JSON in the forms in which services really write it. If a strict reading fails, it reads the
+// text again, and tolerates the forms in which common serializers write a documented value. The memory that it takes
+// depends only on the length of the text. The package does not depend on the operations or types of the SDK.
 package answer
 
 import (
@@ -17,10 +17,10 @@ import (
 )
 
 var (
-	// ErrNotJSON is the error of a text that is not JSON, that was cut off, or that is nested too deep for the decoder.
-	// A retry may get the whole answer.
+	// ErrNotJSON is the error of a text that is not JSON, was cut off, or is nested too deep for the decoder. A retry may
+	// get the whole answer.
 	ErrNotJSON = errors.New("not JSON, or cut off")
-	// ErrTooMany is the error of a text with more values than an answer may have, or with more unreadable values than
+	// ErrTooMany is the error of a text that has more values than an answer may have, or more unreadable values than
 	// [MostUnread].
 	ErrTooMany = errors.New("more values than an answer may have")
 )
@@ -41,46 +41,45 @@ func (e *PlaceError) Error() string {
 // MostUnread is the largest number of unreadable values that are skipped in an answer.
 const MostUnread = 20
 
-// Read decodes an answer into the variable that into points to. If it cannot read the whole answer, it returns
-// [ErrNotJSON], [ErrTooMany] or a [*PlaceError]. After an error the variable may have a part of the answer.
+// Read decodes an answer into the variable to which the second argument points. Its error is [ErrNotJSON], [ErrTooMany]
+// or a [*PlaceError]. After an error the variable may have a part of the answer.
 func Read(text []byte, into any) error {
 	_, err := read(text, into, reader{})
 	return err
 }
 
-// ReadLenient is like [Read], but it skips values that cannot be read, up to [MostUnread], and returns their JSON
-// pointers. A skipped element of a list becomes a zero value. ReadLenient returns the pointers with an error too.
+// ReadLenient is like [Read], but skips values that cannot be read, up to [MostUnread]. It returns their JSON pointers,
+// also with an error. A skipped element of a list becomes a zero value.
 func ReadLenient(text []byte, into any) (unread []string, err error) {
 	return read(text, into, reader{lenient: true})
 }
 
-// ReadSaved is like [Read], for a value that the caller will send again. A value that means "none" (see [IsNone]) does
-// not set a pointer, because the caller would send the empty value that the pointer points to. The exception is the
-// value false, which sets a *bool.
+// ReadSaved is like [Read], for a value that the caller will send again. It leaves a pointer nil if the value means
+// "none" (see [IsNone]), because otherwise the caller would send an empty value. The exception is the value false,
+// which sets a *bool.
 func ReadSaved(text []byte, into any) error {
 	_, err := read(text, into, reader{saved: true})
 	return err
 }
 
-// form has the options of the decoder for the strict and the tolerant pass. Names may be in another case, but must have
-// the same _ and -. If a name occurs twice, the last value counts, and objects are merged: to refuse a text with such a
-// name, the decoder would have to keep all names in memory.
+// form has the options of the decoder for both passes. Names may be in another case, but must have the same _ and -. If
+// a name occurs twice, the last value counts, and objects are merged: to refuse such a text, the decoder would have to
+// keep all names in memory.
 //
 //nolint:gochecknoglobals // never changed
 var (
 	form = json.JoinOptions(json.MatchCaseInsensitiveNames(true), jsonv1.MatchCaseSensitiveDelimiter(true),
 		jsontext.AllowDuplicateNames(true))
-	// brokenText accepts half of a character, such as the escape \ud83d, and reads it as U+FFFD. Programs that cut a
-	// text to a length write such halves.
+	// brokenText accepts half of a character, such as the escape \ud83d, and reads it as U+FFFD. Programs that cut a text
+	// to a length write such halves.
 	brokenText    = jsontext.AllowInvalidUTF8(true)
 	byteOrderMark = []byte("\ufeff")
 )
 
-// read decodes a text for Read, ReadLenient or ReadSaved; how says which of them. It decodes strictly first, so that a
-// documented answer does not take the time of the tolerant pass. If that fails, it decodes again into the same variable
-// and tolerates more. The first pass may leave values in the variable; the second pass overwrites each of them. In
-// three cases there is only the tolerant pass:
-//   - The text has many containers, so that two passes would take twice the memory.
+// read decodes a text. The parameter how says whether it does this for Read, ReadLenient or ReadSaved. It decodes
+// strictly first, so that a documented answer does not take the time of the tolerant pass. If that fails, it decodes
+// again and overwrites the values of the first pass. In three cases there is only the tolerant pass:
+//   - The text has so many containers that two passes would take too much memory.
 //   - The text may have null as an element of a list, which the strict pass would read as an empty record.
 //   - The value is a saved one, whose pointers the strict pass would set to empty values.
 func read(text []byte, into any, how reader) (unread []string, err error) {
@@ -89,7 +88,7 @@ func read(text []byte, into any, how reader) (unread []string, err error) {
 	if isTooMany(text, containers) {
 		return nil, ErrTooMany
 	}
-	const mostReadTwice = 20_000 // containers; as measured, reading any 8 MiB twice then takes less than 300 MB
+	const mostReadTwice = 20_000 // containers; reading any 8 MiB twice then takes less than 300 MB
 	mayBeStrict := !how.saved && containers <= mostReadTwice && !mayHoldNullElement(text)
 	if mayBeStrict && json.Unmarshal(text, into, form) == nil {
 		return nil, nil
@@ -118,9 +117,8 @@ func countContainers(text []byte) int {
 	return bytes.Count(text, []byte("{")) + bytes.Count(text, []byte("["))
 }
 
-// isTooMany reports whether a text has too many containers or values to be decoded. containers is the result of
-// countContainers. Within these limits, decoding any 8 MiB takes less than 300 MB, garbage included. A longer text may
-// have more containers and values, in proportion to its length.
+// isTooMany reports whether a text has too many containers or values. containers is the result of countContainers.
+// Within the limits, decoding any 8 MiB takes less than 300 MB. The limits grow with longer texts.
 func isTooMany(text []byte, containers int) bool {
 	const usual = 8 << 20
 	most := 72_000 + max(0, len(text)-usual)/64
@@ -143,7 +141,7 @@ func mayHoldNullElement(text []byte) bool {
 }
 
 // ReadAsCaller decodes a text into a variable of the caller's own type, as encoding/json does. It does not count the
-// values of the text: ReadLenient has read the same text before. An error is a [*PlaceError].
+// values, because ReadLenient has read the same text before. An error is a [*PlaceError].
 func ReadAsCaller(text []byte, into any) error {
 	err := stdjson.Unmarshal(bytes.TrimPrefix(text, byteOrderMark), into)
 	if err == nil {
@@ -159,8 +157,8 @@ func ReadAsCaller(text []byte, into any) error {
 // plainName matches a name that looks like the name of a field, and an index of a list. It matches no card number.
 var plainName = regexp.MustCompile(`^([A-Za-z_]+[1-4]?|\d{1,6})$`)
 
-// PlainNames returns the names in a JSON pointer, cut before the first name that does not look like the name of a
-// field. The service or the caller chose such a name, so it may be a secret.
+// PlainNames returns the names in a JSON pointer, up to the first name that does not look like the name of a field. The
+// service or the caller chose such a name, so it may be a secret.
 func PlainNames(pointer jsontext.Pointer) (names []string) {
 	for name := range pointer.Tokens() {
 		if !plainName.MatchString(name) {

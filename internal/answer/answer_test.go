@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shout is a type with its own UnmarshalJSON. It turns a text into capital letters, and refuses the text canary.
+// shout is a type with its own UnmarshalJSON, which returns capital letters and refuses the text canary.
 type shout string
 
 func (s *shout) UnmarshalJSON(b []byte) error {
@@ -46,8 +46,7 @@ type document struct {
 	Snake   string             `json:"snake_case"`
 }
 
-// TestRead checks what Read returns for the documented JSON form of each type of field, and for all forms that it
-// tolerates.
+// TestRead checks what Read returns for the documented JSON form of each type of field, and for all tolerated forms.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	for want, texts := range map[*document][]string{
@@ -92,8 +91,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestRead_fails checks that a value in a form that Read does not tolerate is an error. The error must have the JSON
-// pointer of the value, and not the value.
+// TestRead_fails checks that a value in a form that Read does not tolerate is an error. The error has the JSON pointer
+// of the value, but not the value.
 func TestRead_fails(t *testing.T) {
 	t.Parallel()
 	for text, place := range map[string]string{
@@ -130,8 +129,7 @@ func TestRead_fails(t *testing.T) {
 	}
 }
 
-// TestReadLenient checks that ReadLenient skips values that cannot be read and returns their JSON pointers. More than
-// 20 such values are an error.
+// TestReadLenient checks that ReadLenient skips up to 20 values that cannot be read, and returns their JSON pointers.
 func TestReadLenient(t *testing.T) {
 	t.Parallel()
 	var got document
@@ -148,8 +146,8 @@ func TestReadLenient(t *testing.T) {
 	assert.Len(t, unread, 20)
 }
 
-// TestRead_bounds checks that Read and ReadExactly refuse a text with too many lists or values. A text that is longer
-// than 8 MiB may have more of them.
+// TestRead_bounds checks that Read and ReadExactly refuse a text with too many lists or values. The limits are higher
+// for a text over 8 MiB.
 func TestRead_bounds(t *testing.T) {
 	t.Parallel()
 	lists := func(n int) string { return `{"x":[` + strings.TrimSuffix(strings.Repeat("[],", n), ",") + `]}` }
@@ -180,8 +178,8 @@ func TestExactNumbers(t *testing.T) {
 	}
 }
 
-// TestReadAsCaller checks that ReadAsCaller reads a text into a caller's type as encoding/json does. An error may
-// contain the names of that type's fields, but no other name from the text.
+// TestReadAsCaller checks that ReadAsCaller reads as encoding/json does. Of all names in the text, an error may contain
+// only the field names of the caller's type.
 func TestReadAsCaller(t *testing.T) {
 	t.Parallel()
 	type inner struct{ N int }
@@ -203,8 +201,7 @@ func TestReadAsCaller(t *testing.T) {
 	assert.NotContains(t, err.Error(), "canary")
 }
 
-// TestPlainNames checks that PlainNames returns the names in a JSON pointer, up to the first name that may contain a
-// secret.
+// TestPlainNames checks that PlainNames returns the names in a JSON pointer up to the first name that may be a secret.
 func TestPlainNames(t *testing.T) {
 	t.Parallel()
 	for pointer, want := range map[jsontext.Pointer][]string{

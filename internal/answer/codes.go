@@ -15,8 +15,8 @@ const (
 	RCodeSuccess = "000"
 )
 
-// MostSaid is the length of the longest text from an answer that an error may repeat. A longer text is not used at all.
-// If it were cut, the cut could leave half of a card number, which the SDK would not recognize and redact.
+// MostSaid is the length of the longest text from an answer that an error may repeat. A longer text is left out: if it
+// were cut, the rest could have half of a card number, which the SDK would not recognize and redact.
 const MostSaid = 64 << 10
 
 // Codes.Check returns one of these errors if an answer is not a success.
@@ -26,13 +26,13 @@ var (
 	ErrDisagree  = errors.New("it says both success and failure")
 )
 
-// Code is the text of a code or an rcode; "" if there is none. If the name of the code occurs twice in an answer, the
-// value that is not success counts.
+// Code is the text of a code or an rcode, or "" if there is none. If an answer has the name of the code twice, the
+// value that means failure counts.
 type Code string
 
-// UnmarshalJSON reads a text or a number. A number that is an integer in another form, such as 0.0, is read as that
-// integer. A value that means "none", such as null, does not change the code. If the code is already that of a failure,
-// no value changes it. A value of another kind, or one that is too long, is an error.
+// UnmarshalJSON reads a text or a number. An integer in another form, such as 0.0, is read as that integer. A value
+// that means "none", such as null, does not change the code. No value changes the code of a failure. A value of another
+// kind, or one that is too long, is an error.
 func (c *Code) UnmarshalJSON(b []byte) error {
 	raw := jsontext.Value(b)
 	isFailure := *c != "" && *c != Success && *c != RCodeSuccess
@@ -52,14 +52,13 @@ func (c *Code) UnmarshalJSON(b []byte) error {
 }
 
 // IsZero reports whether a code is the number 0 in any form, such as 0, 000 or 0.0. Such a code does not refuse the
-// operation. If it is not written as documented, it is no success either.
+// operation. But it is a success only in the documented form.
 func (c Code) IsZero() bool {
 	number, err := strconv.ParseFloat(strings.TrimSpace(string(c)), 64)
 	return err == nil && number == 0
 }
 
-// RCode is a code whose success is 000. The number 0 is read as 000: a service that writes codes as numbers cannot
-// write 000.
+// RCode is a code whose success is 000. The number 0 is read as 000, because a JSON number cannot be 000.
 type RCode Code
 
 // UnmarshalJSON reads a value as [Code.UnmarshalJSON] does, and a zero as 000.
@@ -86,8 +85,8 @@ const (
 	ByEither // the code if there is one, else the rcode
 )
 
-// Deciding returns the code that decides (own), the other code, and the value of own that means success. Either code
-// may be missing.
+// Deciding returns the deciding code (own), the other code, and the value of own that means success. Either code may be
+// missing.
 func (c Codes) Deciding(by Decider) (own, other Code, success string) {
 	if by == ByRCode || by == ByEither && c.Code == "" {
 		return Code(c.RCode), c.Code, RCodeSuccess
@@ -95,13 +94,13 @@ func (c Codes) Deciding(by Decider) (own, other Code, success string) {
 	return c.Code, Code(c.RCode), Success
 }
 
-// Disagree reports whether one of two codes means success and the other one failure. own is the code that is documented
-// for the operation. The values of the other code are not documented. For example:
+// Disagree reports whether one code means success and the other one failure. own is the code that is documented for the
+// operation. The values of the other code are not documented. For example:
 //
 //   - own 0 and other 51 disagree, and so do own 51 and other 000.
 //   - own 0 and other 000 agree, and so do own 2 and other 51.
-//   - own 0 and other "OK" do not disagree: a text without a digit from 1 to 9 means neither success nor failure.
-//   - A code that is missing means neither success nor failure.
+//   - own 0 and other "OK" do not disagree: a text without a digit from 1 to 9 is no failure.
+//   - A code that is missing disagrees with no other.
 func Disagree(own, other Code) bool {
 	switch {
 	case own == "" || other == "":
@@ -113,8 +112,8 @@ func Disagree(own, other Code) bool {
 	}
 }
 
-// Check returns nil if the codes mean success: the deciding code has the value that is documented for a success, and
-// the other code does not mean failure. Otherwise it returns one of the errors above.
+// Check returns nil if the deciding code has the documented value of a success, and the other code does not mean
+// failure. Otherwise it returns one of the errors above.
 func (c Codes) Check(by Decider) error {
 	switch own, other, success := c.Deciding(by); {
 	case own == "":

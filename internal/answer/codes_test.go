@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCodes_Check checks that an answer is a success only if its deciding code is the documented code of success, and
-// if the other code does not mean a failure.
+// TestCodes_Check checks that an answer is a success only if its deciding code has the documented value of a success
+// and its other code does not mean failure.
 func TestCodes_Check(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][3]error{ // the errors for ByCode, ByRCode and ByEither
@@ -18,7 +18,7 @@ func TestCodes_Check(t *testing.T) {
 		`{"code":"0"}`:                      {nil, ErrNoCode, nil},
 		`{"code":0.0}`:                      {nil, ErrNoCode, nil},
 		`{"rcode":"000"}`:                   {ErrNoCode, nil, nil},
-		`{"rcode":0}`:                       {ErrNoCode, nil, nil}, // a service whose codes are numbers sends 000 as 0
+		`{"rcode":0}`:                       {ErrNoCode, nil, nil}, // the number 000 is written as 0
 		`{"rcode":0.0}`:                     {ErrNoCode, nil, nil},
 		`{"rcode":"0"}`:                     {ErrNoCode, ErrOtherCode, ErrOtherCode},
 		`{"code":"000"}`:                    {ErrOtherCode, ErrNoCode, ErrOtherCode},
@@ -30,7 +30,7 @@ func TestCodes_Check(t *testing.T) {
 		`{"code":0,"code":null}`:            {nil, ErrNoCode, nil},
 		`{"code":0,"rcode":"000"}`:          {nil, nil, nil},
 		`{"code":0,"rcode":"000 Approved"}`: {nil, ErrDisagree, nil},
-		// A word such as Approved is no success as the deciding code, and no failure as the other code.
+		// A word such as Approved means neither success nor failure.
 		`{"code":0,"rcode":"Approved"}`: {nil, ErrDisagree, nil},
 		`{"code":0,"rcode":"051"}`:      {ErrDisagree, ErrDisagree, ErrDisagree},
 		`{"code":5,"rcode":"000"}`:      {ErrDisagree, ErrDisagree, ErrDisagree},
@@ -46,7 +46,7 @@ func TestCodes_Check(t *testing.T) {
 	}
 }
 
-// TestCode_unreadable checks which JSON values are refused as a code, and for which codes IsZero returns true.
+// TestCode_unreadable checks which JSON values are refused as a code, and which codes are zero.
 func TestCode_unreadable(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`true`, `{"a":1}`, `[7]`, `"` + strings.Repeat("7", MostSaid) + `"`} {

@@ -17,9 +17,8 @@ import (
 
 var errOtherKind = errors.New("a value of another kind")
 
-// set sets a variable from a JSON value of another kind, as setScalar does. If the variable is a pointer to a scalar, a
-// value that means "none" (see IsNone) makes it nil. For any other value, set makes a new scalar with this value, and
-// the pointer then points to that scalar.
+// set sets a variable from a JSON value of another kind, as setScalar does. A variable that is a pointer then points to
+// a new scalar, or is nil if the value means "none" (see IsNone).
 func set(raw jsontext.Value, target reflect.Value) error {
 	if target.Kind() != reflect.Pointer || IsNone(raw) {
 		return setScalar(raw, target)
@@ -32,10 +31,9 @@ func set(raw jsontext.Value, target reflect.Value) error {
 	return nil
 }
 
-// setScalar sets a variable from a JSON value of another kind, such as a string from a number or a bool from "Y". A
-// value that means "none" (see IsNone) sets the zero value, or an empty list if the variable is a list. If the variable
-// is a list of texts, a scalar becomes its only element. Integers, quoted or not, are read here too. Any other value is
-// an error.
+// setScalar sets a variable from a JSON value of another kind, such as a string from a number or a bool from "Y". If
+// the value means "none" (see IsNone), it sets the zero value, or an empty list. A list of texts may be set from a
+// scalar, which becomes its only element. Integers, quoted or not, are read here too. Any other value is an error.
 func setScalar(raw jsontext.Value, target reflect.Value) error {
 	isScalar := raw.Kind() == '"' || raw.Kind() == '0' || raw.Kind() == 't'
 	switch {
@@ -59,7 +57,7 @@ func setScalar(raw jsontext.Value, target reflect.Value) error {
 	return nil
 }
 
-// setInteger sets an integer from a text such as 5, 5.0 or 5e0. A fraction and a number that does not fit are errors.
+// setInteger sets an integer from a text such as 5, 5.0 or 5e0. A fraction, or a number that does not fit, is an error.
 func setInteger(text string, target reflect.Value) error {
 	number, isExact := Decimal(strings.TrimSpace(text))
 	whole, _, fits := number.Int64(0)
@@ -70,8 +68,7 @@ func setInteger(text string, target reflect.Value) error {
 	return nil
 }
 
-// setFlag sets a bool from one of the words and digits that services send for true and false. Any other text is an
-// error.
+// setFlag sets a bool from a word or digit that services send for true or false. Any other text is an error.
 func setFlag(text string, target reflect.Value) error {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "true", "t", "y", "yes", "on", "1":
@@ -84,8 +81,8 @@ func setFlag(text string, target reflect.Value) error {
 	return nil
 }
 
-// IsNone reports whether a JSON value means "none": null, "", false, [] or {}. There may be blanks inside the quotes,
-// brackets or braces. PHP writes "none" in each of these forms.
+// IsNone reports whether a JSON value means "none": null, "", false, [] or {}. PHP writes each of them. There may be
+// blanks inside the quotes, brackets or braces.
 func IsNone(raw jsontext.Value) bool {
 	switch raw.Kind() {
 	case 'n', 'f':
@@ -127,8 +124,8 @@ func Trimmed(raw jsontext.Value) string {
 }
 
 // Decimal reads a decimal number, and reports whether the result is exact. It is not exact if the text is no number, or
-// if package decimal rounded it to 19 digits and that changed the number. Then the significant digits before and after
-// the rounding differ.
+// if package decimal changed the number when it rounded the number to 19 digits. Then the significant digits differ
+// before and after the rounding.
 func Decimal(text string) (number decimal.Decimal, isExact bool) {
 	number, err := decimal.Parse(text)
 	hasExponent := strings.ContainsAny(text, "eE")
@@ -144,7 +141,7 @@ func significant(number string) string {
 	return strings.Trim(strings.Replace(number, ".", "", 1), "+-0")
 }
 
-// exactNumbers reads a number into a variable of type any as a stdjson.Number, which has all digits.
+// exactNumbers reads a number into a variable of type any as a stdjson.Number, which keeps all digits.
 //
 //nolint:gochecknoglobals // never changed
 var exactNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, into *any) error {
@@ -156,9 +153,9 @@ var exactNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsonte
 	return err
 }))
 
-// ReadExactly decodes a text whose form is not documented. Bytes that are not UTF-8 and halves of characters become
-// U+FFFD. It tolerates nothing else, not even a name that occurs twice. Numbers in variables of type any become
-// [stdjson.Number]. An error contains no part of the text.
+// ReadExactly decodes a text whose form is not documented. It tolerates only bytes that are not UTF-8 and halves of
+// characters, and reads them as U+FFFD. Numbers in variables of type any become [stdjson.Number]. An error contains no
+// part of the text.
 func ReadExactly(text []byte, into any) error {
 	if isTooMany(text, countContainers(text)) {
 		return ErrTooMany

@@ -18,13 +18,12 @@ type reader struct {
 	unread  []string // JSON pointers of the skipped values
 }
 
-// value reads one value into the variable that pointer points to. The decoder calls it before each value. If the
-// decoder can read the value itself, value returns [jsonskip.Err]. Then the decoder reads it, and calls value again for
-// the values within. The method value itself reads integers, types with UnmarshalJSON, and values of another kind, if
-// they are tolerated.
+// value reads one JSON value into the variable that pointer points to. The decoder calls this method before each JSON
+// value. If the method returns [jsonskip.Err], the decoder itself reads the JSON value, and calls the method again for
+// the JSON values within. The method reads integers, types with UnmarshalJSON, and tolerated values of another kind.
 //
-// If a value cannot be read, the method value adds its JSON pointer to unread. It returns an error instead if the pass
-// is not lenient, if the value is the whole text, or if unread already has [MostUnread] pointers.
+// If a JSON value cannot be read, its JSON pointer is added to unread. In three cases an error is returned instead: the
+// pass is not lenient, the JSON value is the whole text, or unread already has [MostUnread] pointers.
 func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	target, kind := reflect.ValueOf(pointer).Elem(), dec.PeekKind()
 	own, readsItself := pointer.(json.Unmarshaler)
@@ -37,7 +36,7 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 		return err
 	}
 	parent, _ := dec.StackIndex(dec.StackDepth())
-	isElement := parent == '[' && target.Kind() == reflect.Struct // the target is a record in a list of records
+	isElement := parent == '[' && target.Kind() == reflect.Struct // the target is a record in a list
 	switch {
 	case isSavedPointer:
 		err = setSaved(raw, target)
@@ -62,8 +61,8 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	return nil
 }
 
-// setSaved makes a new variable with a saved value, and lets the pointer point to that variable. If the value means
-// "none", the pointer does not change, but for a *bool the value false is not "none".
+// setSaved makes a new variable with a saved value, and lets the pointer point to it. If the value means "none", the
+// pointer does not change. The exception is the value false, which sets a *bool.
 func setSaved(raw jsontext.Value, pointer reflect.Value) error {
 	isFalse := raw.Kind() == 'f' && pointer.Type().Elem().Kind() == reflect.Bool
 	if IsNone(raw) && !isFalse {
@@ -78,10 +77,10 @@ func setSaved(raw jsontext.Value, pointer reflect.Value) error {
 }
 
 // isOfKind reports whether the decoder itself reads a value of this kind into a variable of the given type. The method
-// value reads all other values: those of another kind than the variable, and all signed integers, quoted or not.
+// value reads all others: values of another kind than the variable, and all signed integers, quoted or not.
 //
-// For a pointer to a record isOfKind returns true for any kind. The decoder then makes the record and calls the method
-// value again, this time for the record itself. The value may be [], as PHP writes an empty record.
+// For a pointer to a record the result is true for any kind: the decoder then calls the method value again, with the
+// record itself. The value may be [], as PHP writes an empty record.
 func isOfKind(kind jsontext.Kind, of reflect.Type) bool {
 	switch of.Kind() {
 	case reflect.Interface:

@@ -1,5 +1,5 @@
-// Package formdata builds multipart/form-data bodies. The length of a body is known, it can be sent again, and its
-// memory does not depend on the size of the file.
+// Package formdata builds multipart/form-data bodies. A body has a known length, can be sent again, and does not hold
+// the file in memory.
 package formdata
 
 import (
@@ -68,8 +68,8 @@ func (b *Body) ContentType() string { return b.contentType }
 // Len returns the exact length in bytes.
 func (b *Body) Len() int64 { return int64(len(b.prefix)) + b.size + int64(len(b.suffix)) }
 
-// Open returns a new reader over the whole body. If the file cannot be read to its end, the reader fails with a
-// [FileError] before the end of the form. So the receiver never gets a form that looks complete.
+// Open returns a new reader for the whole body. If the file cannot be read to its end, the reader fails with a
+// [FileError] before the end of the form, so that the receiver never gets a form that looks complete.
 func (b *Body) Open() io.Reader {
 	prefix, suffix := bytes.NewReader(b.prefix), bytes.NewReader(b.suffix)
 	return io.MultiReader(prefix, &fileReader{io.NewSectionReader(b.file, 0, b.size), b.size}, suffix)
@@ -77,7 +77,7 @@ func (b *Body) Open() io.Reader {
 
 // FileError is returned when the file of a body cannot be read to its end.
 type FileError struct {
-	reason string // a text without data of the file and without its path
+	reason string // has no data of the file and no path
 	err    error
 }
 
@@ -96,7 +96,7 @@ type fileReader struct {
 	left int64 // number of bytes still to be read
 }
 
-// Read reads from the file and turns a panic of it into an error: net/http reads a body in a goroutine of its own,
+// Read reads from the file. It turns a panic of the file into an error: net/http reads a body in its own goroutine,
 // where a panic would end the process.
 func (r *fileReader) Read(p []byte) (n int, err error) {
 	defer func() {
@@ -115,8 +115,8 @@ func (r *fileReader) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// panicError returns an error with the text of a runtime panic. It hides the text of any other panic, because that may
-// hold data.
+// panicError returns an error with the text of a runtime panic. The text of any other panic may hold data, so it is
+// hidden.
 func panicError(value any) error {
 	reason := "the file cannot be read: panic in ReadAt"
 	err, ok := value.(error)

@@ -97,8 +97,8 @@ func allOf(t *testing.T, b *Body) []byte {
 	return all
 }
 
-// TestFormIsThatOfTheStandardLibrary checks all bytes of a form with a text and a file. They must be those that
-// multipart.Writer writes.
+// TestFormIsThatOfTheStandardLibrary checks that a form with a text and a file has the bytes that multipart.Writer
+// writes.
 func TestFormIsThatOfTheStandardLibrary(t *testing.T) {
 	t.Parallel()
 	b := New([][2]string{{"disputeResponse", "{}"}}, bytesFile("a.pdf", "%PDF-"))
@@ -129,14 +129,13 @@ func TestLengthIsExact(t *testing.T) {
 	}
 }
 
-// TestOpenedTwice checks that two readers of one form are independent: reading half of the form from the first one does
-// not change what the second one reads.
+// TestOpenedTwice checks that two readers of one form are independent.
 func TestOpenedTwice(t *testing.T) {
 	t.Parallel()
 	b := New([][2]string{{"disputeResponse", "{}"}}, bytesFile("a.pdf", strings.Repeat("%PDF-", 1000)))
 	first, second := b.Open(), b.Open()
 	half := make([]byte, b.Len()/2)
-	_, err := io.ReadFull(first, half) // the first reader is in the middle of the form now
+	_, err := io.ReadFull(first, half) // now the first reader is in the middle of the form
 	require.NoError(t, err)
 	all, err := io.ReadAll(second)
 	require.NoError(t, err)
@@ -208,8 +207,8 @@ func TestContentIsNotClosed(t *testing.T) {
 	assert.False(t, content.closed)
 }
 
-// TestContentOfAnotherSize checks a file whose content has another length than Size. Content beyond Size is not sent.
-// If the content is shorter or cannot be read, reading and sending the form must fail.
+// TestContentOfAnotherSize checks that file content beyond Size is not sent, and that reading and sending a form fail
+// if the content is shorter than Size or cannot be read.
 func TestContentOfAnotherSize(t *testing.T) {
 	t.Parallel()
 	long := New(nil, &File{Field: "file", Name: "a.pdf", Content: strings.NewReader("%PDF-1.7"), Size: 5})
@@ -230,8 +229,8 @@ func TestContentOfAnotherSize(t *testing.T) {
 	require.ErrorIs(t, err, errDisk)
 }
 
-// TestContentThatPanics checks that a panic in ReadAt of the file becomes an error. The error repeats the text of a
-// runtime panic. It must not repeat the text of any other panic, because that text may contain data.
+// TestContentThatPanics checks that a panic in ReadAt of the file becomes an error. The error has the text of a runtime
+// panic, but not that of any other panic, which may contain data.
 func TestContentThatPanics(t *testing.T) {
 	t.Parallel()
 	const broken = "the file cannot be read: panic in ReadAt"
@@ -260,7 +259,7 @@ type failing struct{}
 
 func (failing) ReadAt([]byte, int64) (int, error) { return 0, errDisk }
 
-// generated is content without an end. ReadAt computes each byte from its position, so it needs no memory.
+// generated is content without an end, computed while it is read.
 type generated struct{}
 
 func (generated) ReadAt(p []byte, off int64) (int, error) {
@@ -283,7 +282,7 @@ func drain(t *testing.T, b *Body) {
 }
 
 // TestMemoryDoesNotDependOnTheSize checks that reading a form with a file of 64 MiB allocates less than 256 KiB, and
-// that a file of 1 MiB causes hardly more allocations than a file of one byte.
+// that a larger file causes hardly more allocations.
 //
 //nolint:paralleltest // it measures the memory of the process
 func TestMemoryDoesNotDependOnTheSize(t *testing.T) {
@@ -301,7 +300,7 @@ func TestMemoryDoesNotDependOnTheSize(t *testing.T) {
 	assert.InDelta(t, small, big, 16, "none for each of the 32 reads more")
 }
 
-// TestCleanName checks the file name that CleanName returns for paths and for unusual names.
+// TestCleanName checks the result of CleanName for paths and for unusual names.
 func TestCleanName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
@@ -331,8 +330,7 @@ func TestCleanName(t *testing.T) {
 	}
 }
 
-// assertHarmless checks that a form with this file name has the same parts and headers as any other form, except for
-// the file name.
+// assertHarmless checks that this file name adds no part and no header to a form.
 func assertHarmless(t *testing.T, name string) {
 	t.Helper()
 	clean := CleanName(name)

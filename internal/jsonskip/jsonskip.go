@@ -1,7 +1,6 @@
 //go:build !goexperiment.jsonv2 || go1.27
 
-// Package jsonskip has the error that a caller's function returns in order to leave a value to the decoder or encoder
-// of JSON v2.
+// Package jsonskip has the error with which a caller's function leaves a value to the decoder or encoder of JSON v2.
 package jsonskip
 
 import "errors"

@@ -7,12 +7,11 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// answerCount counts answers by the second. It also counts while there is no limit, so it uses atomics instead of a
-// lock.
+// answerCount counts answers by the second. It uses atomics instead of a lock, because it also counts while there is no
+// limit.
 //
-// When a second begins, races are tolerated. Answers may be counted in the wrong second. The count of a second may be
-// lost, because an answer of the second before may arrive last and set the counter back. Then recent returns too
-// little, and the first rate is too low for a few seconds.
+// Races at the beginning of a second are tolerated. Answers may be counted in the wrong second, or the count of a
+// second may be lost. Then recent returns too little, and the first rate is too low for a few seconds.
 type answerCount struct {
 	second     atomic.Int64 // the second, in Unix time, that thisSecond counts
 	thisSecond atomic.Int64
@@ -25,14 +24,13 @@ func (c *answerCount) add(now time.Time) {
 	c.thisSecond.Add(1)
 }
 
-// recent returns the recent rate of answers. It is the number of answers in the present second or in the second before,
-// whichever is larger.
+// recent returns the number of answers in the present second or in the second before, whichever is larger.
 func (c *answerCount) recent() rate.Limit {
 	return rate.Limit(max(c.thisSecond.Load(), c.lastSecond.Load()))
 }
 
-// moveTo begins a new second if now is not in the present second. If several goroutines call it at the same time, only
-// one of them begins the second. The others may go on before it has moved the counts.
+// moveTo begins a new second if now is not in the present second. Of several goroutines only one begins the second. The
+// others may go on before it has moved the counts.
 func (c *answerCount) moveTo(now time.Time) {
 	second := now.Unix()
 	before := c.second.Load()

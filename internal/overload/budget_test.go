@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestBudget checks that a retry costs 5 and a retry after a timeout 10, that Refund puts a cost back into the budget,
-// and that the budget does not grow beyond 500. A nil budget is never spent.
+// TestBudget checks that a retry costs 5, that a retry after a timeout costs 10, that a refund never makes the budget
+// larger than 500, and that a nil budget is never spent.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	var b Budget

@@ -11,9 +11,8 @@ import (
 )
 
 // Pace is the rate limit of one operation, shared by all its calls. It limits nothing until the service refuses a
-// request with status 429. From then on requests are sent at a limited rate. Refusals cut the rate and answers raise
-// it, as in TCP; rate.go describes which refusals and answers count. No request is sent during a wait that the service
-// has asked for.
+// request with status 429. From then on requests are sent at a limited rate. A refusal lowers the rate, and an answer
+// raises it, as in TCP. No request is sent during a wait that the service has asked for.
 //
 // This file records the outcome of each request. rate.go computes the new rate. queue.go holds the requests that wait.
 type Pace struct {
@@ -21,15 +20,15 @@ type Pace struct {
 	answers answerCount // also counts while there is no limit
 
 	turn     chan struct{} // has one token; the request that holds it is the next to be sent
-	walkTurn chan struct{} // has one token; only the caller of WaitInWalk that holds it may wait for turn
+	walkTurn chan struct{} // has one token; a walk has to hold it while it waits for the token of turn
 
 	mu        sync.Mutex
 	until     time.Time     // no request is sent before this time
-	postponed chan struct{} // closed when until moves to a later time
-	// askedUntil is the end of the wait that the service has asked for with Retry-After. It is never later than until,
-	// which has a random addition.
+	postponed chan struct{} // closed when the wait becomes longer
+	// askedUntil is the end of the wait that the service has asked for with Retry-After. The wait itself may end later,
+	// because a part of it is random.
 	askedUntil time.Time
-	jitter     float64 // random number from 0 to 1 for the random part of a wait; set by cut
+	jitter     float64 // random number from 0 to 1 that sets the random part of a wait
 
 	// These fields are described in rate.go.
 	limiter         *rate.Limiter // decides when a request may be sent; nil before the first refusal
@@ -49,8 +48,8 @@ func NewPace() *Pace {
 // IsLimited reports whether requests have to wait, because the service has refused a request recently.
 func (p *Pace) IsLimited() bool { return p != nil && p.limited.Load() }
 
-// Place is the permission to send a request. The caller returns it to Answered or Refused with the outcome of the
-// request.
+// Place is the permission to send a request. When the outcome is known, the caller passes the Place to Answered or
+// Refused.
 type Place struct {
 	Waited time.Duration
 
@@ -61,13 +60,13 @@ type Place struct {
 const (
 	// A refusal makes all requests wait. A part of the wait is random, so that clients that were refused at the same time
 	// do not send again at the same time.
-	longestPause = 0.5 // longest wait after a refusal without a Retry-After, in intervals; the whole wait is random
+	longestPause = 0.5 // longest random wait after a refusal without a Retry-After, in intervals
 	mostJitter   = 0.1 // longest random addition to the Retry-After, as a share of it
 
-	// The limit ends when no refusal has come for twice the quiet time. After the quiet time itself, the known rate is
-	// dropped, so that the rate grows fast again.
+	// The limit ends after twice the quiet time without a refusal. After the quiet time itself, the known rate is dropped,
+	// so that the rate grows fast again.
 	quietTime           = time.Minute
-	leastQuietIntervals = 40 // the quiet time is at least this many times p.interval()
+	leastQuietIntervals = 40 // the quiet time is at least this many intervals
 )
 
 // Answered records an answer that is not a refusal. It raises the rate, or ends the limit if the last refusal was long
@@ -83,7 +82,7 @@ func (p *Pace) Answered(place Place) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	quiet := now.Sub(p.until) // until is the end of the wait after the last refusal
+	quiet := now.Sub(p.until) // time since the end of the last wait
 	quietEnough := max(quietTime, leastQuietIntervals*p.interval())
 	if quiet > 2*quietEnough {
 		p.limiter.SetLimit(rate.Inf) // for the requests that are still waiting
@@ -113,8 +112,8 @@ func (p *Pace) Refused(place Place, after time.Duration) {
 	p.postpone(now, after)
 }
 
-// postpone makes requests wait after a refusal. They wait for the Retry-After and a random addition or, if after is 0,
-// for a random time of at most half an interval. The wait of an earlier refusal is never shortened.
+// postpone makes requests wait after a refusal: for the Retry-After and a random addition or, if after is 0, for a
+// random part of half an interval. It never shortens an earlier wait.
 func (p *Pace) postpone(now time.Time, after time.Duration) {
 	if asked := now.Add(after); asked.After(p.askedUntil) {
 		p.askedUntil = asked

@@ -12,8 +12,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// play tells p the outcomes of requests, one per millisecond. Each letter of script stands for one outcome or for a
-// pause.
+// play tells p the outcomes of requests, one per millisecond. Each letter of script is one outcome or a pause.
 func play(p *Pace, script string) {
 	first := Place{at: time.Now()}
 	for _, event := range script {
@@ -38,15 +37,15 @@ func play(p *Pace, script string) {
 	}
 }
 
-// TestRateOfAPace checks the rate after each sequence of answers and refusals. Function play explains the letters: "a"
-// is an answer, "r" is a refusal, "s" is a second without requests.
+// TestRateOfAPace checks the rate after each sequence of answers and refusals. The function play explains the letters:
+// "a" is an answer, "r" a refusal, and "s" a second without requests.
 func TestRateOfAPace(t *testing.T) {
 	t.Parallel()
 	const ten = "aaaaaaaaaa"
 	const hundred = ten + ten + ten + ten + ten + ten + ten + ten + ten + ten
 	for script, want := range map[string]rate.Limit{
-		// The first refusal sets the rate to 0.8 times the number of answers in a second, and to at least 0.8. An answer to a
-		// request that was sent without a limit counts even if it comes after the refusal.
+		// The first refusal sets the rate to 0.8 times the number of answers in a second, and to at least 0.8. The answer to
+		// a request that was sent without a limit counts even after the refusal.
 		"r":                       0.8,
 		hundred + "r":             80,
 		hundred + "sr":            80,
@@ -54,16 +53,16 @@ func TestRateOfAPace(t *testing.T) {
 		hundred + "s" + ten + "r": 80,
 		"ruuuuuuuuuu":             8,
 		hundred + "ru":            80.8,
-		// Each refusal without an answer before it halves the rate, down to 0.1. A refusal of a request that was sent before
-		// the last cut changes nothing.
+		// Each refusal without an answer before it halves the rate, down to 0.1. If the refused request was sent before the
+		// last cut, the rate does not change.
 		"rr":    0.4,
 		"rrr":   0.2,
 		"rrrr":  0.1,
 		"rrrrr": 0.1,
 		"rq":    0.8,
 		"rrrrq": 0.1,
-		// Each answer adds 0.693, but at most doubles the rate. The rate stops at the known rate: the rate after the last
-		// refusal that followed an answer. Before such a refusal, no rate is known.
+		// Each answer adds 0.693, but at most doubles the rate. The rate stops at the known rate, which is the rate after the
+		// last refusal that followed an answer. Before such a refusal, no rate is known.
 		"ra":          0.8 + 0.693,
 		"raa":         0.8 + 2*0.693,
 		"rrrra":       0.2,
@@ -92,8 +91,8 @@ func TestRateOfAPace(t *testing.T) {
 		"rarrrrrmaaa":   0.8,
 		"rarrrrrmaaaa":  0.8 + 0.693,
 		"rarrrrrmmmmma": 0.2,
-		// After two minutes without a refusal, or the time of 80 requests if that is longer, an answer ends the limit. Then
-		// the next refusal is a first refusal again.
+		// After two minutes without a refusal, or after the time of 80 requests if that is longer, an answer ends the limit.
+		// The next refusal is a first refusal again.
 		"rarmma":              rate.Inf,
 		"rarrrrrmmmmmmmmmma":  0.2,
 		"rarrrrrmmmmmmmmmmma": rate.Inf,
@@ -114,7 +113,7 @@ func TestRateOfAPace(t *testing.T) {
 }
 
 // TestLiftedForThoseWhoWait checks that requests that wait at the lowest rate, one in ten seconds, are all sent within
-// a second after the rate limit has ended.
+// a second after the limit has ended.
 func TestLiftedForThoseWhoWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -157,7 +156,7 @@ func TestTurnOfThoseWhoGaveUp(t *testing.T) {
 }
 
 // TestCallBesideWalks checks that a single call waits for at most one request of a walk, even if eight requests of
-// walks are waiting. A walk is a loop of many calls.
+// walks are waiting.
 func TestCallBesideWalks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -178,8 +177,8 @@ func TestCallBesideWalks(t *testing.T) {
 	})
 }
 
-// TestWhileHeld checks that no request is sent before the end of the Retry-After of a refusal. A request fails at once
-// with a HeldError if it accepts only a shorter wait, or if its context has an earlier deadline.
+// TestWhileHeld checks that no request is sent before the end of a Retry-After. A request that may not wait that long
+// fails at once with a HeldError.
 func TestWhileHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -218,8 +217,8 @@ func TestWhileHeld(t *testing.T) {
 	})
 }
 
-// TestLongestWait checks that the longest wait that a request accepts is compared with the Retry-After only. If the
-// rate or the random addition makes the wait longer, that is no error.
+// TestLongestWait checks that only the Retry-After is compared with the longest wait that a request accepts. The random
+// addition may make the wait longer.
 func TestLongestWait(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{0, time.Second} {
@@ -234,8 +233,8 @@ func TestLongestWait(t *testing.T) {
 	}
 }
 
-// TestCauseOfTheContext checks that both functions that wait return context.Canceled, and not the cause of the context.
-// The cause may be the error of another call.
+// TestCauseOfTheContext checks that Wait and WaitInWalk return context.Canceled and not the cause of the context, which
+// may be the error of another call.
 func TestCauseOfTheContext(t *testing.T) {
 	t.Parallel()
 	p := NewPace()
@@ -248,7 +247,7 @@ func TestCauseOfTheContext(t *testing.T) {
 	}
 }
 
-// TestJitter checks that clients that were refused at the same time wait for different times, each within the permitted
+// TestJitter checks that clients that were refused at the same time wait for different times within the permitted
 // range.
 func TestJitter(t *testing.T) {
 	t.Parallel()
@@ -271,15 +270,14 @@ func TestJitter(t *testing.T) {
 	}
 }
 
-// permits is a service with a rate limit: all clients together may send 20 requests a second.
+// permits is a service that permits 20 requests a second, from all clients together.
 type permits struct {
 	mu                 sync.Mutex
 	tokens             *rate.Limiter
 	performed, refused int
 }
 
-// perform sends one request again and again until the service performs it. It waits for the rate limit of p before each
-// try.
+// perform repeats a request until the service performs it. It waits for the rate limit of p before each attempt.
 func (s *permits) perform(ctx context.Context, p *Pace) error {
 	for {
 		at, err := p.WaitInWalk(ctx, time.Hour)
@@ -302,8 +300,8 @@ func (s *permits) perform(ctx context.Context, p *Pace) error {
 	}
 }
 
-// TestPaceOfManyClients checks ten clients that share the rate limit of one service. Together they must use at least 65
-// percent of the permitted rate, and at most one request in ten may be refused.
+// TestPaceOfManyClients checks that ten clients together use at least 65 percent of the rate that a service permits
+// them, and that at most one request in ten is refused.
 func TestPaceOfManyClients(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// This file has the two queues of the requests that wait for the rate limit. Single calls, and all retries inside a
-// call, wait for turn. Walks, which are loops of many calls, wait for walkTurn before they wait for turn. The request
-// that holds turn waits until the limiter has a token for it and no pause is left.
+// This file has the two queues of waiting requests. Single calls and all retries wait for the token of turn. Walks,
+// which are loops of many calls, first wait for the token of walkTurn. The request that holds the token of turn waits
+// for the limiter and for the end of a pause.
 
-// HeldError is the error of a request that is not sent because it would have to wait too long. After is the length of
-// the wait. There are two cases:
+// HeldError is the error of a request that is not sent because it would have to wait too long. Its field After has the
+// length of the wait. There are two cases:
 //   - The service has asked for a longer wait than the caller accepts.
-//   - The context of the request ends before the wait does. The wait may come from the service or from the rate limit.
+//   - The context of the request has a deadline before the end of the wait.
 type HeldError struct{ After time.Duration }
 
 func (e *HeldError) Error() string {
 	return fmt.Sprintf("requests have to wait %v, longer than this call may", e.After.Round(time.Millisecond))
 }
 
-// Wait waits until the request may be sent. Without a limit it returns at once. It fails in these cases:
-//   - with the error of ctx, if that ends first;
-//   - with a [HeldError] as soon as the service has asked for a wait that is longer than longest;
-//   - with a [HeldError] as soon as it is certain that no request is sent before the deadline of ctx;
-//   - with a [HeldError] if the request is the next one and its turn comes after the deadline of ctx.
+// Wait waits until the request may be sent. Without a limit it returns at once. It fails with one of these errors:
+//   - the error of ctx, if ctx ends first;
+//   - a [HeldError], as soon as the service has asked for a longer wait than the parameter longest;
+//   - a [HeldError], as soon as it is certain that no request is sent before the deadline of ctx;
+//   - a [HeldError], if the request is the next one and would be sent after the deadline of ctx.
 func (p *Pace) Wait(ctx context.Context, longest time.Duration) (Place, error) {
 	if !p.IsLimited() {
 		return Place{}, nil
@@ -48,12 +48,11 @@ func (p *Pace) Wait(ctx context.Context, longest time.Duration) (Place, error) {
 	return Place{now.Sub(start), now}, nil
 }
 
-// take takes a token for a request that is sent now, and returns 0. If the request has to wait, take takes no token and
-// returns the time to wait.
+// take takes a token for a request that is sent now, and returns 0. If the request has to wait, take returns the time
+// to wait, and normally takes no token.
 //
-// There is an exception: if a token is free and only p.until makes the request wait, the token is lost, because Cancel
-// gives back only tokens that were not free yet. Then the first request after the wait may come up to one p.interval()
-// late.
+// The exception: if the limiter has a free token and only p.until makes the request wait, the token is lost, because
+// Cancel cannot return it. Then the first request after the wait may be up to one p.interval() late.
 func (p *Pace) take() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,8 +64,8 @@ func (p *Pace) take() time.Duration {
 	return delay
 }
 
-// WaitInWalk waits like Wait, for a walk that is about to make a call. Many requests of walks may wait. Only one of
-// them at a time competes with single calls, so that a single call waits for at most one of them.
+// WaitInWalk waits like Wait, before a call of a walk. Only one request of all walks competes with single calls, so
+// that a single call waits for at most one of them.
 func (p *Pace) WaitInWalk(ctx context.Context, longest time.Duration) (Place, error) {
 	if !p.IsLimited() {
 		return Place{}, nil
@@ -81,8 +80,8 @@ func (p *Pace) WaitInWalk(ctx context.Context, longest time.Duration) (Place, er
 	return place, err
 }
 
-// receive waits for a value from a channel: a turn, or the end of a delay. It returns an error when ctx ends, or as
-// soon as mayWait returns one. It calls mayWait again each time that p.until moves.
+// receive waits for a value from a channel. It returns an error when ctx ends, or as soon as mayWait returns one. It
+// calls mayWait again each time that p.until moves.
 func receive[T any](ctx context.Context, p *Pace, longest time.Duration, from <-chan T) error {
 	for {
 		postponed, err := p.mayWait(ctx, longest)
@@ -99,12 +98,12 @@ func receive[T any](ctx context.Context, p *Pace, longest time.Duration, from <-
 	}
 }
 
-// mayWait returns a HeldError if the request must not wait until p.until. If ctx has ended, it returns the error of
-// ctx. It does not return the cause of ctx, which may be the error of another call. Otherwise it returns a channel that
-// is closed when p.until moves to a later time.
+// mayWait returns a HeldError if the request must not wait until p.until. If ctx has ended, it returns the error of ctx
+// and not the cause, which may be the error of another call. Otherwise it returns a channel that is closed when p.until
+// moves.
 //
-// longest is compared with askedUntil: a caller that accepts a wait of 30 seconds also accepts the random addition. The
-// deadline is compared with until, because no request is sent before until.
+// longest is compared with askedUntil, because a caller that accepts a wait of 30 seconds also accepts the random
+// addition. The deadline is compared with p.until, because no request is sent earlier.
 func (p *Pace) mayWait(ctx context.Context, longest time.Duration) (postponed <-chan struct{}, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

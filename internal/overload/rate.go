@@ -12,9 +12,8 @@ import (
 //   - limiter applies the rate.
 //   - knownRate is the rate that the service probably permits: the rate after the last cut that followed an answer. The
 //     rate grows fast up to knownRate, and then slowly. knownRate is rate.Inf at first, and after a quiet time.
-//   - cutAt is the time of the last cut. Only requests that were sent after cutAt were sent at the present rate, so
-//     only their outcomes count. The exception is the answer to a request that was sent before there was a limit: see
-//     raise.
+//   - cutAt is the time of the last cut. A request that was sent before cutAt was sent at another rate, so its outcome
+//     does not count. The exception is an answer to a request that was sent without a limit: see raise.
 //   - answersSinceCut is the number of answers to requests that were sent after cutAt.
 //
 // Example: 100 answers a second come before the first refusal, so the rate becomes 80. Each answer adds 0.69, until the
@@ -23,21 +22,21 @@ import (
 //
 // All functions in this file are called with mu locked.
 
-// These figures come from simulations with one client and with several clients that share a limit, and with limits that
-// permit a burst and limits that do not. Rates are in requests per second.
+// These figures come from simulations: with one client, with several clients that share a limit, and with limits that
+// do or do not permit a burst. Rates are in requests per second.
 const (
-	// A refusal multiplies the rate by one of three factors, see cut.
+	// A refusal multiplies the rate by one of three factors: see cut.
 	rateCut   = 0.8
-	steadyCut = 0.9 // factor if the rate was probably right, see cutFactor
-	blindCut  = 0.5 // factor if no answer came since the last cut
+	steadyCut = 0.9 // if the rate was probably right: see cutFactor
+	blindCut  = 0.5 // if no answer has come since the last cut
 
-	firstRate  = 1   // the rate before the first refusal counts as at least this
+	firstRate  = 1   // lowest rate that is assumed before the first refusal
 	lowestRate = 0.1 // a refusal does not cut the rate below this
 
 	// Each answer adds to the rate.
 	searchGrowth = math.Ln2 // added below knownRate; answers at the present rate double the rate each second
-	steadyFor    = 10       // number of answers after a cut that do not raise the rate above knownRate
-	steadyGrowth = 0.05     // minimum that an answer adds, once more than steadyFor answers have come
+	steadyFor    = 10       // number of answers after a cut; only later answers raise the rate above knownRate
+	steadyGrowth = 0.05     // least addition of each later answer
 )
 
 // interval returns the time between two requests at the present rate.
@@ -54,8 +53,8 @@ func (p *Pace) raise(place Place) {
 	wasUnlimited := place.at.IsZero()
 	switch {
 	case wasUnlimited:
-		// The request was in flight at the first refusal, so its answer counts for the rate that the service permits.
-		// The answer may come after a second cut, and then raises the rate again.
+		// The request was sent without a limit, so its answer counts toward the first rate. The answer may come after a
+		// second cut, and then raises the rate again.
 		p.limiter.SetLimit(max(r, rateCut*p.answers.recent()))
 		return
 	case !p.isSentAfterCut(place):
@@ -70,8 +69,8 @@ func (p *Pace) raise(place Place) {
 	p.limiter.SetLimit(r + more)
 }
 
-// cut lowers the rate after a refusal. If there is no limit yet, cut sets the first rate from the number of recent
-// answers. after is the Retry-After of the refusal, or 0.
+// cut lowers the rate after a refusal. The first refusal starts the limit: cut then computes the rate from the number
+// of recent answers. after is the Retry-After of the refusal, or 0.
 func (p *Pace) cut(now time.Time, after time.Duration) {
 	startsLimit := !p.limited.Load()
 	switch {
@@ -87,17 +86,14 @@ func (p *Pace) cut(now time.Time, after time.Duration) {
 		p.limiter.SetLimit(p.knownRate)
 	}
 	p.cutAt, p.answersSinceCut = now, 0
-	// Requests that were sent together are refused together. All their refusals use the jitter of one cut. If each
-	// refusal drew its own jitter, the longest would count. Then each client with many requests would wait almost the
-	// longest time, and all clients would send again at once.
+	// Requests that were sent together are refused together. All their refusals use the same jitter. If each refusal drew
+	// its own jitter, the longest would count, and all clients with many requests would wait for almost the same time.
 	p.jitter = rand.Float64() //nolint:gosec // jitter need not be unpredictable
 }
 
-// cutFactor returns the factor by which a cut multiplies the rate, if answers have come since the last cut. If there
-// were many answers, the rate is probably right, and the factor is steadyCut: the refusal probably means only that two
-// requests came too close to each other. But the factor is rateCut in these cases:
-//   - No rate is known. Then each answer raises the rate until the rate is too high, so many answers do not prove that
-//     it is right.
+// cutFactor returns the factor by which a cut multiplies the rate, if answers have come since the last cut. After many
+// answers the rate is probably right, so the factor is steadyCut. But it is rateCut in these cases:
+//   - No rate is known. Then each answer raises the rate until it is too high, so many answers prove nothing.
 //   - The refusal has a Retry-After. All requests have to wait for that time, so such refusals must be rare.
 func (p *Pace) cutFactor(after time.Duration) rate.Limit {
 	if p.answersSinceCut > steadyFor && p.knownRate != rate.Inf && after == 0 {

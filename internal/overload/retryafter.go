@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// LongestWait is the largest result of [RetryAfter], so that sums with it do not overflow. RetryAfter returns it for
-// every longer wait too. So the longest wait that a client accepts must be shorter, or the client would take a wait of
-// days for a wait of 24 hours. WithRetryPolicy checks this.
+// LongestWait is the most that [RetryAfter] returns, so that sums with its result do not overflow. WithRetryPolicy
+// checks that a client accepts only shorter waits. Otherwise the client would take a wait of days for a wait of 24
+// hours.
 const LongestWait = 24 * time.Hour
 
-// RetryAfter returns the wait that a Retry-After header asks for, in seconds or as a date. It returns 0 if there is no
-// such header, if it cannot be read, or if its date has passed.
+// RetryAfter returns the wait that a Retry-After header asks for, in seconds or as a date. It returns 0 if the header
+// is missing or unreadable, or if its date has passed.
 func RetryAfter(header http.Header) time.Duration {
 	text := strings.TrimSpace(header.Get("Retry-After"))
 	if text == "" {

@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// New returns a transport for a program that calls one host from many goroutines. It uses only HTTP/1.1, because there
-// net/http does not repeat a request that it has already written, unless the method is GET, HEAD, OPTIONS or TRACE; see
-// resend.go of package transport. It has no ResponseHeaderTimeout, because the deadline of the attempt covers the wait
-// for the header of a response.
+// New returns a transport for a program that calls one host from many goroutines. It uses only HTTP/1.1. On HTTP/1.1
+// net/http repeats a request that it has written only if the method is GET, HEAD, OPTIONS or TRACE; see resend.go of
+// package transport. The transport has no ResponseHeaderTimeout, because the attempt has a deadline.
 func New() *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	protocols := new(http.Protocols)
@@ -25,16 +24,16 @@ func New() *http.Transport {
 		TLSHandshakeTimeout: 10 * time.Second,
 		// The default of net/http is 10 MB. This many bytes of small headers take 157 MB of memory.
 		MaxResponseHeaderBytes: 1 << 20,
-		// This is enough for 128 concurrent callers. Any further connection is closed after its call.
+		// 128 concurrent callers can keep their connections. Any further connection is closed after its call.
 		MaxIdleConnsPerHost: 128,
-		// Load balancers close idle connections after 60 s. The transport closes them first, so it seldom writes to a closed
-		// one.
+		// Load balancers close idle connections after 60 s. The transport closes them first, so that it seldom writes to a
+		// closed one.
 		IdleConnTimeout: 45 * time.Second,
 	}
 }
 
-// proxy returns the proxy from the environment. It returns none for a request without TLS, because a proxy could read
-// the key and the body of such a request.
+// proxy returns the proxy from the environment. It returns none for a request without TLS, because the proxy could read
+// the API key and the body.
 func proxy(req *http.Request) (*url.URL, error) {
 	if req.URL.Scheme != "https" {
 		return nil, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestProxy checks that a request with https uses the proxy from the environment, and a request with http does not. A
-// proxy could read the key of a request without TLS.
+// TestProxy checks that only requests with https use the proxy from the environment. A proxy could read the key of any
+// other request.
 func TestProxy(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
@@ -53,7 +53,7 @@ func TestHeaderLimit(t *testing.T) {
 	}
 }
 
-// TestPoolSettings checks the settings of the default transport that the other packages rely on.
+// TestPoolSettings checks the settings of the default transport on which other packages rely.
 func TestPoolSettings(t *testing.T) {
 	t.Parallel()
 	pool := New()

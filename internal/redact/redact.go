@@ -19,13 +19,12 @@ const (
 )
 
 // separators matches the characters that may stand between the digits of a card number: blanks, dashes, dots, accents,
-// and invisible characters such as control characters. It also matches U+FFFD, which replaces the blanks and dashes of
-// Latin-1.
+// and invisible characters. It also matches U+FFFD, which replaces the blanks and dashes of Latin-1.
 const separators = `[\p{Cc}\p{Z}\p{Pd}\x{2212}.\x{B7}\p{Cf}\p{M}\x{115F}\x{1160}\x{3164}\x{FFA0}\x{FFFD}]*`
 
 var (
-	// numbers matches runs of digits in its first group. Outside of this group it matches calendar days such as
-	// 2026-11-22, so that the group does not match their digits.
+	// numbers matches runs of digits in its first group. It also matches calendar days such as 2026-11-22, outside of the
+	// group, so that their digits are not taken for a card number.
 	numbers = regexp.MustCompile(`\b(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])\b|` +
 		`(\d(?:` + separators + `\d)*)`)
 	percent   = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
@@ -33,12 +32,12 @@ var (
 	tag       = regexp.MustCompile(`<[^<>]*>`)
 )
 
-// Eraser clears texts of card numbers and of some secrets. It takes time in proportion to the length of a text, and to
-// the number of secrets. If two occurrences of the same secret overlap, it clears the first one only.
+// Eraser clears texts of card numbers and of some secrets. It takes time in proportion to the length of the text and to
+// the number of secrets. If two occurrences of a secret overlap, only the first one is cleared.
 type Eraser struct{ secrets []string } // each secret in all forms that New makes
 
-// New returns an Eraser for some secrets in three forms: as they are, without their escapes, and with no-break spaces
-// (&nbsp;) in place of blanks. It ignores secrets of less than three bytes.
+// New returns an Eraser for some secrets. It clears each secret in three forms: as it is, without its escapes, and with
+// no-break spaces (&nbsp;) in place of blanks. It ignores secrets of less than three bytes.
 func New(secrets []string) Eraser {
 	var e Eraser
 	known := make(map[string]bool, len(secrets))
@@ -56,13 +55,13 @@ func New(secrets []string) Eraser {
 
 func withNoBreakSpaces(text string) string { return strings.ReplaceAll(text, " ", "\u00a0") }
 
-// Clean returns a text with [REDACTED] in place of each secret and card number. If escapes or tags hide a secret or a
-// card number, or a part of one, or if escapes are nested too deep, the whole result is [REDACTED].
+// Clean returns a text with [REDACTED] in place of each secret and card number. The whole result is [REDACTED] if
+// escapes or tags hide a part of a secret or card number, or if escapes are nested too deep.
 //
 // To find what escapes hide, Clean compares the results of two orders: "unescape, then erase" and "erase, then
 // unescape". If the results differ, an escape hides a secret or a card number. Clean unescapes up to four times and
-// compares each time, because a reader may unescape more than once. To find what tags hide, Clean compares the orders
-// "remove the tags, then erase" and "erase, then remove the tags", before the first unescaping and after each one.
+// compares each time, because a reader may unescape more than once. To find what tags hide, it compares "remove the
+// tags, then erase" with "erase, then remove the tags", before the first unescaping and after each one.
 func (e Eraser) Clean(text string) string {
 	cleared := e.erase(text)
 	unescaped, clearedUnescaped := text, cleared
@@ -135,7 +134,7 @@ func mayHoldCard(run string) bool {
 	return digits >= CardDigits
 }
 
-// unescapeAll replaces the escapes of a text, and the escapes within them, four levels deep.
+// unescapeAll replaces the escapes of a text, up to four levels deep.
 func unescapeAll(text string) string {
 	for range rounds {
 		text = unescape(text)

@@ -32,7 +32,7 @@ func spread(number, separator string) []string {
 	}
 }
 
-// TestCardNumber checks that a card number is redacted, for each separator that may stand between its digits.
+// TestCardNumber checks that a card number is redacted, whatever separator stands between its digits.
 func TestCardNumber(t *testing.T) {
 	t.Parallel()
 	for _, separator := range []string{
@@ -55,7 +55,7 @@ func TestHidden(t *testing.T) {
 		"%20", "%2D", "%2d", "%C2%A0", "%2520", "%252520", "%26nbsp%3B",
 		`\u00a0`, `\u00A0`, `\u0020`, `\\u00a0`, "%5Cu00a0",
 		"<br>", "<BR />", "</b><b>", "<!-- x -->", "&lt;br&gt;", "%3Cbr%3E", " <b> &nbsp;</b>", `<span class="group">`,
-		"<x &lt;>", `<a title="1 %3C 2">`, // these are no tags any more once their escapes are replaced
+		"<x &lt;>", `<a title="1 %3C 2">`, // no tags any more once their escapes are replaced
 		"&amp;amp;amp;amp;amp;nbsp;", // more levels of escapes than Clean replaces
 	} {
 		for _, number := range spread(strangerCard, separator) {
@@ -77,7 +77,7 @@ func TestHidden(t *testing.T) {
 }
 
 // TestWhatStays checks that numbers of up to eleven digits, dates, and texts that only look like escapes are not
-// redacted. A letter, a comma or a colon ends a number, so the digits before and after it do not count together.
+// redacted. A letter, a comma or a colon ends a number.
 func TestWhatStays(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -105,8 +105,7 @@ func TestWhatStays(t *testing.T) {
 	}
 }
 
-// TestSecrets checks that each occurrence of a secret of at least three bytes is redacted, even if it overlaps another
-// secret.
+// TestSecrets checks that each secret of at least three bytes is redacted, even if it overlaps another secret.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -124,8 +123,7 @@ func TestSecrets(t *testing.T) {
 	assert.Equal(t, Mark, cleaned("RED", "RED"), "a secret within the mark")
 }
 
-// TestLongTexts checks that Clean takes less than ten seconds for a text of 64 KiB, for units whose repetition could
-// make it slow.
+// TestLongTexts checks that Clean takes less than ten seconds for 64 KiB of repeated text.
 func TestLongTexts(t *testing.T) {
 	t.Parallel()
 	for _, unit := range []string{
@@ -138,8 +136,8 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
-// FuzzClean checks that the result of Clean has no twelve digits in a row and no secret, even after its escapes are
-// replaced or its tags are removed. A text that has only lowercase letters and blanks, and no secret, must not change.
+// FuzzClean checks that the result of Clean has no secret and no twelve digits in a row, even without its escapes or
+// tags. A text of lowercase letters and blanks without a secret must not change.
 func FuzzClean(f *testing.F) {
 	for _, secret := range []string{
 		"4111111111111111", "hunter2-token", "pa%20ss&amp;word", "937", "%B4111111111111111^DOE/JOHN^2512101?",
@@ -191,8 +189,8 @@ func readings(text string) []string {
 
 var stringEscape = regexp.MustCompile(`%[[:xdigit:]]{2}|\\(u[[:xdigit:]]{4}|["\\])`)
 
-// digitsOf removes the separators that may stand between the digits of a card number, and replaces calendar days with
-// the letter x.
+// digitsOf removes the separators that may stand between the digits of a card number, and replaces dates with the
+// letter x.
 func digitsOf(text string) string {
 	text = regexp.MustCompile(`\b(19|20)\d\d-[01]\d-[0-3]\d\b`).ReplaceAllString(text, "x")
 	return strings.Map(func(r rune) rune {

@@ -26,11 +26,11 @@ func (e *attemptError) Error() string { return fmt.Sprintf("%v (%v)", e.Err, e.D
 func (e *attemptError) Unwrap() error { return e.Err }
 
 // RoundTrip waits for the rate limit and makes one attempt. After a successful attempt, the body of the response is in
-// c.result. After a failed attempt, the error is an *attemptError. If the wait fails, RoundTrip makes no attempt and
-// returns the error of the wait.
+// c.result. The error of a failed attempt is an *attemptError. If the wait fails, RoundTrip returns the error of the
+// wait.
 //
-// The type call must not get a method CloseIdleConnections. The engine would call it after a failure, and it would
-// close the idle connections of all callers.
+// The type call must not have a method CloseIdleConnections. The engine would call it after a failure, and so close the
+// idle connections of all callers.
 func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := c.waitForTurn(); err != nil {
 		return nil, err
@@ -44,8 +44,8 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// waitForTurn waits for the rate limit before an attempt. The first attempt of a call with a Place does not wait: the
-// caller is a walk, which is a loop of many calls, and has already waited. Every retry waits here, like a single call.
+// waitForTurn waits for the rate limit before an attempt. The first attempt of a call with a Place does not wait,
+// because the caller has already waited.
 func (c *call) waitForTurn() error {
 	if c.Place != nil && c.result.Attempts == 0 {
 		c.lastPlace = *c.Place
@@ -99,16 +99,16 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 	return c.responseForEngine(req), nil // the response refers to req, because sent has the key
 }
 
-// beginAttempt begins a new result for the next attempt. It keeps Unsure and Keys, which are about the whole call.
+// beginAttempt begins the result of the next attempt. It keeps Unsure and Keys, which are about the whole call.
 func (c *call) beginAttempt() {
 	c.prepaid = 0 // the retry begins here, so its cost is not refunded
 	unsure := c.mayBePerformed()
 	c.result = Result{Attempts: c.result.Attempts + 1, Delivery: NotSent, Unsure: unsure, Keys: c.result.Keys}
 }
 
-// mayBePerformed reports whether the attempts so far may have performed the operation. For all attempts except the last
-// one, this is the field Unsure. The last attempt cannot have performed it if the request was not sent, or if the
-// service refused it with status 429.
+// mayBePerformed reports whether the attempts so far may have performed the operation. Unsure says so for all attempts
+// except the last one. The last attempt cannot have performed it if the request was not sent, or if the service refused
+// it with status 429.
 func (c *call) mayBePerformed() bool {
 	wasRefused := c.result.Status == http.StatusTooManyRequests
 	return c.result.Unsure || c.result.Delivery != NotSent && !wasRefused
@@ -132,7 +132,7 @@ func (c *call) authorize(ctx context.Context) (key string, err error) {
 // uploadRate is the slowest upload, in bytes per second, that an attempt has time for.
 const uploadRate = 256 << 10
 
-// timeout returns the time limit of an attempt: AttemptTimeout plus the time that the request body takes at uploadRate.
+// timeout returns the time limit of an attempt: AttemptTimeout, and the time that the body takes at uploadRate.
 func (c *call) timeout() time.Duration {
 	timeout := c.client.config.AttemptTimeout
 	seconds := c.Length / uploadRate

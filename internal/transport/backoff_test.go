@@ -15,8 +15,7 @@ import (
 	"example.com/payvault/internal/overload"
 )
 
-// waits makes a call with Replay whose attempts all get status 503 and the given header. It returns the times between
-// the attempts.
+// waits makes a call whose attempts all get status 503 and the given header. It returns the times between the attempts.
 func waits(t *testing.T, policy Policy, header ...string) []time.Duration {
 	t.Helper()
 	s := &script{steps: times(policy.MaxAttempts, answer(http.StatusServiceUnavailable, "", header...))}
@@ -33,8 +32,8 @@ func waits(t *testing.T, policy Policy, header ...string) []time.Duration {
 	return waits
 }
 
-// TestBackoffIsExponentialWithFullJitter checks that each wait between two attempts is random, from 0 to a ceiling. The
-// ceiling doubles from MinBackoff up to MaxBackoff.
+// TestBackoffIsExponentialWithFullJitter checks that each wait between two attempts is random, from 0 to a ceiling that
+// doubles from MinBackoff up to MaxBackoff.
 func TestBackoffIsExponentialWithFullJitter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -56,8 +55,8 @@ func TestBackoffIsExponentialWithFullJitter(t *testing.T) {
 				}
 			}
 		}
-		// The waits must use the whole range from 0 to the ceiling. With 400 waits, it is very unlikely that none lies in the
-		// first or the last tenth of the range.
+		// The waits must use the whole range. With 400 waits, it is very unlikely that none lies in its first or its last
+		// tenth.
 		for n, ceiling := range ceilings {
 			assert.Greater(t, longest[n], ceiling*9/10, "wait %d", n)
 			assert.Less(t, shortest[n], ceiling/10, "wait %d", n)
@@ -65,8 +64,8 @@ func TestBackoffIsExponentialWithFullJitter(t *testing.T) {
 	})
 }
 
-// TestBackoffDoesNotOverflow checks that the wait before a retry is between 0 and MaxBackoff, even for the largest
-// policies and numbers of retries.
+// TestBackoffDoesNotOverflow checks that a backoff is between 0 and MaxBackoff, even for the largest policies and
+// numbers of retries.
 func TestBackoffDoesNotOverflow(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]Policy{
@@ -86,8 +85,8 @@ func TestBackoffDoesNotOverflow(t *testing.T) {
 	}
 }
 
-// TestRetryAfter checks which wait the client reads from each value of a Retry-After header, and how long it waits
-// before its next attempt.
+// TestRetryAfter checks which wait the client reads from a Retry-After header, and how long it waits before its next
+// attempt.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	const (
@@ -150,8 +149,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestRetryAfterOfUnavailable checks that the client waits for the Retry-After of a 502, 503 or 504, and does not retry
-// if the Retry-After is longer than MaxRetryAfter.
+// TestRetryAfterOfUnavailable checks that the client waits for the Retry-After of a 502, 503 or 504, unless it is
+// longer than MaxRetryAfter.
 func TestRetryAfterOfUnavailable(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
@@ -170,8 +169,8 @@ func TestRetryAfterOfUnavailable(t *testing.T) {
 	}
 }
 
-// TestContextEndsBackoffAtOnce checks that the wait before a retry ends when the context is canceled after 3 seconds.
-// If the context has a deadline before the end of a Retry-After, the call must return at once, without waiting.
+// TestContextEndsBackoffAtOnce checks that the wait before a retry ends when the context is canceled. If the context
+// has a deadline before the end of a Retry-After, the call must return without waiting.
 func TestContextEndsBackoffAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBodyCap checks that a response body of at most MaxResponseBytes is read to its end. A longer body must fail with
-// ErrTooLarge, and not much more than MaxResponseBytes may be read of it.
+// TestBodyCap checks that a response body of at most MaxResponseBytes is read to its end, and that a longer one fails
+// with ErrTooLarge before much more of it is read.
 func TestBodyCap(t *testing.T) {
 	t.Parallel()
 	const limit = 5000
@@ -62,8 +62,8 @@ func TestBodyCap(t *testing.T) {
 	}
 }
 
-// TestBodyBetweenAttempts checks that at most 1 MiB and one byte are read of a response that is retried, and that the
-// last response is read to its end.
+// TestBodyBetweenAttempts checks that hardly more than 1 MiB is read of a response that is retried, and that the last
+// response is read to its end.
 func TestBodyBetweenAttempts(t *testing.T) {
 	t.Parallel()
 	const size = 4 << 20
@@ -84,7 +84,7 @@ func TestBodyBetweenAttempts(t *testing.T) {
 		assert.Len(t, result.Body, size, status)
 		s.assertClosed(t)
 	}
-	s := &script{steps: []step{large(503)}} // without Replay a 503 is not retried, so it is the last response
+	s := &script{steps: []step{large(503)}} // without Replay a 503 is not retried
 	config := testConfig(s)
 	config.MaxResponseBytes = 2 * size
 	result, err := New(config).Do(t.Context(), post(false))
@@ -92,8 +92,7 @@ func TestBodyBetweenAttempts(t *testing.T) {
 	assert.Len(t, result.Body, size)
 }
 
-// TestAnnouncedLengthIsNotAllocated checks that readBody allocates only about 1 MiB for a Content-Length of 1 TiB, if
-// the body itself is short.
+// TestAnnouncedLengthIsNotAllocated checks that readBody does not allocate a Content-Length of 1 TiB for a short body.
 func TestAnnouncedLengthIsNotAllocated(t *testing.T) {
 	t.Parallel()
 	body, err := readBody(response(http.StatusOK, strings.NewReader("x"), 1<<40), 1<<41) //nolint:bodyclose // it does
@@ -102,7 +101,7 @@ func TestAnnouncedLengthIsNotAllocated(t *testing.T) {
 	assert.LessOrEqual(t, cap(body), mostAtOnce+bytes.MinRead)
 }
 
-// TestBodyCapCountsAfterDecompression checks that MaxResponseBytes limits the size of a gzip body after decompression.
+// TestBodyCapCountsAfterDecompression checks that MaxResponseBytes limits the decompressed size of a gzip body.
 func TestBodyCapCountsAfterDecompression(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -154,8 +153,8 @@ func TestHeadersWithoutEnd(t *testing.T) {
 	serving.Wait()
 }
 
-// TestConnectionIsUsedAgain checks that calls in sequence use a single connection, whatever the status, the size and
-// the transfer encoding of the answers.
+// TestConnectionIsUsedAgain checks that successive calls share one connection, whatever the status, size and transfer
+// encoding of the answers.
 func TestConnectionIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
@@ -193,8 +192,7 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 	assert.EqualValues(t, 1, opened.Load())
 }
 
-// TestRequestBodies checks the Content-Length, the Transfer-Encoding and the body that reach the server, for requests
-// with and without a body.
+// TestRequestBodies checks the Content-Length, the Transfer-Encoding and the body that reach the server.
 func TestRequestBodies(t *testing.T) {
 	t.Parallel()
 	type arrived struct {

@@ -13,19 +13,18 @@ import (
 	"example.com/payvault/internal/overload"
 )
 
-// call performs one Request in one or more attempts. The engine, which is go-retryablehttp, drives it: the engine calls
-// RoundTrip for each attempt, and then checkRetry and backoff.
+// call performs one Request in one or more attempts. The engine, which is go-retryablehttp, calls RoundTrip for each
+// attempt, and then checkRetry and backoff.
 //
 // A call has two contexts. The attempts use ctx, the caller's context. All waits use waitContext, which is StopContext
-// if the request has one. So the end of StopContext ends a wait, but does not cut off a request in flight. The engine
-// waits between attempts, so it gets waitContext.
+// if the request has one. So the end of StopContext ends a wait, but not a request in flight.
 type call struct {
 	*Request
 
 	client *Client
 	ctx    context.Context //nolint:containedctx // the caller's context, for the attempts
 	max    int             // number of attempts allowed
-	// result of the attempts so far; it is kept here, because the engine drops the last response if a context ends
+	// result of the attempts so far; the engine itself drops the last response if a context ends
 	result    Result
 	lastPlace overload.Place // permission that the rate limit gave to the last attempt
 	took      time.Duration  // duration of the last attempt
@@ -54,7 +53,7 @@ func (c *call) run() error {
 		return err
 	}
 	if _, err = engine.Do(req); err != nil { //nolint:bodyclose // it is in memory
-		if c.prepaid > 0 { // a retry was paid for and did not begin, because a wait before it failed
+		if c.prepaid > 0 { // a retry was paid for, but a wait before it failed
 			c.client.config.Budget.Refund(c.prepaid)
 		}
 		return c.errorOf(err)
@@ -66,9 +65,8 @@ func (c *call) run() error {
 	return nil
 }
 
-// newRequest returns the request for the engine. Its context is waitContext, because the engine waits with the context
-// of its request. Each attempt sends a copy of this request with the caller's context, the header of the call, and the
-// API key.
+// newRequest returns the request for the engine. Its context is waitContext, with which the engine waits. Each attempt
+// sends a copy with the caller's context, the header of the call, and the API key.
 func (c *call) newRequest() (*retryablehttp.Request, error) {
 	req := &http.Request{Method: c.Method, URL: c.URL, Host: c.URL.Host, Header: http.Header{}}
 	r := &retryablehttp.Request{Request: req.WithContext(c.waitContext())}
@@ -91,9 +89,10 @@ func (c *call) waitContext() context.Context { return cmp.Or(c.StopContext, c.ct
 func (c *call) isStopped() bool { return c.StopContext != nil && c.StopContext.Err() != nil }
 
 // errorOf turns the error of the engine into the error of the call. It returns one of these:
-//   - the error of an attempt or a HeldError, which the http.Client of the engine wraps in a *url.Error;
-//   - the error of the caller's context or, if only StopContext has ended, ErrStopped. In both cases the end of the
-//     context has cut short a wait before an attempt or between two attempts.
+//   - the error of an attempt;
+//   - the HeldError of a wait for the rate limit;
+//   - the error of the caller's context, if its end has cut short a wait;
+//   - ErrStopped, if only the end of StopContext has cut short a wait.
 func (c *call) errorOf(err error) error {
 	if failed, ok := errors.AsType[*attemptError](err); ok {
 		return failed.Err

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSentTwiceByNetHTTP checks that Unsure is set if net/http itself sends a GET a second time. net/http does so when
-// a reused connection breaks after the request was written, and the first copy may have been performed.
+// TestSentTwiceByNetHTTP checks that Unsure is set if net/http itself sends a GET a second time, because a reused
+// connection broke after the request was written.
 func TestSentTwiceByNetHTTP(t *testing.T) {
 	t.Parallel()
 	var connections atomic.Int64
@@ -44,8 +44,8 @@ type forgetful step
 
 func (f forgetful) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// TestAttemptLeavesNothing checks that the heap does not grow after 5,000 calls with one caller's context: neither the
-// timer of an attempt nor the caller's context may keep the body and key of the attempt in memory.
+// TestAttemptLeavesNothing checks that the heap does not grow after 5,000 calls with one context: neither the context
+// nor the timer of an attempt may keep the body and the key in memory.
 //
 //nolint:paralleltest // it measures the heap of the process
 func TestAttemptLeavesNothing(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pipes returns an *http.Transport whose connections are pipes. serve gets the server's end of each pipe. Pipes work in
-// a synctest bubble.
+// pipes returns an *http.Transport whose connections are pipes, which work in a synctest bubble. serve gets the
+// server's end of each pipe.
 func pipes(t *testing.T, serve func(net.Conn)) *http.Transport {
 	t.Helper()
 	var servers sync.WaitGroup
@@ -47,8 +47,7 @@ func readRequest(r *bufio.Reader) error {
 	return err
 }
 
-// drip returns a server that answers with a body of n bytes, but sends only one byte each second. It ends when the
-// connection breaks.
+// drip returns a server that answers with a body of n bytes, one each second, until the connection breaks.
 func drip(n string) func(net.Conn) {
 	return func(conn net.Conn) {
 		if readRequest(bufio.NewReader(conn)) != nil {
@@ -64,8 +63,7 @@ func drip(n string) func(net.Conn) {
 	}
 }
 
-// TestAttemptDeadlineCoversTheBody checks that the timeout of an attempt includes the time for reading the response
-// body.
+// TestAttemptDeadlineCoversTheBody checks that the timeout of an attempt includes reading the response body.
 func TestAttemptDeadlineCoversTheBody(t *testing.T) {
 	t.Parallel()
 	for replay, attempts := range map[bool]int{true: 3, false: 1} {
@@ -85,8 +83,8 @@ func TestAttemptDeadlineCoversTheBody(t *testing.T) {
 	}
 }
 
-// TestChangeOfProtocol checks that the client closes the connection at once after a response with status 101. Such a
-// connection stays open for another protocol, so reading a body would never end.
+// TestChangeOfProtocol checks that the client closes the connection after status 101. The server keeps such a
+// connection open for another protocol, so reading a body would never end.
 func TestChangeOfProtocol(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -124,8 +122,8 @@ func TestCallersContextEndsTheBody(t *testing.T) {
 	})
 }
 
-// TestAttemptTimeout checks the timeout of an attempt. It is the shorter one of AttemptTimeout and the Timeout of the
-// http.Client, plus 4 seconds for each MiB of the request body.
+// TestAttemptTimeout checks that the timeout of an attempt is AttemptTimeout or the Timeout of the http.Client,
+// whichever is shorter, plus 4 seconds for each MiB of the request body.
 func TestAttemptTimeout(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20

@@ -27,7 +27,7 @@ func (d Delivery) String() string {
 	return [...]string{Unknown: "unknown", NotSent: "not sent", Answered: "answered"}[d]
 }
 
-// attemptTrace records which hooks net/http has called in one attempt. A RoundTripper of the caller may call only some
+// attemptTrace records which hooks net/http has called in one attempt. The caller's RoundTripper may call only some
 // hooks, or none.
 type attemptTrace struct {
 	asked        atomic.Bool  // net/http has begun to look for a connection
@@ -57,16 +57,16 @@ func (t *attemptTrace) hooks() *httptrace.ClientTrace {
 }
 
 // isNowhere reports whether a connection has no remote address. httputil.DumpRequestOut writes a request to such a
-// connection. A RoundTripper that logs requests may call it with the context of the attempt. Then the hooks of the
-// attempt are called for that connection.
+// connection. A RoundTripper that logs requests may call it with the context of the attempt, and then the hooks of the
+// attempt are called.
 func isNowhere(conn net.Conn) bool { return conn != nil && conn.RemoteAddr() == nil }
 
 // isNew reports whether the hooks prove that the last connection was new.
 func (t *attemptTrace) isNew() bool { return t.connections.Load() > 0 && !t.reused.Load() }
 
 // deliveryWithResponse returns Answered. The exception is status 408 on a connection that may have been used before.
-// Servers end idle connections with this status. They may have written the 408 before the request arrived. Then the 408
-// is no answer to the request.
+// Servers end idle connections with this status. They may have written it before the request arrived, and then it is no
+// answer to the request.
 func deliveryWithResponse(status int, trace *attemptTrace) Delivery {
 	if status == http.StatusRequestTimeout && !trace.isNew() {
 		return Unknown
@@ -75,8 +75,7 @@ func deliveryWithResponse(status int, trace *attemptTrace) Delivery {
 }
 
 // mayHaveResent reports whether the RoundTripper may have sent the request on an earlier connection too. An
-// *http.Transport repeats a request that it has written only if Replay permits it; see resend.go. Any other
-// RoundTripper may always do so.
+// *http.Transport does so only if Replay permits it; see resend.go. Any other RoundTripper may always do so.
 func (c *call) mayHaveResent(trace *attemptTrace) bool {
 	return trace.connections.Load() > 1 && (c.Replay || !c.client.standard)
 }
@@ -91,30 +90,28 @@ func (c *call) deliveryWithoutResponse(err error, trace *attemptTrace, bodyMayBe
 }
 
 // isProvenUnsent reports whether the service cannot have performed a request that failed with err. A service may
-// perform a request as soon as it has the headers. So one of two facts has to be proven: that the end of the headers
-// was not sent, or that nobody has tried to send the request.
+// perform a request as soon as it has the headers. So one of two facts has to be proven: the end of the headers was not
+// sent, or nobody has tried to send the request.
 func (c *call) isProvenUnsent(err error, trace *attemptTrace, bodyMayBeRead bool) bool {
 	bodyIsUnread := c.Length > 0 && !bodyMayBeRead
 	switch {
 	case trace.wroteHeaders.Load():
-		// On HTTP/1 net/http calls WroteHeaders before it flushes its buffer, and reads the body after the flush. If a write
-		// failed before net/http read the body, that write was the flush, and the end of the headers is still in the buffer.
-		// HTTP/2 calls WroteHeaders after the flush, and reads the body if the flush did not fail. So an unread body means
-		// that the flush failed.
+		// On HTTP/1 net/http calls WroteHeaders before it flushes its buffer, and reads the body after the flush. HTTP/2
+		// calls WroteHeaders after the flush, and reads the body if the flush did not fail. So if a write failed and the body
+		// is unread, the flush failed, and the end of the headers was not sent.
 		return bodyIsUnread && isWriteError(err)
 	case c.client.onlyHTTP1:
 		return true // the end of the headers was not even in the buffer
 
-	// From here on the RoundTripper may use HTTP/2. On HTTP/2 the headers may have been sent although WroteHeaders was not
-	// called.
+	// From here on the RoundTripper may use HTTP/2, which may have sent the headers although WroteHeaders was not called.
 	case !trace.asked.Load():
 		return false // a RoundTripper that calls no hooks may have sent the request
 	case c.client.standard && trace.connections.Load() == 0:
 		return true // an *http.Transport got no connection; this is the only proof for a request without a body
 	default:
 		// An unread body proves that the headers were not sent. A RoundTripper that calls WroteHeaders would have called it
-		// by now, and one that never calls it is assumed to read the body before it sends the headers. The exception is the
-		// end of a context: then HTTP/2 returns although it may still be writing the headers.
+		// by now. A RoundTripper that never calls it is assumed to read the body before it sends the headers. The exception
+		// is the end of a context: then HTTP/2 returns although it may still be writing the headers.
 		return bodyIsUnread && !isContextError(err)
 	}
 }

@@ -22,8 +22,7 @@ import (
 	"example.com/payvault/internal/pool"
 )
 
-// TestInspect checks, for many RoundTrippers, whether inspect reports them as standard, and whether it reports that
-// they use only HTTP/1.
+// TestInspect checks which RoundTrippers inspect reports as standard, and which ones as using only HTTP/1.
 func TestInspect(t *testing.T) {
 	t.Parallel()
 	asked := func(h2, unencrypted bool) *http.Protocols {
@@ -56,15 +55,15 @@ func TestInspect(t *testing.T) {
 		"both":                     {&http.Transport{Protocols: asked(true, true)}, both},
 		"own pool":                 {pool.New(), only1},
 	} {
-		for range 2 { // inspect sets up the Transport; a second call must return the same
+		for range 2 { // a second call must return the same, although the first one has set up the Transport
 			standard, onlyHTTP1 := inspect(test.rt)
 			assert.Equal(t, test.want, result{standard, onlyHTTP1}, name)
 		}
 	}
 }
 
-// TestUpgradeOfTheCallers checks that a request is sent only once if the caller's own HTTP/2 transport fails after it
-// has sent the request. The caller has put that transport into TLSNextProto. The transport calls no hooks of httptrace.
+// TestUpgradeOfTheCallers checks that a request is sent only once if an HTTP/2 transport that the caller has put into
+// TLSNextProto sends it and then fails.
 func TestUpgradeOfTheCallers(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(nil)
@@ -93,8 +92,8 @@ func TestUpgradeOfTheCallers(t *testing.T) {
 	}
 }
 
-// TestNewBesideARequest checks that New can inspect a Transport while another client sends a first request with the
-// same Transport. net/http sets up the Transport then, and the race detector must find no data race.
+// TestNewBesideARequest checks that there is no data race if New inspects a Transport while another client sends the
+// first request with it.
 func TestNewBesideARequest(t *testing.T) {
 	t.Parallel()
 	shared := http.DefaultTransport.(*http.Transport).Clone()
@@ -146,9 +145,8 @@ func TestWrappedTLSConnections(t *testing.T) {
 	}
 }
 
-// TestResentByTheRoundTripper checks that Unsure is set if a RoundTripper used two connections for one attempt. The
-// request may have been performed on the first connection. So a 429 on the second connection is retried only if the
-// request has Replay.
+// TestResentByTheRoundTripper checks that Unsure is set if a RoundTripper used two connections for one attempt. Then a
+// 429 is retried only if the request has Replay.
 func TestResentByTheRoundTripper(t *testing.T) {
 	t.Parallel()
 	for status, attempts := range map[int]map[bool]int{
@@ -172,8 +170,8 @@ func TestResentByTheRoundTripper(t *testing.T) {
 	}
 }
 
-// TestRequestThatIsDumped checks a RoundTripper that logs each request with httputil.DumpRequestOut. That function
-// calls the hooks of httptrace as if it sent the request. Unsure must stay false nevertheless.
+// TestRequestThatIsDumped checks that Unsure stays false if a RoundTripper logs each request with
+// httputil.DumpRequestOut, which calls the hooks of httptrace.
 func TestRequestThatIsDumped(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -193,9 +191,8 @@ func TestRequestThatIsDumped(t *testing.T) {
 	assert.Equal(t, []any{http.StatusConflict, Answered, false}, []any{result.Status, result.Delivery, result.Unsure})
 }
 
-// TestRequestTimeoutOnTheLastConnection checks the Delivery of a request that got status 408. It is Answered only if
-// the hooks prove that the last connection was new. A server may also send a 408 to an idle connection while the
-// request is on its way. So on any other connection Delivery is Unknown, and a request with Replay is retried.
+// TestRequestTimeoutOnTheLastConnection checks the Delivery after status 408. It is Answered only if the hooks prove
+// that the last connection was new. A used connection may have got the 408 before the request.
 func TestRequestTimeoutOnTheLastConnection(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -224,8 +221,7 @@ func TestRequestTimeoutOnTheLastConnection(t *testing.T) {
 	}
 }
 
-// TestLargestLimits checks that the largest values of MaxResponseBytes, AttemptTimeout and the length of an upload
-// cause no overflow.
+// TestLargestLimits checks that the largest MaxResponseBytes, AttemptTimeout and upload length cause no overflow.
 func TestLargestLimits(t *testing.T) {
 	t.Parallel()
 	config := testConfig(&script{steps: times(2, answer(http.StatusOK, "body"))})
@@ -251,9 +247,8 @@ func TestLargestLimits(t *testing.T) {
 	}
 }
 
-// TestMeansToResend checks whether the request that net/http gets has a GetBody, with which net/http can repeat the
-// request. It must have one only if its Transport uses nothing but HTTP/1 and repeating is permitted. Otherwise the
-// request must have a Body that can be read only once, even if the body is empty.
+// TestMeansToResend checks that net/http can repeat a request only on HTTP/1, and only if repeating is permitted.
+// Otherwise the request must have no GetBody, and a Body that can be read only once, even if it is empty.
 func TestMeansToResend(t *testing.T) {
 	t.Parallel()
 	requests := []*Request{post(false).text(""), post(false).text("{}"), post(false).upload(3)}
@@ -277,8 +272,7 @@ func TestMeansToResend(t *testing.T) {
 	}
 }
 
-// TestHost checks that the Host field of a request is set, as http.NewRequest sets it. RoundTrippers that sign requests
-// read this field.
+// TestHost checks that the Host field of a request is set, for RoundTrippers that sign requests.
 func TestHost(t *testing.T) {
 	t.Parallel()
 	c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {

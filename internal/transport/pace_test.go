@@ -13,16 +13,15 @@ import (
 	"example.com/payvault/internal/overload"
 )
 
-// limited returns a rate limit that is in force, because one 429 was reported to it.
+// limited returns a rate limit to which a 429 was reported.
 func limited() *overload.Pace {
 	p := overload.NewPace()
 	p.Refused(overload.Place{}, 0)
 	return p
 }
 
-// TestWhatCountsForThePace checks which outcomes raise the rate limit. An answer with a status below 500 does, unless
-// it is a 429. A 500, a lost request and a 429 with a long Retry-After do not. The test makes 100 calls, sets the limit
-// with a 429, and measures the wait after it. If the 100 answers count, the wait is short.
+// TestWhatCountsForThePace checks which outcomes raise the rate limit. The test makes 100 calls, sets the limit with a
+// 429, and measures the wait after it: the wait is short if the 100 outcomes count.
 func TestWhatCountsForThePace(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -49,8 +48,8 @@ func TestWhatCountsForThePace(t *testing.T) {
 	}
 }
 
-// TestRefusalBeyondTheCap checks that a 429 with a Retry-After above MaxRetryAfter sets no rate limit, because the
-// limit would delay other calls. A 429 with a shorter Retry-After sets one.
+// TestRefusalBeyondTheCap checks that a 429 sets no rate limit if its Retry-After is above MaxRetryAfter, because the
+// limit would delay other calls.
 func TestRefusalBeyondTheCap(t *testing.T) {
 	t.Parallel()
 	for after, held := range map[string]bool{"1": true, "2": false} {
@@ -62,8 +61,8 @@ func TestRefusalBeyondTheCap(t *testing.T) {
 	}
 }
 
-// TestWaitedIsThatOfTheAttempt checks that an attempt that does not wait for the rate limit reports no wait, even if an
-// earlier attempt of the call did wait.
+// TestWaitedIsThatOfTheAttempt checks that the field Waited of an attempt does not include the wait of an earlier
+// attempt.
 func TestWaitedIsThatOfTheAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -83,8 +82,8 @@ func TestWaitedIsThatOfTheAttempt(t *testing.T) {
 	})
 }
 
-// TestHeldBack checks that a call fails at once with a HeldError if a 429 asks for a wait that is longer than the time
-// left until the deadline of StopContext.
+// TestHeldBack checks that a call fails at once with a HeldError if a 429 asks for a wait beyond the deadline of
+// StopContext.
 func TestHeldBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -100,9 +99,8 @@ func TestHeldBack(t *testing.T) {
 	})
 }
 
-// TestPlace checks that a call with a Place does not retry after a 429. Such a call belongs to a walk, which is a loop
-// of many calls, and the walk makes a new call after a wait. If an earlier attempt may have performed the operation,
-// the call itself retries.
+// TestPlace checks that a call with a Place does not retry a 429, unless an earlier attempt may have performed the
+// operation.
 func TestPlace(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -132,9 +130,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestCauseOfTheContext checks that Do returns the error of its context, context.Canceled, and not the cause of the
-// context, which may be the error of another call. The context ends either during an attempt, or during the wait after
-// an attempt.
+// TestCauseOfTheContext checks that Do returns context.Canceled and not the cause of the context, which may be the
+// error of another call.
 func TestCauseOfTheContext(t *testing.T) {
 	t.Parallel()
 	returnsCause := func(req *http.Request) (*http.Response, error) { return nil, context.Cause(req.Context()) }
@@ -153,7 +150,7 @@ func TestCauseOfTheContext(t *testing.T) {
 }
 
 // TestBudgetOfACallThatHasEnded checks that a call takes nothing from the retry budget if its context or StopContext
-// ends before its next attempt begins.
+// ends before the retry.
 func TestBudgetOfACallThatHasEnded(t *testing.T) {
 	t.Parallel()
 	const retriesInBudget = 100

@@ -27,7 +27,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// countConnections starts a server. It returns the server and the number of connections that the server has accepted.
+// countConnections starts a server. It returns the server and a counter of the connections that the server has
+// accepted.
 func countConnections(
 	t *testing.T, handler http.HandlerFunc, start func(*httptest.Server),
 ) (*httptest.Server, *atomic.Int64) {
@@ -44,7 +45,7 @@ func countConnections(
 	return server, opened
 }
 
-// pooled returns a client with a connection pool of its own. The client trusts the certificate of the server.
+// pooled returns a client with its own connection pool, which trusts the certificate of the server.
 func pooled(t *testing.T, server *httptest.Server) *Client {
 	t.Helper()
 	c := New(testConfig(nil))
@@ -57,7 +58,7 @@ func pooled(t *testing.T, server *httptest.Server) *Client {
 	return c
 }
 
-// together returns a function. Each call of it blocks until n calls have been made.
+// together returns a function that blocks until it was called n times.
 func together(n int64) func() {
 	var arrived atomic.Int64
 	all := make(chan struct{})
@@ -74,9 +75,8 @@ func startHTTP2(server *httptest.Server) {
 	server.StartTLS()
 }
 
-// memory is a server and a client in one process, connected by net.Pipe. dials counts the connections. It works in a
-// synctest bubble, where time passes only while all goroutines wait. That matters because net/http gives up a
-// connection whose writing goroutine does not report within 50 ms, and on a real clock this could happen by chance.
+// memory is a server and a client in one process, connected by net.Pipe. It works in a synctest bubble. On a real
+// clock, net/http might by chance give up a connection whose writing goroutine does not report within 50 ms.
 type memory struct {
 	client  *Client
 	address string
@@ -87,7 +87,7 @@ type memory struct {
 const noServer = "http://nobody.test:80"
 
 // newMemory starts the server of a memory inside a synctest bubble. authority is a server that was started outside the
-// bubble. The new server has the TLS settings and the certificate of authority, and the client trusts that certificate.
+// bubble. The new server uses the TLS settings and the certificate of authority. The client trusts that certificate.
 func newMemory(t *testing.T, authority *httptest.Server, handler http.HandlerFunc) *memory {
 	t.Helper()
 	m := &memory{client: pooled(t, authority), address: "http://example.com"}
@@ -119,7 +119,7 @@ func newMemory(t *testing.T, authority *httptest.Server, handler http.HandlerFun
 	return m
 }
 
-// memoryListener is a net.Listener. It accepts the connections that are sent to the channel, until it is closed.
+// memoryListener is a net.Listener that accepts the connections that are sent to the channel.
 type memoryListener chan net.Conn
 
 func (l memoryListener) Accept() (net.Conn, error) {
@@ -140,8 +140,7 @@ func (l memoryListener) Addr() net.Addr { return &net.UnixAddr{Name: "memory", N
 // hold is the path whose requests are answered only when all of them have reached the server.
 const hold = "/hold"
 
-// round starts n goroutines that make a number of calls each, and waits until all calls have ended. Each call must
-// succeed at its first attempt.
+// round makes calls from n goroutines and waits for their end. Each call must succeed at its first attempt.
 func (m *memory) round(t *testing.T, n, calls int, path string) {
 	t.Helper()
 	var running sync.WaitGroup
@@ -160,8 +159,8 @@ func (m *memory) round(t *testing.T, n, calls int, path string) {
 	synctest.Wait() // wait for connections that net/http is still opening
 }
 
-// TestManyCallersKeepTheirConnections checks that 64 concurrent callers open 64 connections, and that 640 later calls
-// open no more. The client uses HTTP/1.1 even if the server offers HTTP/2.
+// TestManyCallersKeepTheirConnections checks that 64 concurrent callers open 64 connections and later no more, with
+// HTTP/1.1 even if the server offers HTTP/2.
 func TestManyCallersKeepTheirConnections(t *testing.T) {
 	t.Parallel()
 	const callers = 64
@@ -202,7 +201,7 @@ type failure struct {
 
 type keylessKey struct{}
 
-// failures returns all ways in which a call can fail. Some of them close the connection of the call.
+// failures returns all ways in which a call can fail.
 func failures() map[string]failure {
 	return map[string]failure{
 		"no key": {
@@ -256,14 +255,14 @@ func (m *memory) fail(t *testing.T, name string, f *failure) {
 }
 
 // TestFailureOfOneLeavesTheConnectionsOfOthers checks that a failing call does not close the connections of 64 other
-// callers. At the end, 65 requests are in the server at the same time, and no new connection may be opened for them.
+// callers.
 func TestFailureOfOneLeavesTheConnectionsOfOthers(t *testing.T) {
 	t.Parallel()
 	const callers = 64
 	plain := httptest.NewServer(nil)
 	t.Cleanup(plain.Close)
 	ways := failures()
-	left := callers + 1 // connections after all failures: one for each caller, and one for the failing calls
+	left := callers + 1 // connections after the failures: one for each caller, and one for the failing calls
 	warm := left        // connections before the failures, some of which close their own connection
 	for _, way := range ways {
 		warm += way.costs
@@ -294,7 +293,7 @@ func TestFailureOfOneLeavesTheConnectionsOfOthers(t *testing.T) {
 			}
 			return "Basic key", nil
 		}
-		held := func(n int) { // makes n calls, whose requests are in the server at the same time
+		held := func(n int) { // makes n calls whose requests are in the server at the same time
 			wait := together(int64(n))
 			gate.Store(&wait)
 			m.round(t, n, 1, hold)
@@ -312,8 +311,8 @@ func TestFailureOfOneLeavesTheConnectionsOfOthers(t *testing.T) {
 	})
 }
 
-// TestCloseIdleConnections checks that a call after CloseIdleConnections opens a new connection. CloseIdleConnections
-// must not fail if the RoundTripper has no such method.
+// TestCloseIdleConnections checks that a call after CloseIdleConnections opens a new connection. A RoundTripper without
+// such a method must cause no error.
 func TestCloseIdleConnections(t *testing.T) {
 	t.Parallel()
 	server, opened := countConnections(t, func(http.ResponseWriter, *http.Request) {}, (*httptest.Server).Start)
@@ -327,8 +326,7 @@ func TestCloseIdleConnections(t *testing.T) {
 	New(testConfig(&script{})).CloseIdleConnections() // script has no CloseIdleConnections
 }
 
-// TestOldTLSIsRefused checks that a server with TLS 1.0 or 1.1 gets a connection but no request, and that TLS 1.2 and
-// 1.3 are accepted.
+// TestOldTLSIsRefused checks that requests are sent over TLS 1.2 and 1.3, but not over TLS 1.0 and 1.1.
 func TestOldTLSIsRefused(t *testing.T) {
 	t.Parallel()
 	for version, accepted := range map[uint16]bool{
@@ -356,8 +354,8 @@ func TestOldTLSIsRefused(t *testing.T) {
 	}
 }
 
-// TestUnknownCertificateIsRefusedOnce checks that a call to a server with an unknown certificate fails without sending
-// a request and without a retry.
+// TestUnknownCertificateIsRefusedOnce checks that a call fails without a request and without a retry if the certificate
+// of the server is unknown.
 func TestUnknownCertificateIsRefusedOnce(t *testing.T) {
 	t.Parallel()
 	var served atomic.Int64
@@ -375,9 +373,8 @@ func TestUnknownCertificateIsRefusedOnce(t *testing.T) {
 	assert.EqualValues(t, 1, opened.Load())
 }
 
-// TestConnectionLostAfterTheRequest checks a request whose connection breaks after the server has read it. Without
-// Replay the request must not be sent again. The test makes each call twice: first on a new connection, then on a
-// reused one.
+// TestConnectionLostAfterTheRequest checks that a request without Replay is not sent again if its connection, new or
+// reused, breaks after the server has read it.
 func TestConnectionLostAfterTheRequest(t *testing.T) {
 	t.Parallel()
 	starts := map[string]func(*httptest.Server){"HTTP/1.1": (*httptest.Server).Start, "HTTP/2": startHTTP2}
@@ -423,7 +420,7 @@ func TestConnectionLostAfterTheRequest(t *testing.T) {
 }
 
 // TestIdleConnectionThatEndsBeforeTheWrite checks that a request is performed once if the server closes the reused
-// connection before the request is written to it. With HTTP/2 permitted, a request without a body fails instead.
+// connection before the request is written. If HTTP/2 is permitted, a request without a body fails instead.
 func TestIdleConnectionThatEndsBeforeTheWrite(t *testing.T) {
 	t.Parallel()
 	for _, force := range []bool{false, true} {
@@ -484,9 +481,9 @@ func (c *deadConn) Write(p []byte) (int, error) {
 	return n, &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}
 }
 
-// TestStaleConnection checks a request on a reused connection to which writes fail. The request is sent on a new
-// connection if it has Replay, or if it was provably not sent. Otherwise the call fails. "HTTP/2" in a name means that
-// the Transport may use HTTP/2; the server uses HTTP/1.
+// TestStaleConnection checks a request on a reused connection to which writes fail. The request is sent again if it has
+// Replay or was provably not sent. Otherwise the call fails. "HTTP/2" in a name means that the Transport may use
+// HTTP/2; the server uses HTTP/1.
 func TestStaleConnection(t *testing.T) {
 	t.Parallel()
 	requests := []Request{
@@ -504,8 +501,8 @@ func TestStaleConnection(t *testing.T) {
 				for _, http2 := range []bool{false, true} {
 					// net/http itself repeats such a request
 					nothingIsSent := partial == 0 && !http2 && request.Method != http.MethodGet
-					// In these cases the client sees that net/http has not read the body. This proves that the end of the headers was
-					// not sent.
+					// In these cases the client sees that net/http has not read the body, which proves that the request was not sent
+					// whole.
 					seesTheBody := request.Length > 0 && (http2 || request.Open != nil || request.Method == http.MethodGet)
 					fails := !replay && !nothingIsSent && !seesTheBody
 					name := fmt.Sprintf("%s of %d bytes, %d written, replay %t, HTTP/2 %t",
@@ -524,8 +521,7 @@ func TestStaleConnection(t *testing.T) {
 	}
 }
 
-// testStaleConnection sends a request twice on one connection. Before the second time, writes to the connection begin
-// to fail.
+// testStaleConnection sends a request twice on one connection. Writes begin to fail before the second time.
 func testStaleConnection(t *testing.T, request *Request, partial int, http2, fails bool) {
 	t.Helper()
 	served, dials := 0, 0
@@ -565,8 +561,7 @@ func testStaleConnection(t *testing.T, request *Request, partial int, http2, fai
 }
 
 // TestStreamsResetByHTTP2 checks that net/http does not repeat a request whose HTTP/2 stream the server has reset. The
-// server resets the first two streams and answers on the third one. It must get one request for each attempt, and only
-// a request with Replay may have more than one attempt.
+// server resets the first two streams, and must get one request for each attempt.
 func TestStreamsResetByHTTP2(t *testing.T) {
 	t.Parallel()
 	codes := map[string]uint32{"protocol error": 1, "internal error": 2, "refused": 7}
@@ -598,11 +593,11 @@ func TestStreamsResetByHTTP2(t *testing.T) {
 	}
 }
 
-// everySecond is an argument for the parameter resets of function resetting: the server resets every second stream.
+// everySecond is an argument for the parameter resets: the server resets every second stream.
 const everySecond = -1
 
 // resetting starts an HTTP/2 server that resets its first streams, or every second stream, with an error code. It
-// returns a client, the address of the server, and the number of streams so far.
+// returns a client, the address of the server, and a counter of the streams.
 func resetting(
 	t *testing.T, scheme string, code uint32, resets int64,
 ) (c *Client, address string, streams *atomic.Int64) {
@@ -655,8 +650,8 @@ func resetting(
 	return c, scheme + "://" + listener.Addr().String(), streams
 }
 
-// serveHTTP2 is a minimal HTTP/2 server on one connection. It answers each complete request with the frame that answer
-// returns.
+// serveHTTP2 is a minimal HTTP/2 server on one connection. It answers each complete request with the frame that the
+// function answer returns.
 func serveHTTP2(conn io.ReadWriter, answer func() (frame, flags byte, payload []byte)) {
 	r := bufio.NewReader(conn)
 	if _, err := io.CopyN(io.Discard, r, int64(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))); err != nil {
@@ -689,8 +684,8 @@ func serveHTTP2(conn io.ReadWriter, answer func() (frame, flags byte, payload []
 	}
 }
 
-// TestCredentialsStayWithTheRequest checks that the request has the key in its Authorization header, and not in its
-// URL, its other headers or its trailer. The call must not change the caller's URL.
+// TestCredentialsStayWithTheRequest checks that the key is only in the Authorization header of the request, and that
+// the call does not change the caller's URL.
 func TestCredentialsStayWithTheRequest(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -17,22 +17,22 @@ import (
 //     may have performed the request then.
 //
 // net/http cannot repeat a request whose body it has begun to read, unless the request has GetBody. So setBody leaves
-// GetBody in a request only if the RoundTripper is an *http.Transport that uses nothing but HTTP/1. Otherwise net/http
-// can read the body only once. If the request was provably not sent, the call itself makes another attempt.
+// GetBody in a request only if the RoundTripper is an *http.Transport that uses nothing but HTTP/1. If a request was
+// provably not sent, the call itself makes another attempt.
 
 // inspect reports two things about a RoundTripper. standard means that it is an *http.Transport that calls its hooks
 // for every connection. onlyHTTP1 means that it also uses nothing but HTTP/1.
 //
-// TLSNextProto has the protocols other than HTTP/1. The caller may have added some, and those may call no hooks.
-// net/http adds its own HTTP/2, encrypted or not, when it sets up the Transport. inspect does not find a protocol that
+// TLSNextProto has the protocols other than HTTP/1. net/http adds its own HTTP/2, encrypted or not, when it sets up the
+// Transport. The caller may have added protocols, and those may call no hooks. inspect does not find a protocol that
 // the caller has registered with RegisterProtocol; the comment of WithHTTPClient warns of that.
 func inspect(rt http.RoundTripper) (standard, onlyHTTP1 bool) {
 	t, ok := rt.(*http.Transport)
 	if !ok {
 		return false, false
 	}
-	// Clone makes net/http set up t, as the first request would. This completes t.TLSNextProto, and is safe while other
-	// requests run. The copy has only the protocols that the caller has added.
+	// Clone makes net/http set up t, as the first request would, and is safe while other requests run. This completes
+	// t.TLSNextProto. The copy has only the protocols that the caller has added.
 	addedByCaller := t.Clone().TLSNextProto
 	if len(addedByCaller) > 0 {
 		return false, false
@@ -46,9 +46,8 @@ func isSafe(method string) bool {
 	return slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}, method)
 }
 
-// setBody sets the body of an attempt. If net/http may repeat the request, an upload gets a GetBody that opens the
-// upload again, and a body in memory keeps the GetBody of the engine. If net/http must not repeat the request, setBody
-// removes GetBody. The caller must call end on the attemptBody that setBody returns.
+// setBody sets the body of an attempt. The caller must call the method end of the result. If net/http may repeat the
+// request, the request gets or keeps a GetBody. Otherwise setBody removes GetBody.
 //
 // net/http may repeat a request only on HTTP/1. If the method is safe, the request must also have Replay, because
 // net/http then repeats even a request that it has written.
@@ -58,7 +57,7 @@ func (c *call) setBody(req *http.Request) *attemptBody {
 	switch {
 	case !mayRepeat:
 		// An empty body gets a reader too, because net/http repeats a request without a body even without GetBody. As a
-		// consequence, HTTP/1 sends such a POST or PUT with chunked encoding.
+		// consequence, HTTP/1 sends an empty POST or PUT with chunked encoding.
 		content := io.Reader(http.NoBody)
 		if req.Body != nil {
 			content = req.Body
@@ -68,16 +67,16 @@ func (c *call) setBody(req *http.Request) *attemptBody {
 		req.Body = attemptReader{req.Body, body}
 		req.GetBody = func() (io.ReadCloser, error) { return attemptReader{c.Open(), body}, nil }
 	default:
-		// A body in memory does not change, and it has the GetBody of the engine. It is not wrapped, because net/http sends a
-		// body together with the headers only if it knows the type of the body. Without a wrapper nothing notices whether
-		// net/http reads the body, so mayBeRead is set at once.
+		// A body in memory does not change, and has the GetBody of the engine. It is not wrapped in an attemptReader, because
+		// net/http sends a body together with the headers only if it knows the type of the body. So nothing notices whether
+		// net/http reads it, and mayBeRead is set at once.
 		body.mayBeRead = true
 	}
 	return body
 }
 
 // attemptBody is the state that all readers of the body of one attempt share. On HTTP/2 net/http may still read the
-// body after the attempt. But by then the caller may change the content, so reads after the attempt fail.
+// body after the attempt, when the caller may change the content. So reads after the attempt fail.
 type attemptBody struct {
 	mu        sync.Mutex
 	mayBeRead bool // net/http may have read a part of the body

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// derived returns base, and RoundTrippers that call base with a context derived from that of the request, as an
-// http.Client with a Timeout does, and as tracing libraries do.
+// derived returns base, and RoundTrippers that call base with a derived context, as an http.Client with a Timeout and
+// tracing libraries do.
 func derived(base http.RoundTripper) map[string]http.RoundTripper {
 	return map[string]http.RoundTripper{
 		"plain": base,
@@ -35,8 +35,7 @@ func derived(base http.RoundTripper) map[string]http.RoundTripper {
 }
 
 // TestNeverTwiceOnHTTP2 checks that a request is performed once if the server performs it and then resets its HTTP/2
-// stream. The test uses each error code of a reset. "http over TLS" is a TLS server that negotiates no protocol with
-// ALPN.
+// stream, with any error code. "http over TLS" is a TLS server that negotiates no protocol with ALPN.
 func TestNeverTwiceOnHTTP2(t *testing.T) {
 	t.Parallel()
 	const calls = 5
@@ -75,8 +74,8 @@ func TestNeverTwiceOnHTTP2(t *testing.T) {
 }
 
 // TestDeliveryWithoutResponse checks the Delivery of a request that failed without a response, for each set of
-// httptrace hooks that were called. The RoundTripper is not an *http.Transport, so it may use HTTP/2, and it may send
-// data without calling a hook.
+// httptrace hooks that were called. The RoundTripper is not an *http.Transport, so it may send data without calling a
+// hook.
 func TestDeliveryWithoutResponse(t *testing.T) {
 	t.Parallel()
 	errWrite := &net.OpError{Op: "write", Err: errRefused}
@@ -128,8 +127,8 @@ func TestDeliveryWithoutResponse(t *testing.T) {
 	}
 }
 
-// TestNoConnection checks that Delivery is NotSent if an *http.Transport got no connection. This must hold for HTTP/2
-// and for a request without a body too.
+// TestNoConnection checks that Delivery is NotSent if an *http.Transport got no connection, even with HTTP/2 and
+// without a body.
 func TestNoConnection(t *testing.T) {
 	t.Parallel()
 	for _, http2 := range []bool{false, true} {
@@ -147,7 +146,7 @@ func TestNoConnection(t *testing.T) {
 }
 
 // TestPanicOfARoundTripper checks that a panic of the RoundTripper reaches the caller of Do, and that the request body
-// cannot be read after the panic.
+// cannot be read after it.
 func TestPanicOfARoundTripper(t *testing.T) {
 	t.Parallel()
 	var body io.Reader
@@ -160,8 +159,8 @@ func TestPanicOfARoundTripper(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrClosedPipe)
 }
 
-// TestNothingIsReadAfterTheAttempt checks that all readers of an upload return an error after their attempt. On HTTP/2
-// net/http may read the request body even after it has returned the response.
+// TestNothingIsReadAfterTheAttempt checks that all readers of an upload fail after the attempt. On HTTP/2 net/http may
+// read the request body even after it has returned the response.
 func TestNothingIsReadAfterTheAttempt(t *testing.T) {
 	t.Parallel()
 	for _, onlyHTTP1 := range []bool{false, true} {

@@ -10,8 +10,8 @@ import (
 // This file reads the response of an attempt into memory, within the size limit.
 
 // takeResponse reads a response and its body into c.result. If the body of a success cannot be read, it returns an
-// error. If the body of a response with status 400 or above cannot be read, it sets BodyIncomplete and returns nil,
-// because the status says enough.
+// error. If the body of a response with status 400 or above cannot be read, it only sets BodyIncomplete, because the
+// status says enough.
 func (c *call) takeResponse(resp *http.Response, trace *attemptTrace) (err error) {
 	r := &c.result
 	r.Status, r.Header = resp.StatusCode, resp.Header
@@ -31,8 +31,8 @@ func (c *call) takeResponse(resp *http.Response, trace *attemptTrace) (err error
 }
 
 // maxBytes returns the limit for reading a response body. If the status permits another attempt, the body is probably
-// not needed, so the limit is mostAtOnce. If no attempt follows after all, for example because the budget is spent, the
-// caller gets a body up to this limit. The caller must have set c.result.Delivery, because isRetryableStatus needs it.
+// not needed, so the limit is at most mostAtOnce. The caller must have set c.result.Delivery, which isRetryableStatus
+// needs.
 func (c *call) maxBytes(resp *http.Response) int64 {
 	limit := c.client.config.MaxResponseBytes
 	if c.hasAttemptLeft() && c.isRetryableStatus(resp.StatusCode) {
@@ -42,7 +42,7 @@ func (c *call) maxBytes(resp *http.Response) int64 {
 }
 
 // responseForEngine returns a copy of the last response for the engine. The copy has no body, because the body is in
-// c.result. It has no Location header, because http.Client would follow a redirect.
+// c.result, and no Location header, because http.Client would follow a redirect.
 func (c *call) responseForEngine(req *http.Request) *http.Response {
 	header := c.result.Header
 	if header.Get("Location") != "" {
@@ -52,8 +52,8 @@ func (c *call) responseForEngine(req *http.Request) *http.Response {
 	return &http.Response{StatusCode: c.result.Status, Header: header, Body: http.NoBody, Request: req}
 }
 
-// mostAtOnce is the largest Content-Length for which readBody allocates a buffer of that size. It is also the limit of
-// maxBytes for a body that is probably not needed.
+// mostAtOnce is the largest buffer that readBody allocates because of a Content-Length. It is also the limit for a body
+// that is probably not needed.
 const mostAtOnce = 1 << 20
 
 // readBody reads and closes the body. If Content-Length is larger than limit, it returns ErrTooLarge and no bytes. If
@@ -64,7 +64,7 @@ func readBody(resp *http.Response, limit int64) (body []byte, err error) {
 		return nil, nil
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusSwitchingProtocols { // the body is the open connection, and no deadline ends a read
+	if resp.StatusCode == http.StatusSwitchingProtocols { // the body is the open connection: no deadline ends a read
 		return nil, nil
 	}
 	if resp.ContentLength > limit {

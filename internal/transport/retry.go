@@ -18,15 +18,14 @@ import (
 // budget has to pay for it.
 //
 // Of the server errors only 502, 503 and 504 are retried. They come from a proxy that does not reach the service, or
-// from a service that is overloaded or restarts. Both states soon pass. A 500 comes from the service itself, which
-// failed while it performed the request. It would probably fail again, so the caller gets the error at once.
+// from a service that is overloaded or restarts. Both states soon pass. A 500 comes from the service itself, and would
+// probably come again.
 
-// checkRetry reports whether the engine makes another attempt. The engine calls it after each RoundTrip, with the
-// response or the error of RoundTrip. checkRetry also takes the cost of a retry from the budget, and reports the
-// attempt to the rate limit and to Observe.
+// checkRetry reports whether the engine makes another attempt. The engine calls it after each RoundTrip. checkRetry
+// also takes the cost of a retry from the budget, and reports the attempt to the rate limit and to Observe.
 //
-// If checkRetry returns false and no error, the engine returns the result of RoundTrip. checkRetry returns an error
-// only if the wait before the attempt failed, so that there was no attempt.
+// checkRetry returns an error only if there was no attempt, because the wait before it failed. If checkRetry returns
+// false and no error, the engine returns the result of RoundTrip.
 func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (again bool, _ error) {
 	failed, attempted := errors.AsType[*attemptError](err)
 	if err != nil && !attempted {
@@ -55,8 +54,8 @@ func (c *call) wantsRetry(
 		return false
 	case c.isWaitedOutByCaller(resp):
 		return false
-	// A retry that waits for the rate limit may have to wait longer than after. So Pace.Wait compares the whole wait with
-	// the deadline. If the wait is too long, the call ends with a HeldError, which contains the wait.
+	// A retry that waits for the rate limit may have to wait longer than its Retry-After. So Pace.Wait compares the whole
+	// wait with the deadline, and returns a HeldError if the wait is too long.
 	case after > 0 && !c.isPaced(resp) && endsWithin(ctx, after):
 		return false
 	}
@@ -74,9 +73,9 @@ func (c *call) longestRetryAfter() time.Duration {
 	return cmp.Or(c.MaxRetryAfter, c.client.config.Policy.MaxRetryAfter)
 }
 
-// isWaitedOutByCaller reports whether the call leaves a 429 to its caller: a walk, which is a loop of many calls, waits
-// and then makes a new call. If an earlier attempt may have performed the operation, the call itself retries, because
-// the result of a new call would not report that attempt.
+// isWaitedOutByCaller reports whether the call leaves a 429 to its caller: a walk, which waits and then makes a new
+// call. If an earlier attempt may have performed the operation, the call itself retries, because the result of a new
+// call would not report that attempt.
 func (c *call) isWaitedOutByCaller(resp *http.Response) bool {
 	return c.Place != nil && isRefused(resp) && !c.result.Unsure
 }
@@ -107,11 +106,11 @@ func (c *call) isRetryable(resp *http.Response, failed *attemptError) bool {
 func (c *call) isRetryableStatus(status int) bool {
 	switch status {
 	case http.StatusTooManyRequests:
-		return c.Replay || !c.result.Unsure // harmless if no earlier attempt may have performed the operation
+		return c.Replay || !c.result.Unsure // harmless if no earlier attempt can have performed the operation
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return c.Replay
 	case http.StatusRequestTimeout:
-		return c.Replay && c.result.Delivery == Unknown // the 408 may be no answer to the request: see deliveryWithResponse
+		return c.Replay && c.result.Delivery == Unknown // see deliveryWithResponse
 	}
 	return false
 }
@@ -123,9 +122,9 @@ func isPermanent(err error) bool {
 	return keyless || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrStopped) || trust.Failure(err) != nil
 }
 
-// payForRetry takes the cost of another attempt from the budget, and reports whether the budget had enough. A retry
-// that waits for the rate limit costs nothing, because the rate limit already spares the service. payForRetry sets
-// prepaid to the cost, which run refunds if the retry never begins.
+// payForRetry takes the cost of a retry from the budget, and reports whether the budget had enough. A retry that waits
+// for the rate limit costs nothing, because the rate limit already spares the service. The cost is also in c.prepaid
+// until the retry begins.
 func (c *call) payForRetry(resp *http.Response, failed *attemptError) bool {
 	if c.isPaced(resp) {
 		return true
@@ -141,8 +140,8 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// backoff returns the wait before the next attempt: the Retry-After of the response, or exponential backoff with full
-// jitter. n is 0 for the first retry.
+// backoff returns the wait before retry n, counted from 0: the Retry-After of the response, or exponential backoff with
+// full jitter.
 func (c *call) backoff(_, _ time.Duration, n int, resp *http.Response) time.Duration {
 	if c.isPaced(resp) {
 		return 0 // the attempt waits for the rate limit
@@ -164,9 +163,8 @@ func retryAfter(resp *http.Response) time.Duration {
 	return overload.RetryAfter(resp.Header)
 }
 
-// tellPace reports a response to the rate limit. It does not report a 429 whose Retry-After is too long: that 429 fails
-// this call and must not delay other calls. It does not report server errors either, because they have nothing to do
-// with the rate.
+// tellPace reports a response to the rate limit. It leaves out server errors, and a 429 whose Retry-After is too long:
+// this 429 must not delay other calls.
 func (c *call) tellPace(resp *http.Response, after time.Duration) {
 	switch {
 	case resp == nil:

@@ -17,8 +17,8 @@ import (
 
 var errNoKey = errors.New("the vault is sealed")
 
-// TestKeyErrorIsNotRepeated checks that a call fails with a KeyError if the key source fails. It must call the key
-// source only once and send no request.
+// TestKeyErrorIsNotRepeated checks that a call fails with a KeyError if the key source fails once, and sends no
+// request.
 func TestKeyErrorIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	s := &script{}
@@ -37,8 +37,8 @@ func TestKeyErrorIsNotRepeated(t *testing.T) {
 	assert.Empty(t, result.Keys)
 }
 
-// TestRepeatedUntilItSucceeds checks that each failure in the table is retried until the third attempt succeeds, and
-// that the result is that of the third attempt.
+// TestRepeatedUntilItSucceeds checks that each failure in the table is retried, and that the call returns the result of
+// the third attempt.
 func TestRepeatedUntilItSucceeds(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -95,8 +95,8 @@ func TestMaxAttempts(t *testing.T) {
 	}
 }
 
-// TestDeliveryOfAllAttempts checks Delivery and Unsure for many sequences of attempts. Delivery describes the last
-// attempt. Unsure means that an attempt before it may have performed the operation.
+// TestDeliveryOfAllAttempts checks Delivery, which describes the last attempt, and Unsure, for many sequences of
+// attempts.
 func TestDeliveryOfAllAttempts(t *testing.T) {
 	t.Parallel()
 	const noKey = -1
@@ -105,7 +105,7 @@ func TestDeliveryOfAllAttempts(t *testing.T) {
 		keys   int // number of attempts that get a key; 0 means all, noKey means none
 		want   Delivery
 		status int
-		unsure bool // an earlier attempt may have performed the operation, so the client retries only with Replay
+		unsure bool // an earlier attempt may have performed the operation
 	}{
 		// an earlier attempt may have performed the operation
 		"lost, refused":          {[]step{lost(errLost), refused(errRefused)}, 0, NotSent, 0, true},
@@ -187,8 +187,8 @@ func TestContextThatHasEnded(t *testing.T) {
 	}
 }
 
-// TestContextEndsAnAttempt checks a call whose context ends during an attempt. Whatever error the RoundTripper returns,
-// Delivery must be Unknown, the error must be that of the context, and no retry may follow.
+// TestContextEndsAnAttempt checks a call whose context ends during an attempt. Delivery must be Unknown, the error must
+// be that of the context, and no retry may follow.
 func TestContextEndsAnAttempt(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{"its error": context.DeadlineExceeded, "another": errLost} {
@@ -212,8 +212,7 @@ func TestContextEndsAnAttempt(t *testing.T) {
 	}
 }
 
-// TestAuthorizationPerAttempt checks that each attempt asks the key source for a key, and that no two attempts share a
-// header map.
+// TestAuthorizationPerAttempt checks that each attempt gets a new key, and a header map of its own.
 func TestAuthorizationPerAttempt(t *testing.T) {
 	t.Parallel()
 	s := &script{steps: []step{answer(429, ""), refused(errRefused), answer(200, "")}}
@@ -228,16 +227,15 @@ func TestAuthorizationPerAttempt(t *testing.T) {
 	result, err := New(config).Do(t.Context(), request)
 	require.NoError(t, err)
 	require.Len(t, s.sent, 3)
-	for i, sent := range s.sent { // in a shared map, the keys of later attempts would have replaced the key
+	for i, sent := range s.sent { // in a shared map, a later key would have replaced this one
 		assert.Equal(t, []string{fmt.Sprintf("Basic key%d", i+1)}, sent.header["Authorization"])
 		assert.Equal(t, []string{"kept"}, sent.header["X-Request"])
 	}
 	assert.Equal(t, []string{"Basic key1", "Basic key2", "Basic key3"}, result.Keys)
 }
 
-// TestHeaderOfAnEarlierAttempt checks a RoundTripper that still writes to the header of its request after the attempt
-// has ended. This must change neither the headers of later attempts nor the caller's header. The writing goes on during
-// the later attempts, so that the race detector notices a shared map.
+// TestHeaderOfAnEarlierAttempt checks that a RoundTripper that still writes to the header of an earlier attempt changes
+// neither later attempts nor the caller's header. The race detector notices a shared map.
 func TestHeaderOfAnEarlierAttempt(t *testing.T) {
 	t.Parallel()
 	stop, done := make(chan struct{}), make(chan struct{})
@@ -270,8 +268,8 @@ func TestHeaderOfAnEarlierAttempt(t *testing.T) {
 	}
 }
 
-// TestRedirectsAreNotFollowed checks that Do returns a response with a status 3xx as it is and sends no second request,
-// for every form of its Location header.
+// TestRedirectsAreNotFollowed checks that Do returns a response with a status 3xx unchanged and sends no second
+// request.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{300, 301, 302, 303, 304, 305, 307, 308} {
@@ -289,8 +287,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// TestResponsesThatHandMadeRoundTrippersGive checks that a response whose Body or Header is nil is read as a response
-// with an empty body. A RoundTripper of the caller may return such a response.
+// TestResponsesThatHandMadeRoundTrippersGive checks that a response with a nil Body or Header, which the caller's
+// RoundTripper may return, counts as an empty one.
 func TestResponsesThatHandMadeRoundTrippersGive(t *testing.T) {
 	t.Parallel()
 	for _, resp := range []http.Response{

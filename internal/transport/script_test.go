@@ -41,7 +41,7 @@ type script struct {
 
 type sentRequest struct {
 	at     time.Time
-	header http.Header // not a copy, but the map that the request has
+	header http.Header // the map of the request, not a copy
 	body   string
 }
 
@@ -77,8 +77,7 @@ func (s *script) assertClosed(t *testing.T) {
 	}
 }
 
-// trackedBody is a response body. It records how many bytes were read, whether its end was read, and whether it was
-// closed.
+// trackedBody is a response body that records how it was read and whether it was closed.
 type trackedBody struct {
 	io.ReadCloser
 
@@ -126,8 +125,7 @@ func refused(err error) step {
 	}
 }
 
-// refusal wraps the error of a step that got no connection. After such an error the script does not read the request
-// body.
+// refusal is the error of a step that got no connection. After it the script does not read the request body.
 type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }
@@ -214,7 +212,7 @@ func (r *Request) text(body string) *Request {
 	return r
 }
 
-// upload sets an upload of size zero bytes. It generates the bytes while they are read, so it needs no memory.
+// upload sets an upload of this many zero bytes, which are generated while they are read.
 func (r *Request) upload(size int64) *Request {
 	r.Body, r.Open, r.Length = nil, func() io.Reader { return io.LimitReader(zeros{}, size) }, size
 	return r

@@ -1,14 +1,15 @@
 // Package transport performs one operation. It makes attempts and retries, keeps deadlines and size limits, and
 // determines whether a failed request may have been performed. It does not parse response bodies.
 //
-// go-retryablehttp, called the engine here, drives the attempts of a call. Its http.Client has a RoundTripper of type
-// call, so each attempt is one call of RoundTrip.
+// go-retryablehttp, called the engine here, drives the attempts of a call. For each attempt it calls the method
+// RoundTrip of the type call.
 //
 // A reader may take the files in this order:
 //   - transport.go: arguments and results
 //   - call.go: one call, which starts the engine
-//   - attempt.go: one attempt, which the engine requests; response.go reads its response
-//   - retry.go: whether another attempt follows, which the engine asks too
+//   - attempt.go: one attempt
+//   - response.go: reading the response of an attempt
+//   - retry.go: whether another attempt follows
 //   - resend.go: how net/http is kept from repeating a request that may have been performed
 //   - delivery.go: whether an attempt may have been performed
 package transport
@@ -26,13 +27,13 @@ import (
 )
 
 var (
-	// ErrStopped is returned for a request that was not sent, or not sent again, because StopContext has ended.
+	// ErrStopped is returned if the end of StopContext has kept a call from sending its request, or from sending it again.
 	ErrStopped = errors.New("stopped")
-	// ErrTooLarge is returned for a response body over the size limit, counted after decompression.
+	// ErrTooLarge is returned for a response body over the size limit, which counts decompressed bytes.
 	ErrTooLarge = errors.New("response body exceeds the size limit")
 )
 
-// KeyError is returned when the key source failed. That attempt sent nothing.
+// KeyError is returned when the key source failed. The attempt sent nothing.
 type KeyError struct{ Err error }
 
 func (e *KeyError) Error() string { return "no API key: " + e.Err.Error() }
@@ -76,17 +77,16 @@ type Request struct {
 	MaxRetryAfter time.Duration    // 0 means the value of the policy
 	Pace          *overload.Pace   // rate limit of the operation; nil means no limit
 	// Place is set by walks, which are loops of many calls. A walk waits for the rate limit before it makes a call, and
-	// Place is the permission that it got from Pace. So the first attempt does not wait. Place is nil for a single call,
-	// which waits by itself, and for a walk without Pace.
+	// passes its permission as Place. So the first attempt does not wait. Place is nil for a single call, which waits by
+	// itself, and for a walk without Pace.
 	//
 	// After a 429 the walk waits again and makes a new call, so a call with Place does not retry a 429. The exception is a
 	// call with Replay whose earlier attempt may have performed the operation: the result of a new call would not report
 	// that attempt.
 	Place *overload.Place
-	// StopContext is set by SubmitAll, and ends when SubmitAll stops. Then the call begins no further wait or attempt, and
-	// a wait under way ends. But an attempt in flight goes on until its response comes, its time is over or the context of
-	// the call ends, so that its outcome is not lost. StopContext must not outlive the context of the call. If it is nil,
-	// that context is used.
+	// StopContext is set by SubmitAll, and ends when SubmitAll stops. Then the call begins no wait and no attempt, and a
+	// wait under way ends. An attempt in flight goes on, so that its outcome is not lost. StopContext must not outlive the
+	// context of the call, which is used if StopContext is nil.
 	StopContext context.Context //nolint:containedctx // the call has two contexts
 	Observe     func(Attempt)   // called after each attempt; may be nil
 }
@@ -98,7 +98,7 @@ type Attempt struct {
 	Delivery Delivery
 	Duration time.Duration
 	Waited   time.Duration // wait for the rate limit before the attempt
-	Spent    bool          // no retry follows because the retry budget is spent
+	Spent    bool          // no retry follows, because the retry budget is spent
 	Err      error
 }
 
@@ -110,11 +110,10 @@ type Result struct {
 	Attempts int
 	Delivery Delivery
 	// Unsure means that the operation may have been performed before the last request was sent: by an earlier attempt, or
-	// by a RoundTripper that sent the last attempt twice. Then a refusal does not prove that nothing was performed.
+	// because a RoundTripper sent the last attempt twice. Then a refusal does not prove that nothing was performed.
 	Unsure bool
 	// BodyIncomplete means that the body of a response with status 400 or above broke off, or is longer than maxBytes
-	// allows. Do returns no error for such a body, because the status already means a failure. For a body with a lower
-	// status it returns an error.
+	// allows. Do returns no error for such a body, because the status already means a failure.
 	BodyIncomplete bool
 	Keys           []string // values of the Authorization header that the attempts used, each once
 }

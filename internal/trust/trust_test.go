@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestFailure checks that Failure returns each error that means an untrusted certificate, even if it is wrapped, and
-// nil for any other error.
+// TestFailure checks that Failure finds each error of an untrusted certificate, even if it is wrapped, and no other
+// error.
 func TestFailure(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{

@@ -20,7 +20,7 @@ func Check(segment string) error {
 	return nil
 }
 
-// Params returns the names in braces of a template such as /webhook/{webhook_id}/event/{event}.
+// Params returns the names of the parameters of a template such as /webhook/{webhook_id}/event/{event}.
 func Params(template string) []string {
 	var names []string
 	for segment := range strings.SplitSeq(template, "/") {
@@ -36,8 +36,8 @@ func param(segment string) (string, bool) {
 	return strings.TrimSuffix(name, "}"), ok
 }
 
-// Fill returns a copy of base with the segments of the template appended to its path. values replace the parameters of
-// the template, in order. Each value is escaped, so that it stays one segment, whatever its text is.
+// Fill returns a copy of base with the segments of the template appended to its path. The arguments replace the
+// parameters of the template, in order. Each one is escaped, so that it stays one segment.
 func Fill(base *url.URL, template string, values ...string) (*url.URL, error) {
 	path := append(make([]byte, 0, 128), base.EscapedPath()...)
 	path = bytes.TrimSuffix(path, []byte("/")) // a %2F at the end stays, because it belongs to the last segment
@@ -54,7 +54,7 @@ func Fill(base *url.URL, template string, values ...string) (*url.URL, error) {
 		path = append(append(path, '/'), url.PathEscape(segment)...)
 	}
 	u, err := *base, error(nil)
-	u.RawPath = string(path) // set it always: without it net/url would escape "!" in the path of base
+	u.RawPath = string(path) // otherwise net/url would escape "!" in the path of base
 	u.Path, err = url.PathUnescape(u.RawPath)
 	return &u, err
 }

@@ -21,8 +21,8 @@ func fill(base *url.URL, segments ...string) (*url.URL, error) {
 	return Fill(base, strings.Repeat("/{name}", len(segments)), segments...)
 }
 
-// TestFillTemplate checks that Fill replaces the parameters of a template, and that its error has the name of a
-// parameter whose value is missing or refused.
+// TestFillTemplate checks that Fill replaces the parameters of a template. If a value is missing or refused, the error
+// has the name of the parameter.
 func TestFillTemplate(t *testing.T) {
 	t.Parallel()
 	base := parse(t, "https://service.test/base")
@@ -38,8 +38,7 @@ func TestFillTemplate(t *testing.T) {
 	require.ErrorContains(t, err, "webhook_id")
 }
 
-// TestFill checks the URL that Fill returns for many base paths and segments. Each special character of a segment must
-// be escaped.
+// TestFill checks the URL that Fill returns for many base paths and segments.
 func TestFill(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -97,7 +96,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// TestSegmentsThatAreRefused checks that the segments "", "." and ".." are refused, and that others are accepted.
+// TestSegmentsThatAreRefused checks that only the segments "", "." and ".." are refused.
 func TestSegmentsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, segment := range []string{"", ".", ".."} {
@@ -113,8 +112,8 @@ func TestSegmentsThatAreRefused(t *testing.T) {
 	}
 }
 
-// assertOneSegment builds a URL with the segment between two others. It checks that the segment is one segment of the
-// URL and is the same after decoding, and that the other parts of the URL are unchanged.
+// assertOneSegment builds a URL with the segment between two others. It checks that the segment stays one segment, is
+// the same after decoding, and changes no other part of the URL.
 func assertOneSegment(t *testing.T, base *url.URL, segment string) {
 	t.Helper()
 	u, err := fill(base, "before", segment, "after")
@@ -143,8 +142,7 @@ func assertOneSegment(t *testing.T, base *url.URL, segment string) {
 	assert.Equal(t, text, again.String())
 }
 
-// TestEachByteStaysInItsSegment runs assertOneSegment for segments with each possible byte, alone and next to other
-// characters.
+// TestEachByteStaysInItsSegment runs assertOneSegment for each possible byte, alone and next to other characters.
 func TestEachByteStaysInItsSegment(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{"https://service.test", "https://service.test/a%2Fb/"} {

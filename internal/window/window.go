@@ -3,12 +3,12 @@ package window
 
 import "sync"
 
-// Window runs jobs, each in a goroutine of its own, and returns their results in the order in which they were started.
-// Only one goroutine may call Start, HasRoom and End, and only one may call Pop, Stop and Wait. It may be the same
-// goroutine.
+// Window runs each job in a goroutine of its own, and returns the results in the order in which the jobs were started.
+// Start, HasRoom and End may be called by one goroutine only. Pop, Stop and Wait may also be called by one goroutine
+// only, the same or another one.
 type Window[R any] struct {
-	room    chan struct{}        // has one token for each job that was started and not popped
-	queue   chan chan outcome[R] // has one channel for each job that was started and not popped, the oldest first
+	room    chan struct{}        // has a token for each job that was started and not popped
+	queue   chan chan outcome[R] // has a channel for each of these jobs, the oldest first
 	stopped chan struct{}        // closed by Stop
 	running sync.WaitGroup
 }
@@ -22,8 +22,7 @@ type outcome[R any] struct {
 // mostJobs limits the memory of the channels if a caller asks for a huge window.
 const mostJobs = 20_000
 
-// New returns a window with room for size jobs, but for at most 20,000. A job needs room from its start until its
-// result is popped.
+// New returns a window with room for size jobs, but for at most 20,000. A job takes up room until its result is popped.
 func New[R any](size int) *Window[R] {
 	size = min(max(size, 0), mostJobs)
 	return &Window[R]{
@@ -36,7 +35,7 @@ func (w *Window[R]) HasRoom() bool { return len(w.room) < cap(w.room) }
 
 // Start waits until the window has room, and starts a job. After Stop it starts nothing and returns false.
 func (w *Window[R]) Start(job func() R) bool {
-	if w.IsStopped() { // the select below would choose at random if there is room
+	if w.IsStopped() { // if there is room too, the select below would choose at random
 		return false
 	}
 	select {
@@ -89,8 +88,8 @@ func (w *Window[R]) IsStopped() bool {
 }
 
 // Wait waits until no job runs. Call it after Stop or End, when the remaining results are not needed. First make the
-// jobs end, for example by canceling their context. If one of the jobs that were not popped has panicked, Wait panics
-// with the same value.
+// jobs end, for example by canceling their context. Wait panics with the value of the first job that has panicked and
+// was not popped.
 func (w *Window[R]) Wait() {
 	w.running.Wait()
 	for len(w.queue) > 0 {

@@ -53,7 +53,8 @@ func TestResultsInOrder(t *testing.T) {
 	}
 }
 
-// TestRoom checks that HasRoom returns false while size results have not been popped, even if their jobs have ended.
+// TestRoom checks that HasRoom returns false as long as size results have not been popped, even if their jobs have
+// ended.
 func TestRoom(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{-1, 0, 1, 3} {
@@ -77,8 +78,7 @@ func TestRoom(t *testing.T) {
 	w.Wait()
 }
 
-// TestPopWaitsForAJob checks that Pop waits for a job that starts a minute later, and returns without waiting for the
-// job after it.
+// TestPopWaitsForAJob checks that Pop waits for a job that starts later, but not for the job after it.
 func TestPopWaitsForAJob(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -101,8 +101,7 @@ func TestPopWaitsForAJob(t *testing.T) {
 	})
 }
 
-// TestPanics checks that a panic of a job comes out of the Pop that would return its result, or out of Wait if its
-// result was not popped.
+// TestPanics checks that a panic of a job comes out of the Pop that would return its result, or out of Wait.
 func TestPanics(t *testing.T) {
 	t.Parallel()
 	start := func(size int) *Window[int] {

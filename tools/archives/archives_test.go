@@ -22,8 +22,7 @@ import (
 
 const tag = "v1.99.1"
 
-// TestRelease releases the same commit from two directories. It checks that both releases have the same bytes in every
-// file.
+// TestRelease checks that two releases of the same commit, from two directories, have the same bytes in every file.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	skipOnWindows(t)
@@ -55,8 +54,7 @@ func TestRelease(t *testing.T) {
 	assert.Contains(t, packed, "LICENSE")
 }
 
-// TestProblems checks that .ci/release refuses a commit that is not ready to be released, and that it lists all
-// reasons.
+// TestProblems checks that .ci/release refuses a commit that is not ready to be released, and lists all reasons.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	skipOnWindows(t)
@@ -103,7 +101,7 @@ func skipOnWindows(t *testing.T) {
 // edit returns a command that edits a file with a Perl expression.
 func edit(name, expression string) string { return "perl -pi -e '" + expression + "' " + name }
 
-// TestZipped checks that a zip archive, the form for Windows, has the files, modes and times that were packed.
+// TestZipped checks that a zip archive has the files, modes and times that were packed.
 func TestZipped(t *testing.T) {
 	t.Parallel()
 	modified := time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC)
@@ -141,7 +139,7 @@ func releasedFiles(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// commitCopy copies the files of this repository, committed or not, and commits a release in the copy.
+// commitCopy copies the files of this repository, committed or not, and commits them as a release.
 func commitCopy(t *testing.T, dir string) {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -165,7 +163,7 @@ func commitCopy(t *testing.T, dir string) {
 	shell(t, dir, `git add . && git commit -q -m 'Release 1.99.1'`)
 }
 
-// shell runs a Bash script and returns its output. All commits that the script makes get the same time.
+// shell runs a Bash script and returns its output. All commits of the script have the same time.
 func shell(t *testing.T, dir, script string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "bash", "-euc", script) //nolint:gosec // of this test's own words

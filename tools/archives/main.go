@@ -1,6 +1,6 @@
-// Command archives writes the files that a release publishes: an archive of the emulator for each target, an SBOM, and
-// checksums. The SBOM lists the modules in the emulator, in the format of CycloneDX. The same commit, tag and version
-// of Go give the same bytes. The script .ci/release runs the command:
+// Command archives writes the files that a release publishes: an archive of the emulator for each target, an SBOM with
+// the modules in the emulator in the format of CycloneDX, and checksums. The same commit, tag and version of Go give
+// the same bytes. The script .ci/release runs the command:
 //
 //	go -C tools run ./archives -source DIR -tag v0.1.0 -out DIR linux/amd64 windows/arm64
 package main
@@ -91,8 +91,8 @@ func (r release) write(ctx context.Context, targets []string) error {
 // name returns the beginning of the names of all published files.
 func (r release) name() string { return program + "_" + r.tag }
 
-// build returns the program for a target such as linux/amd64, and the build information of the go command. -trimpath
-// keeps directories of this machine out of the program.
+// build returns the program for a target such as linux/amd64, and its build information. The flag -trimpath keeps
+// directories of this machine out of the program.
 func (r release) build(ctx context.Context, target string) (binary []byte, info *debug.BuildInfo, err error) {
 	system, architecture, _ := strings.Cut(target, "/")
 	dir, err := os.MkdirTemp("", program)
@@ -119,8 +119,8 @@ func (r release) build(ctx context.Context, target string) (binary []byte, info 
 	return binary, info, nil
 }
 
-// archive packs the program with its own license and the licenses of Go and of the linked modules. All files have the
-// time of the commit.
+// archive packs the program with its license and the licenses of Go and of the linked modules. All files have the time
+// of the commit.
 func (r release) archive(ctx context.Context, target string, binary []byte, info *debug.BuildInfo) (file, error) {
 	own, err := os.ReadFile(filepath.Join(r.source, "LICENSE"))
 	if err != nil {
@@ -167,7 +167,7 @@ func commitTime(info *debug.BuildInfo) (time.Time, error) {
 	return time.Time{}, errors.New("the time of the commit is not known")
 }
 
-// licenses returns the texts of the licenses of Go and of modules, each after the name of its module.
+// licenses returns the licenses of Go and of modules, each after the name of its module.
 func (r release) licenses(ctx context.Context, modules []*debug.Module) ([]byte, error) {
 	names, list := []string{"Go"}, []string{"list", "-m", "-f", "{{.Dir}}"}
 	for _, module := range modules {

@@ -33,7 +33,7 @@ type component struct {
 }
 
 // sbom returns the SBOM. It lists the program, the standard library, and every module that is linked into one of the
-// builds. The modules are sorted by path.
+// builds, sorted by path.
 func sbom(builds []*debug.BuildInfo) ([]byte, error) {
 	info := builds[0]
 	built, err := commitTime(info)

@@ -14,7 +14,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// invalid is a card that cannot be sent. Check must report problem for field.
+// invalid is a card that cannot be sent. Check must report the given problem of the given field.
 type invalid struct {
 	card
 
@@ -43,7 +43,7 @@ func invalidCards() []invalid {
 	return cards
 }
 
-// TestCheck checks that Check reports the same problem of a card as Submit, which reports it before it sends anything.
+// TestCheck checks that Check reports the same problem of a card as Submit.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	const op = payvault.OpAccountUpdaterSubmit
@@ -66,8 +66,7 @@ func TestCheck(t *testing.T) {
 }
 
 // TestSubmitAllOfInvalidCards checks that SubmitAll reports each card that cannot be sent, and sends the other cards of
-// its batch. A batch is always a range of 100 positions, whether its cards are valid or not. A batch without a valid
-// card is not sent and not recorded in the journal.
+// its batch. A batch without a valid card is neither sent nor recorded in the journal.
 func TestSubmitAllOfInvalidCards(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -112,8 +111,8 @@ func TestSubmitAllOfInvalidCards(t *testing.T) {
 	})
 }
 
-// TestPosition checks that Position turns the position of a card in a request into its position in the stream. The two
-// differ because cards that cannot be sent are left out of the request.
+// TestPosition checks that Position turns the position of a card in a request into its position in the stream. Cards
+// that cannot be sent are not in the request.
 func TestPosition(t *testing.T) {
 	t.Parallel()
 	cards := slices.Collect(stream(200, nil))
@@ -133,8 +132,7 @@ func TestPosition(t *testing.T) {
 	}
 }
 
-// TestJobName checks that JobName returns the same name for files with the same content, and different names for other
-// files.
+// TestJobName checks that JobName returns the same name for the same content, and another name for other content.
 func TestJobName(t *testing.T) {
 	t.Parallel()
 	name := func(content string) string {

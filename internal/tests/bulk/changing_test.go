@@ -22,7 +22,7 @@ type live struct {
 	fake
 
 	perPage int
-	totals  func(records, perPage int) (totalPages, totalRecords int) // returns the totals that the service claims
+	totals  func(records, perPage int) (totalPages, totalRecords int) // totals that the service claims
 	before  func(r asked)                                             // called before each answer; may be nil
 
 	mu  sync.Mutex
@@ -61,7 +61,7 @@ func (l *live) add() {
 
 func roundedUp(records, perPage int) (int, int) { return (records + perPage - 1) / perPage, records }
 
-// totals returns the ways in which a service may compute the totals of its list, by name.
+// totals returns the ways in which a service may compute the totals of its list.
 func totals() map[string]func(records, perPage int) (totalPages, totalRecords int) {
 	return map[string]func(int, int) (int, int){
 		"rounded up":   roundedUp,
@@ -73,7 +73,7 @@ func totals() map[string]func(records, perPage int) (totalPages, totalRecords in
 }
 
 // TestWalkOverAnyTotals checks that a walk gets all records, whatever totals the service claims. It may request at most
-// one page that does not exist, or Prefetch such pages if that is more.
+// one page that does not exist, or up to Prefetch such pages.
 func TestWalkOverAnyTotals(t *testing.T) {
 	t.Parallel()
 	all := totals()
@@ -100,8 +100,8 @@ func TestWalkOverAnyTotals(t *testing.T) {
 	}
 }
 
-// TestWalkWhileRecordsAreAdded checks that a walk yields every record that was in the list when the walk began, while
-// new records are inserted. A record may be yielded twice.
+// TestWalkWhileRecordsAreAdded checks that a walk yields every record that was in the list at first, even if records
+// are inserted meanwhile.
 func TestWalkWhileRecordsAreAdded(t *testing.T) {
 	t.Parallel()
 	for name, totals := range totals() {
@@ -134,14 +134,14 @@ func TestWalkWhileRecordsAreAdded(t *testing.T) {
 	}
 }
 
-// TestWalkOfAChangingListGoesOnPageByPage checks a walk that has fetched pages ahead and then sees that the totals have
-// changed between two pages. It must request the pages ahead again, one page at a time.
+// TestWalkOfAChangingListGoesOnPageByPage checks that a walk that has fetched pages ahead requests them again, one at a
+// time, if the totals have changed between two pages.
 func TestWalkOfAChangingListGoesOnPageByPage(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{2, 8}, func(t *testing.T, prefetch int) {
 		l := newLive(60, 3)
 		l.before = func(r asked) {
-			if r.n == 1 && r.nth <= 1+prefetch { // the first request for page 1 is answered after those for the next pages
+			if r.n == 1 && r.nth <= 1+prefetch { // page 1 is answered after the next pages
 				_ = r.sleep(time.Second)
 				l.add()
 			}

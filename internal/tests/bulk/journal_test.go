@@ -26,7 +26,7 @@ var errDisk = errors.New("disk full")
 // state maps the number of a batch to its record in a journal.
 type state = map[int]payvault.BatchState
 
-// journal is a payvault.Journal in memory. The function fail can make its methods fail.
+// journal is a payvault.Journal in memory. The function fail decides whether a method fails.
 type journal struct {
 	t    *testing.T
 	fail func(step string, i int) error
@@ -101,8 +101,8 @@ func earlier(n int) []batch {
 	return batches
 }
 
-// TestJournal checks that each batch is recorded as begun before it is sent, and that its outcome is recorded before
-// the batch is yielded. A second run with the same journal must yield the same batches and send nothing.
+// TestJournal checks that each batch is recorded as begun before it is sent, that its outcome is recorded before it is
+// yielded, and that a second run yields the same batches and sends nothing.
 func TestJournal(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 100, 1950}, func(t *testing.T, n int) {
@@ -129,15 +129,14 @@ func TestJournal(t *testing.T) {
 	})
 }
 
-// TestJournalOfFailures checks which failed batches a second run sends again. It must send a batch again only if the
-// first run recorded it as not sent. For any other batch, the second run yields an error with the same text, status,
-// code and delivery as the first run.
+// TestJournalOfFailures checks that a second run sends a failed batch again only if it was recorded as not sent. For
+// any other batch it must yield an error with the same text, status, code and delivery as the first run.
 func TestJournalOfFailures(t *testing.T) {
 	t.Parallel()
 	for status, test := range map[int]struct {
 		body          string
 		want          payvault.BatchStatus
-		code, message string // the code and the message in the journal
+		code, message string // in the journal
 	}{
 		200: {`{"code":5,"message":"Example\nrefusal"}`, payvault.BatchRefused, "5", "Example refusal"},
 		201: {`[]`, payvault.BatchUnknown, "", "malformed response: no result code"},
@@ -173,8 +172,8 @@ func TestJournalOfFailures(t *testing.T) {
 	}
 }
 
-// TestJournalOfANumber checks a request ID that contains a possible card number. SubmitAll yields it unchanged, and the
-// journal gets [REDACTED] instead of the number. A UUID is recorded unchanged.
+// TestJournalOfANumber checks that the journal gets [REDACTED] instead of a possible card number in a request ID.
+// SubmitAll yields the request ID unchanged.
 func TestJournalOfANumber(t *testing.T) {
 	t.Parallel()
 	const uuid = "550e8400-e29b-41d4-a716-446655440a00"
@@ -189,8 +188,8 @@ func TestJournalOfANumber(t *testing.T) {
 	}
 }
 
-// TestJournalThatFails checks that an error of the journal stops SubmitAll. The last batch has the error, and requests
-// in flight go on until they are answered.
+// TestJournalThatFails checks that SubmitAll stops after an error of the journal, and waits for the answers to the
+// requests in flight.
 func TestJournalThatFails(t *testing.T) {
 	t.Parallel()
 	type test struct {
@@ -231,8 +230,8 @@ func TestJournalThatFails(t *testing.T) {
 	})
 }
 
-// TestJournalOfOtherCards checks a job that has more or fewer cards than in an earlier run. The batch whose number of
-// cards has changed is not sent, and SubmitAll stops.
+// TestJournalOfOtherCards checks that SubmitAll stops if a batch has another number of cards than in an earlier run,
+// and does not send the batch.
 func TestJournalOfOtherCards(t *testing.T) {
 	t.Parallel()
 	type test struct{ was, is int }
@@ -254,9 +253,8 @@ func TestJournalOfOtherCards(t *testing.T) {
 	})
 }
 
-// TestJournalOutlivesTheContext checks SubmitAll with a journal, if its context ends or the caller leaves the loop.
-// Requests in flight go on until they are answered, and their outcomes are recorded. No further request is sent, not
-// even for a batch that got a 429.
+// TestJournalOutlivesTheContext checks that SubmitAll with a journal still records the outcomes of requests in flight
+// if its context ends or the caller leaves the loop. It sends no further request, not even for a batch that got a 429.
 func TestJournalOutlivesTheContext(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"end", "leave", "end while refused"}, func(t *testing.T, how string) {
@@ -290,8 +288,8 @@ func TestJournalOutlivesTheContext(t *testing.T) {
 	})
 }
 
-// TestJournalOfABatchThatWaits checks that a batch that waits after a 429 is recorded as not sent. Before the batch is
-// sent, SubmitAll calls Begin again, because another run may have sent the batch during the wait.
+// TestJournalOfABatchThatWaits checks that a batch that waits after a 429 is recorded as not sent, and that SubmitAll
+// calls Begin again after the wait. Another run may have sent the batch meanwhile.
 func TestJournalOfABatchThatWaits(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"sent by another run", "the journal fails"}, func(t *testing.T, meanwhile string) {
@@ -319,8 +317,8 @@ func TestJournalOfABatchThatWaits(t *testing.T) {
 	})
 }
 
-// TestStoppedWalkDoesNotWait checks that a batch that waits for its next attempt stops waiting when the context ends.
-// The error of the batch says why SubmitAll stopped. The error that observers have got for the call must not change.
+// TestStoppedWalkDoesNotWait checks that a batch stops waiting for its next attempt when the context ends. Its error
+// says why SubmitAll stopped, but the error that observers have got must not change.
 func TestStoppedWalkDoesNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -346,8 +344,8 @@ func TestStoppedWalkDoesNotWait(t *testing.T) {
 	})
 }
 
-// TestJournalOfAContextThatEndsLate checks SubmitAll with a journal, if the context ends while the last batches are in
-// flight. These batches are still accepted. If there is a further batch, it is not sent.
+// TestJournalOfAContextThatEndsLate checks that the last batches are still accepted if the context ends while they are
+// in flight, and that no further batch is sent.
 func TestJournalOfAContextThatEndsLate(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{300, 400}, func(t *testing.T, n int) {
@@ -368,8 +366,8 @@ func TestJournalOfAContextThatEndsLate(t *testing.T) {
 	})
 }
 
-// TestJournalThatHangs checks a journal whose Begin does not return. The context of Begin must end with the context of
-// SubmitAll, and a batch that was not begun must not be sent.
+// TestJournalThatHangs checks that the context of Begin ends with the context of SubmitAll, and that a batch is not
+// sent if its Begin has not returned.
 func TestJournalThatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

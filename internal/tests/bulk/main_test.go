@@ -49,7 +49,7 @@ func (r asked) sleep(d time.Duration) error {
 // success.
 type answer func(r asked) (*http.Response, error)
 
-// fake is a RoundTripper that takes the place of the service. It records the requests.
+// fake is a RoundTripper that takes the place of the service and records the requests.
 type fake struct {
 	answer answer
 	pages  int             // number of pages of its list
@@ -59,7 +59,7 @@ type fake struct {
 	mu     sync.Mutex
 	start  time.Time
 	seen   []asked
-	cards  []int // positions in the stream of all cards that were received
+	cards  []int // position of each received card in the stream
 }
 
 func (s *fake) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -121,8 +121,7 @@ func (s *fake) asked() []asked {
 	return slices.Clone(s.seen)
 }
 
-// numbers returns the sorted numbers of the pages or batches that were requested. The order of requests in flight is
-// random.
+// numbers returns the sorted numbers of the pages or batches that were requested.
 func (s *fake) numbers() []int {
 	var numbers []int
 	for _, r := range s.asked() {
@@ -131,8 +130,8 @@ func (s *fake) numbers() []int {
 	return slices.Sorted(slices.Values(numbers))
 }
 
-// client returns a client of the fake service. Its retries wait for the rate limit or a Retry-After, but have no
-// backoff.
+// client returns a client of the fake service. Its retries have no backoff, but wait for the rate limit or a
+// Retry-After.
 func (s *fake) client(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	t.Helper()
 	quick := payvault.WithRetryPolicy(payvault.RetryPolicy{MinBackoff: 1, MaxBackoff: 1})
@@ -142,8 +141,7 @@ func (s *fake) client(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	return c
 }
 
-// gives returns an answer for the fake service: requests for the pages or batches listed in at get this status and
-// body, and all other requests succeed.
+// gives returns an answer with this status and body for the given pages or batches. All other requests succeed.
 func gives(status int, body string, at ...int) answer {
 	return func(r asked) (*http.Response, error) {
 		if !slices.Contains(at, r.n) {
@@ -160,8 +158,8 @@ func refusal(retryAfter string) (*http.Response, error) {
 	return resp, nil
 }
 
-// newGates returns gates for 100 pages or batches. The parameter open says how many gates, from the first one on, are
-// open already.
+// newGates returns gates for 100 pages or batches. The first ones, as many as the parameter open says, are open
+// already.
 func newGates(open int) []chan struct{} {
 	gates := make([]chan struct{}, 100)
 	for i := range gates {

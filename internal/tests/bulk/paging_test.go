@@ -22,7 +22,7 @@ import (
 // perPage is the number of records on a page. The last page has one record less.
 const perPage = 3
 
-// pageBody returns the JSON of a page with these totals and records, in the form that the service uses.
+// pageBody returns the JSON of a page with these totals and records, as the service writes it.
 func pageBody(totalPages, totalRecords int, ids ...string) string {
 	records := make([]string, len(ids))
 	for i, id := range ids {
@@ -42,7 +42,7 @@ func recordIDs(page, n int) (ids []string) {
 	return ids
 }
 
-// allIDs returns the IDs of all records from page first on, of a list of n pages.
+// allIDs returns the IDs of all records on the pages from first to n-1 of a list of n pages.
 func allIDs(first, n int) (ids []string) {
 	for page := first; page < n; page++ {
 		ids = append(ids, recordIDs(page, n)...)
@@ -53,8 +53,8 @@ func allIDs(first, n int) (ids []string) {
 // correct returns the JSON of one page of a list of n pages, with correct totals.
 func correct(page, n int) string { return pageBody(n, n*perPage-1, recordIDs(page, n)...) }
 
-// lying returns a service that answers a request for a page with body(page), whose totals may be wrong. If the body is
-// empty, it answers with status 404.
+// lying returns a service that answers a request for a page with the text that the function body returns. The totals in
+// the text may be wrong. If the text is empty, the service answers with status 404.
 func lying(body func(page int) string) *fake {
 	return &fake{answer: func(r asked) (*http.Response, error) {
 		if body(r.n) == "" {
@@ -83,7 +83,7 @@ func walk(seq customers) (ids []string, err error) {
 	return ids, err
 }
 
-// eachPrefetch runs a test with Prefetch 0, 1, 3 and 32, each in a bubble of testing/synctest.
+// eachPrefetch runs a test with Prefetch 0, 1, 3 and 32, each in a synctest bubble.
 func eachPrefetch(t *testing.T, test func(t *testing.T, ahead *payvault.ListOptions)) {
 	t.Helper()
 	forEach(t, []int{0, 1, 3, 32}, func(t *testing.T, prefetch int) {
@@ -91,8 +91,8 @@ func eachPrefetch(t *testing.T, test func(t *testing.T, ahead *payvault.ListOpti
 	})
 }
 
-// TestWalkInOrderAndOnce checks that a walk yields all records in order and requests each page once. A second loop over
-// the same iterator starts again. Changes of the options after the call of All have no effect.
+// TestWalkInOrderAndOnce checks that a walk yields all records in order and requests each page once, and that a second
+// loop starts again. Changes of the options after the call of All have no effect.
 func TestWalkInOrderAndOnce(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
@@ -126,7 +126,7 @@ func TestWalkInOrderAndOnce(t *testing.T) {
 	})
 }
 
-// TestWalkFromALaterPage checks that a walk that begins at a later page gets all records from that page on. It must not
+// TestWalkFromALaterPage checks that a walk that begins at a later page gets all records from there on. It must not
 // request a page after the last one, because some services answer such a request with status 404.
 func TestWalkFromALaterPage(t *testing.T) {
 	t.Parallel()
@@ -153,8 +153,8 @@ func TestWalkFromALaterPage(t *testing.T) {
 	}
 }
 
-// TestWalkOverPages checks that Customers.Pages yields the same records as Customers.All, page by page. For a page that
-// fails it yields an error and a nil page.
+// TestWalkOverPages checks that Customers.Pages yields the same records as Customers.All, page by page, and an error
+// with a nil page if a page fails.
 func TestWalkOverPages(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
@@ -199,8 +199,8 @@ func TestWalkThatIsLeft(t *testing.T) {
 	})
 }
 
-// TestWalkThatPanics checks that a panic of the RoundTripper comes out of the caller's loop, after the loop has got the
-// records of all earlier pages.
+// TestWalkThatPanics checks that a panic of the RoundTripper comes out of the caller's loop, after the records of all
+// earlier pages.
 func TestWalkThatPanics(t *testing.T) {
 	t.Parallel()
 	for _, page := range []int{0, 2} {
@@ -224,8 +224,8 @@ func TestWalkThatPanics(t *testing.T) {
 	}
 }
 
-// TestWalkKeepsPrefetchPagesInFlight checks that a walk has Prefetch requests in flight after the first page, as long
-// as so many pages are left. With Prefetch 0 it has one.
+// TestWalkKeepsPrefetchPagesInFlight checks that after the first page a walk keeps Prefetch requests in flight, or one
+// if Prefetch is 0, as long as enough pages are left.
 func TestWalkKeepsPrefetchPagesInFlight(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
@@ -249,8 +249,8 @@ func TestWalkKeepsPrefetchPagesInFlight(t *testing.T) {
 	})
 }
 
-// TestWalkWithAnError checks that a walk ends with its first error. WithResponse must give the response of the page
-// whose records the loop is getting, not of a page that was fetched ahead.
+// TestWalkWithAnError checks that a walk ends with its first error, and that WithResponse gives the response of the
+// page whose records the loop is getting, not of a page fetched ahead.
 func TestWalkWithAnError(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
@@ -281,11 +281,11 @@ func TestWalkWithAnError(t *testing.T) {
 	})
 }
 
-// TestWalkOverServicesThatLie checks walks over lists with wrong totals, repeated pages or missing data. Each walk must
-// end, with all records or with an error.
+// TestWalkOverServicesThatLie checks that a walk over a list with wrong totals, repeated pages or missing data ends,
+// with all records or with an error.
 func TestWalkOverServicesThatLie(t *testing.T) {
 	t.Parallel()
-	type pages []string // the last body is also the answer for all later pages
+	type pages []string // the last body is also the body of all later pages
 	malformed := payvault.ErrMalformedResponse
 	for name, test := range map[string]struct {
 		pages pages
@@ -338,8 +338,8 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 	}
 }
 
-// TestWalkFarFromTheFirstPage checks that a walk ends with an error after page 1,048,575. Without this bound it would
-// never end if a service always claimed a further page.
+// TestWalkFarFromTheFirstPage checks that a walk ends with an error after page 1,048,575, even if the service always
+// claims a further page.
 func TestWalkFarFromTheFirstPage(t *testing.T) {
 	t.Parallel()
 	const bound = 1 << 20
@@ -353,8 +353,8 @@ func TestWalkFarFromTheFirstPage(t *testing.T) {
 	})
 }
 
-// TestWalkWhoseRecordsAreChanged checks that a walk ends with an error when the service repeats a page, even if the
-// loop has changed the records of that page.
+// TestWalkWhoseRecordsAreChanged checks that a walk ends with an error if the service repeats a page, even if the loop
+// has changed the records of the page.
 func TestWalkWhoseRecordsAreChanged(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {

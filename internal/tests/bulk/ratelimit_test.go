@@ -20,8 +20,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// reply429 is a response with status 429. The field took is the time that passes before the response comes. If
-// retryAfter is the constant succeeds, the response is a success instead.
+// reply429 is a response with status 429, or a success if retryAfter is the constant succeeds. The field took is the
+// delay before the response.
 type reply429 struct {
 	took       time.Duration
 	retryAfter string
@@ -32,8 +32,8 @@ const succeeds = "success"
 // times returns n responses with this Retry-After, without delay.
 func times(n int, retryAfter string) []reply429 { return slices.Repeat([]reply429{{0, retryAfter}}, n) }
 
-// refusing returns a service that answers the first requests with the given responses, in their order. All later
-// requests succeed.
+// refusing returns a service that answers the first requests with the given responses, in order. Later requests
+// succeed.
 func refusing(first ...reply429) *fake {
 	return &fake{answer: func(r asked) (*http.Response, error) {
 		if r.nth > len(first) {
@@ -47,8 +47,8 @@ func refusing(first ...reply429) *fake {
 	}}
 }
 
-// limited returns a service with a rate limit. It accepts a burst of requests, and then rate requests a second. It
-// answers all other requests with status 429. Every response takes 50 ms. refused is the number of 429 responses.
+// limited returns a service with a rate limit. It permits a burst of requests, and then the given number a second. It
+// answers all others with status 429. Every answer takes 50 ms. The result refused counts the 429 responses.
 func limited(rate, burst float64, retryAfter string) (s *fake, refused *int) {
 	var mu sync.Mutex
 	tokens, at, refused := burst, time.Duration(0), new(int)
@@ -69,15 +69,14 @@ func limited(rate, burst float64, retryAfter string) (s *fake, refused *int) {
 	}}, refused
 }
 
-// addEvent calls Webhooks.AddEvent, an operation that is not retried if it may have been performed.
+// addEvent calls Webhooks.AddEvent, which is not retried if it may have been performed.
 func addEvent(ctx context.Context, c *payvault.Client) error {
 	_, err := c.Webhooks.AddEvent(ctx, "W1", "E1")
 	return err
 }
 
-// TestWalksWaitOutRefusals checks that a walk over a list and SubmitAll request a page or a batch again after each 429,
-// more often than MaxAttempts permits. They must nearly reach the rate that the service permits, with few 429
-// responses, although no option tells them this rate.
+// TestWalksWaitOutRefusals checks that walks and SubmitAll repeat a request after each 429, more often than MaxAttempts
+// permits. They must nearly reach the rate that the service permits, with few 429 responses.
 func TestWalksWaitOutRefusals(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -114,9 +113,9 @@ func TestWalksWaitOutRefusals(t *testing.T) {
 	})
 }
 
-// TestRateLimitHoldsTheOperation checks that after a 429 with Retry-After 20 s all calls of the same operation wait,
-// and calls of other operations do not. A later 429 with Retry-After 1 s does not shorten the wait. A call whose
-// context ends earlier fails with ErrRateLimited and is not sent.
+// TestRateLimitHoldsTheOperation checks that after a 429 all calls of the same operation wait for the Retry-After, even
+// if a later 429 has a shorter one. Calls of other operations do not wait. A call whose context ends earlier fails with
+// ErrRateLimited and is not sent.
 func TestRateLimitHoldsTheOperation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -147,9 +146,8 @@ func TestRateLimitHoldsTheOperation(t *testing.T) {
 	})
 }
 
-// TestSubmitAllBeyondTheCap checks that SubmitAll stops when a 429 has a Retry-After of an hour, which is more than
-// MaxBulkRetryAfter. The error of each batch that was not sent has this Retry-After. A later single call of the
-// operation is sent at once.
+// TestSubmitAllBeyondTheCap checks that SubmitAll stops after a 429 whose Retry-After is more than MaxBulkRetryAfter,
+// and that the error of each unsent batch has this Retry-After. A later single call is sent at once.
 func TestSubmitAllBeyondTheCap(t *testing.T) {
 	t.Parallel()
 	forEach(t, []payvault.RetryPolicy{{}, {IgnoreOverload: true}}, func(t *testing.T, policy payvault.RetryPolicy) {
@@ -171,7 +169,7 @@ func TestSubmitAllBeyondTheCap(t *testing.T) {
 }
 
 // TestSubmitAllWaitsAsLongAsACall checks that SubmitAll accepts a Retry-After of 30 minutes if MaxRetryAfter is an
-// hour. MaxBulkRetryAfter is 15 minutes by default, but never less than MaxRetryAfter.
+// hour, although MaxBulkRetryAfter is 15 minutes by default.
 func TestSubmitAllWaitsAsLongAsACall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -182,8 +180,8 @@ func TestSubmitAllWaitsAsLongAsACall(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfOneAttempt checks that SubmitAll stops after the first 429 if RetryPolicy.MaxAttempts or
-// WithMaxAttempts is 1.
+// TestSubmitAllOfOneAttempt checks that SubmitAll stops after the first 429 if only one attempt is permitted, by
+// RetryPolicy.MaxAttempts or by WithMaxAttempts.
 func TestSubmitAllOfOneAttempt(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 1}, func(t *testing.T, attemptsOfPolicy int) {
@@ -198,8 +196,8 @@ func TestSubmitAllOfOneAttempt(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOf429AfterALostAttempt checks a batch that gets a 503, and so may have been performed, and then a 429.
-// Its status must be BatchUnknown. It must not be sent again, and the next batch must be sent.
+// TestSubmitAllOf429AfterALostAttempt checks that a batch that gets first a 503 and then a 429 has the status
+// BatchUnknown and is not sent again. The next batch is sent.
 func TestSubmitAllOf429AfterALostAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -221,8 +219,7 @@ func TestSubmitAllOf429AfterALostAttempt(t *testing.T) {
 }
 
 // TestSubmitAllBeyondTheDeadline checks that SubmitAll stops at once if a 429 asks for a wait beyond the deadline of
-// the context. With a journal it must stop too, although requests in flight outlive the context then. Observers get a
-// call only for a batch that is sent, not for one that waits.
+// the context, with and without a journal. Observers get a call only for a batch that is sent.
 func TestSubmitAllBeyondTheDeadline(t *testing.T) {
 	t.Parallel()
 	forEach(t, []bool{false, true}, func(t *testing.T, hasJournal bool) {
@@ -245,7 +242,7 @@ func TestSubmitAllBeyondTheDeadline(t *testing.T) {
 		require.Len(t, got, 10)
 		accepted := 0
 		for _, b := range got {
-			if b.Err == nil { // the batch is one of the first two, which were sent at the same time
+			if b.Err == nil { // one of the first two batches, which were sent at the same time
 				accepted++
 				continue
 			}
@@ -259,7 +256,7 @@ func TestSubmitAllBeyondTheDeadline(t *testing.T) {
 	})
 }
 
-// slowJournal is a journal whose Begin takes i seconds for batch i. It ignores the end of its context.
+// slowJournal is a journal whose Begin takes i seconds for batch i, even if its context ends.
 type slowJournal struct{ *journal }
 
 func (j slowJournal) Begin(ctx context.Context, job string, i int) (payvault.BatchState, error) {
@@ -268,7 +265,7 @@ func (j slowJournal) Begin(ctx context.Context, job string, i int) (payvault.Bat
 }
 
 // TestStoppedWalkSendsNothing checks that SubmitAll sends no further batch after the journal has failed to record the
-// end of the first batch. The other batches are waiting for their API key or for Begin of the journal at that time.
+// end of the first batch. At that time the other batches are waiting for their API key or for Begin.
 func TestStoppedWalkSendsNothing(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"key", "journal"}, func(t *testing.T, slow string) {
@@ -295,8 +292,8 @@ func TestStoppedWalkSendsNothing(t *testing.T) {
 				assert.ErrorIs(t, b.Err, errDisk)
 			default:
 				assert.ErrorContains(t, b.Err, text)
-				// If a batch waits for its key, Begin has found that no earlier run has sent the batch, so sending it is safe. A
-				// batch that still waits for Begin may have been sent by an earlier run.
+				// Before a batch waits for its key, Begin has found that no earlier run has sent the batch. A batch that waits for
+				// Begin may have been sent by an earlier run.
 				hasBegun := slow == "key"
 				assert.Equal(t, hasBegun, payvault.SafeToRetry(b.Err))
 			}
@@ -307,7 +304,7 @@ func TestStoppedWalkSendsNothing(t *testing.T) {
 }
 
 // TestBudget checks that all calls of a client share one retry budget. After it is spent, a call fails at its first
-// attempt, and the log record of that attempt has budget_spent=true.
+// attempt. The log record of the attempt has budget_spent=true.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -353,7 +350,7 @@ func TestWaitInTheRecord(t *testing.T) {
 	})
 }
 
-// TestIgnoreOverload checks that with IgnoreOverload each call makes all its attempts after 429 responses, and that
+// TestIgnoreOverload checks that with IgnoreOverload a call makes all its attempts after 429 responses, and that
 // SubmitAll goes on after a batch that failed with a 429.
 func TestIgnoreOverload(t *testing.T) {
 	t.Parallel()

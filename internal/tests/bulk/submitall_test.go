@@ -29,8 +29,8 @@ type (
 	batch = payvault.AccountUpdaterBatch
 )
 
-// stream returns an iterator over n cards. The iterator calls the function before with the position of each card, and
-// at last with n. before may be nil.
+// stream returns an iterator over n cards. It calls the given function, which may be nil, with the position of each
+// card before it yields the card, and at last with n.
 func stream(n int, before func(i int)) iter.Seq[card] {
 	return func(yield func(card) bool) {
 		for i := range n + 1 {
@@ -56,8 +56,8 @@ func (s *fake) submitAll(t *testing.T, cards iter.Seq[card], o *payvault.SubmitA
 	return s.client(t).AccountUpdater.SubmitAll(t.Context(), cards, o, opts...)
 }
 
-// assertSent checks that the service received each card of the given ranges once, and no other card. bounds has two
-// positions for each range: the first one, and the one after the last.
+// assertSent checks that the service received each card of the given ranges once, and no other card. bounds has the
+// first position of each range and the position after its last.
 func (s *fake) assertSent(t *testing.T, bounds ...int) {
 	t.Helper()
 	var want []int
@@ -87,13 +87,13 @@ func collect(seq iter.Seq[*batch]) []batch {
 	batches := []batch{}
 	for b := range seq {
 		batches = append(batches, *b)
-		*b = batch{} // clear it, as a caller may: SubmitAll must not read a batch again after it has yielded it
+		*b = batch{} // a caller may change a batch, so SubmitAll must not read it any more
 	}
 	return batches
 }
 
-// TestSubmitAll checks that SubmitAll yields all batches in order and sends each of them once. A second loop over the
-// same iterator starts again. Changes of the options after the call have no effect.
+// TestSubmitAll checks that SubmitAll yields all batches in order and sends each of them once, and that a second loop
+// starts again. Changes of the options after the call have no effect.
 func TestSubmitAll(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{-1, 0, 1, 3, math.MaxInt}, func(t *testing.T, concurrency int) {
@@ -116,8 +116,8 @@ func TestSubmitAll(t *testing.T) {
 	})
 }
 
-// TestSubmitAllWithASlowBatch checks that the batches after a slow one are sent. SubmitAll pauses only when it has read
-// 2 × Concurrency - 1 batches that it has not yielded yet. At most Concurrency batches are in flight at any time.
+// TestSubmitAllWithASlowBatch checks that the batches after a slow one are sent, until SubmitAll has read 2 ×
+// Concurrency - 1 batches that it has not yielded. At most Concurrency batches are in flight.
 func TestSubmitAllWithASlowBatch(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 1, 2, 4, 8}, func(t *testing.T, concurrency int) {
@@ -161,9 +161,8 @@ func TestSubmitAllThatIsLeft(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfASlowStream checks a stream of cards that pauses. The batches that were read before the pause are sent
-// and yielded without delay. When the context ends, the stream ends too. SubmitAll must report the last batch, which is
-// incomplete, as not sent.
+// TestSubmitAllOfASlowStream checks that the batches before a pause of the stream are sent and yielded without delay.
+// If the context ends during the pause, the last batch, which is incomplete, is reported as not sent.
 func TestSubmitAllOfASlowStream(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"goes on to the end", "is left"}, func(t *testing.T, how string) {
@@ -197,9 +196,9 @@ func TestSubmitAllOfASlowStream(t *testing.T) {
 	})
 }
 
-// TestSubmitAllWhoseStreamFails checks a stream of cards that cancels the context and returns, because it cannot read
-// all cards. The last batch may lack cards, so it must be neither sent nor recorded in the journal. The error of this
-// batch must contain the cause of the context.
+// TestSubmitAllWhoseStreamFails checks a stream of cards that cancels the context because it cannot read all cards. The
+// last batch may lack cards, so it must be neither sent nor recorded in the journal. Its error must contain the cause
+// of the context.
 func TestSubmitAllWhoseStreamFails(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 200, 250}, func(t *testing.T, n int) {
@@ -261,8 +260,8 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 	})
 }
 
-// TestSubmitAllWhoseContextEnds checks that SubmitAll yields every batch even if its context ends. Batches whose
-// requests are in flight have status BatchUnknown, and later batches have status BatchNotSent.
+// TestSubmitAllWhoseContextEnds checks that SubmitAll yields every batch even if its context ends. A batch in flight
+// then has the status BatchUnknown, and a later batch has the status BatchNotSent.
 func TestSubmitAllWhoseContextEnds(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{1, 5}, func(t *testing.T, after int) {
@@ -291,7 +290,7 @@ func TestSubmitAllWhoseContextEnds(t *testing.T) {
 	})
 }
 
-// TestSubmitAllMemory checks that SubmitAll keeps neither the batches that it has yielded nor the responses in memory.
+// TestSubmitAllMemory checks that SubmitAll keeps neither responses nor yielded batches in memory.
 //
 //nolint:paralleltest // it measures the memory of the process
 func TestSubmitAllMemory(t *testing.T) {
@@ -312,7 +311,7 @@ func TestSubmitAllMemory(t *testing.T) {
 			return service.Reply(http.StatusOK, `{"code":0,"data":{"request_id":"REQ"}}`+padding), nil
 		}}
 		before, seq := heap(), s.submitAll(t, stream(100_000, nil), atATime(16))
-		time.AfterFunc(time.Hour, func() { // an hour later, because a stopped timer may keep its call in memory for a while
+		time.AfterFunc(time.Hour, func() { // an hour later: a stopped timer may keep its call in memory
 			assert.Len(t, s.asked(), 31)
 			assert.Less(t, heap(), before+8<<20, "31 MB of answers have come")
 		})
@@ -379,8 +378,8 @@ func TestSubmitAllOfALostServiceWithoutAKey(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfInvalidArguments checks that SubmitAll with an invalid argument reads no card, and yields a single
-// batch with the error.
+// TestSubmitAllOfInvalidArguments checks that SubmitAll with an invalid argument reads no card, and yields one batch
+// with the error.
 func TestSubmitAllOfInvalidArguments(t *testing.T) {
 	t.Parallel()
 	known := newJournal(t, nil)
@@ -415,8 +414,7 @@ func TestSubmitAllOfInvalidArguments(t *testing.T) {
 }
 
 // TestSubmitAllOfAnswersToAllBatches checks that SubmitAll stops after an answer that every batch would get: a refusal
-// of the key, or a refusal without a code of the service, for example from a proxy. After a refusal with a code it goes
-// on, because such a refusal concerns only its batch.
+// of the key, or a refusal without a code of the service. A refusal with a code concerns only its batch.
 func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 	t.Parallel()
 	type test struct {
@@ -462,9 +460,9 @@ func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfAnswersThatProveNothing checks refusals that do not prove that the batch was not performed: a response
-// with status 4xx whose body is cut off, so that its code may be missing, and a 408. A later run must not send such a
-// batch again, so its status is BatchRefused.
+// TestSubmitAllOfAnswersThatProveNothing checks refusals that do not prove that the batch was not performed: a status
+// 4xx with a body that is cut off, so that its code may be missing, and a 408. A later run must not send the batch
+// again, so its status is BatchRefused.
 func TestSubmitAllOfAnswersThatProveNothing(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -484,7 +482,7 @@ func TestSubmitAllOfAnswersThatProveNothing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				pool := service.Pipe(t, func(w http.ResponseWriter, r *http.Request) {
 					_, _ = io.Copy(io.Discard, r.Body)
-					w.Header().Set("Connection", "close") // a 408 on a reused connection would mean an unknown outcome
+					w.Header().Set("Connection", "close") // a 408 on a reused connection means an unknown outcome
 					test.body(w)
 				})
 				client, err := payvault.NewClient("http://127.0.0.1:1", service.APIKey, payvault.WithHTTPClient(pool))
@@ -505,8 +503,8 @@ func TestSubmitAllOfAnswersThatProveNothing(t *testing.T) {
 }
 
 // TestSubmitAllThatPanics checks that a panic of the stream, the RoundTripper or the journal comes out of the caller's
-// loop, after the loop has got all earlier batches. A later run with the same journal must yield an error for each
-// batch that was begun but not ended, and send all other batches.
+// loop, after all earlier batches. A later run must yield an error for each batch that was begun but not ended, and
+// send all other batches.
 func TestSubmitAllThatPanics(t *testing.T) {
 	t.Parallel()
 	const yielded, concurrency = 2, 3

@@ -1,5 +1,5 @@
-// Package calls has a table of all operations, which the tests that cover all operations use. Each operation has the
-// smallest request, a request with all fields, and a request that the SDK refuses to send.
+// Package calls has a table of all operations for tests. Each operation has a smallest request, a request with all
+// fields, and a request that the SDK refuses to send.
 package calls
 
 import (
@@ -17,49 +17,47 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// An Operation is an operation of the service, with requests and the result that tests expect.
+// An Operation is an operation of the service, with the requests and the result that tests expect.
 type Operation struct {
 	payvault.OperationInfo
 
 	// GoName is the name of the method, such as "Customers.Create".
 	GoName string
 	// Stated describes the operation as the interface and the design document it: the method, the path, whether the client
-	// repeats the operation after a lost answer, and in which part of the request the merchant_id is. It is written by
-	// hand, and not read from the SDK.
+	// repeats the operation after a lost answer, and the part of the request that has the merchant_id. It is written by
+	// hand.
 	Stated string
 	// Full is a request with all fields, Minimal is the smallest request, and Refused is a request that the SDK refuses to
-	// send. They are nil if the method has no request parameter. The JSON of Full is in testdata/<Op>.request.json. List
+	// send. They are nil if the method has no request parameter. The JSON of Full is in testdata/<Op>.request.json; list
 	// options are in testdata/list.query.
 	Full, Minimal, Refused any
 	// MinimalJSON is the JSON of Minimal. It is empty if the request has no body.
 	MinimalJSON string
-	// Problems are the problems that the SDK reports for Refused, if the call is made without IDs. A key is the JSON path
-	// of a field.
+	// Problems are the problems that the SDK reports for Refused, by the JSON path of the field, if the call is made
+	// without IDs.
 	Problems map[string][]string
 	// Want returns the result that the SDK must return for testdata/<Op>.response.json. The Number of a page is zero,
-	// because the answer does not have this number.
+	// because the answer does not have it.
 	Want func() any
-	// NeededID is the name of an ID in the answer. Without this ID the result is of no use. NeededID is empty if the
-	// answer has no such ID.
+	// NeededID is the name of the ID without which the result is of no use. It is empty if the answer has no such ID.
 	NeededID string
 	// Once is true if the service refuses to perform the operation a second time on the same record.
 	Once bool
 
-	ways   []Call                         // further calls of the operation, such as a call of its iterator
+	ways   []Call                         // further ways to call the operation, such as its iterator
 	change func(ids IDs, request any) any // changes the request before the call; nil if it stays unchanged
 }
 
-// A Call is one way to call an operation. Some operations have several calls: by a method and by an iterator, or
-// without and with a CardID.
+// A Call is one way to call an operation. For example, some operations have a method and an iterator.
 type Call struct {
 	Operation
 
 	Name    string // "customers.list", or "customers.list by Customers.All"
-	Repeats bool   // the client retries the call even if an attempt may have performed the operation
+	Repeats bool   // retried even if an attempt may have performed the operation
 }
 
-// IDs has the IDs of the records that calls use. An ID with the tag path:"payee" replaces a path parameter whose name
-// begins with payee, such as {payee_id}.
+// IDs has the IDs of the records that calls use. An ID with the tag path:"payee" replaces a path parameter that begins
+// with payee, such as {payee_id}.
 type IDs struct {
 	Card         string
 	Payee        payvault.PayeeID        `path:"payee"`
@@ -106,7 +104,7 @@ func (ids IDs) In(template string) string {
 	})
 }
 
-// all yields, for each field with the tag path, the value of this tag and the ID.
+// all yields each ID that has the tag path, after the value of the tag.
 func (ids IDs) all() iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		for field, id := range reflect.ValueOf(ids).Fields() {
@@ -122,8 +120,8 @@ type done struct{}
 
 func none() any { return done{} }
 
-// Do calls the method GoName of the client c. Each parameter of the method gets the argument that has its type: ctx,
-// the request, or an ID. If the method returns an iterator, Do returns the first item.
+// Do calls the method GoName of a client. Each parameter of the method gets the argument of its type: the context, the
+// request, or an ID. If the method returns an iterator, Do returns the first item.
 func (o *Operation) Do(
 	ctx context.Context, c *payvault.Client, ids IDs, request any, opts ...payvault.CallOption,
 ) (any, error) {
@@ -154,7 +152,7 @@ func (o *Operation) Do(
 	return result(method.CallSlice(append(in, reflect.ValueOf(opts))))
 }
 
-// result returns the result and the error of a method call, or the first item of an iterator and its error.
+// result returns the results of a method call, or the first item of an iterator.
 func result(out []reflect.Value) (any, error) {
 	switch v := out[0].Interface().(type) {
 	case nil:
@@ -206,8 +204,8 @@ func (o *Operation) Fixture(kind string) string {
 // Answer returns the documented answer of a success.
 func (o *Operation) Answer() string { return Fixture(o.Fixture("response.json")) }
 
-// TolerantAnswer returns an answer with the same values as Answer in other JSON forms, such as numbers as texts. If
-// testdata has no such file for the operation, it returns Answer.
+// TolerantAnswer returns the values of Answer in other JSON forms, such as numbers as texts, or Answer itself if
+// testdata has no such file.
 func (o *Operation) TolerantAnswer() string {
 	if _, err := os.Stat(file(o.Fixture("response.tolerant.json"))); err != nil {
 		return o.Answer()
@@ -233,8 +231,7 @@ func Fixture(name string) string {
 // file returns the path of a file in testdata.
 func file(name string) string { return filepath.Join(Root(), "testdata", filepath.FromSlash(name)) }
 
-// Root returns the path from the working directory to the root of the repository. A test runs in the directory of its
-// package.
+// Root returns the path from the working directory to the root of the repository.
 func Root() string {
 	dir := "."
 	for range 5 { // no package is more than four directories below the root

@@ -28,8 +28,8 @@ const (
 
 type fields = map[string][]string
 
-// Table returns all operations in the order of payvault.Operations. Each call of Table makes new values, so a test may
-// change them.
+// Table returns all operations in the order of payvault.Operations. Each call makes new values, so a test may change
+// them.
 func Table() []Operation {
 	badCustomers, ofCustomers := badListOptions()
 	badTransactions, ofTransactions := badListOptions()
@@ -210,7 +210,7 @@ func Table() []Operation {
 	}
 }
 
-// tokenizeWith returns a function that copies a request and sets the CardID of the copy.
+// tokenizeWith returns a function that returns a copy of a request with another CardID.
 func tokenizeWith(card func(IDs) string) func(IDs, any) any {
 	return func(ids IDs, request any) any {
 		r, ok := request.(*payvault.TokenizeRequest)

@@ -1,5 +1,5 @@
-// Package canary fills values of all exported types of the SDK with known secret texts. Tests print these values, and
-// search the output for the texts with this package.
+// Package canary fills values of all exported types of the SDK with known secret texts. Tests print the values, and
+// search the output for the texts.
 package canary
 
 import (
@@ -26,8 +26,8 @@ const (
 	Raw    = "7awCanary"    // the content of every body, header, file, path, query and filter
 )
 
-// Types returns the exported struct types that can be reached from the methods, fields and options of a client. The
-// keys are the names of the types.
+// Types returns the exported struct types that can be reached from the methods, fields and options of a client, by
+// name.
 func Types() map[string]reflect.Type {
 	found := map[reflect.Type]bool{}
 	for _, t := range []reflect.Type{
@@ -48,16 +48,16 @@ func Types() map[string]reflect.Type {
 	return types
 }
 
-// Holds reports whether a value of type t can contain a value of the type what, in elements or exported fields at any
-// depth.
+// Holds reports whether a value of the first type can contain a value of the second type, in elements or exported
+// fields at any depth.
 func Holds(t, what reflect.Type) bool {
 	found := map[reflect.Type]bool{}
 	reach(t, found, false)
 	return found[what]
 }
 
-// reach adds t and the types of its elements and exported fields to found. If calls is true, it also adds the types in
-// the signatures of its methods and functions.
+// reach adds t, and the types of its elements and exported fields, to found. If calls is true, it also adds the types
+// in the signatures of methods and functions.
 func reach(t reflect.Type, found map[reflect.Type]bool, calls bool) {
 	if found[t] {
 		return
@@ -90,8 +90,8 @@ func reach(t reflect.Type, found map[reflect.Type]bool, calls bool) {
 	}
 }
 
-// EachFilled calls check in a subtest for every type, with a pointer to a filled value. A type with fields of type any
-// is checked once for each content of these fields, or with -short only once.
+// EachFilled calls the function in a subtest for every type, with a pointer to a filled value. If a type has fields of
+// type any, it does so for each content of these fields, or for one content with -short.
 func EachFilled(t *testing.T, check func(t *testing.T, typ string, pointer any)) {
 	t.Helper()
 	secret := payvault.NewSecret(Secret)
@@ -118,8 +118,8 @@ func EachFilled(t *testing.T, check func(t *testing.T, typ string, pointer any))
 	}
 }
 
-// Filled returns a pointer to a value of type t with all exported fields filled, at any depth. Fields of type any get
-// the value of open.
+// Filled returns a pointer to a value of type t whose exported fields are all filled, at any depth. Fields of type any
+// get the second argument.
 func Filled(t reflect.Type, open any) any {
 	client, err := payvault.NewClient("https://sandbox.example.com", Secret)
 	if err != nil {
@@ -204,8 +204,8 @@ func fillInterface(v reflect.Value, open any) {
 	}
 }
 
-// Shapes returns values that contain the value at pointer, such as a list of it or a struct with it. In the values of
-// open, all fields that lead to it are exported. In the values of hidden, it is inside an unexported field, and fmt
+// Shapes returns values that contain the value at pointer, such as a list of it or a struct with it. In the first map
+// fmt reaches the value through exported fields. In the second one the value is inside an unexported field, and fmt
 // does not call its methods.
 func Shapes(pointer any) (open, hidden map[string]any) {
 	open, hidden = map[string]any{}, map[string]any{}
@@ -228,7 +228,7 @@ func Shapes(pointer any) (open, hidden map[string]any) {
 	return open, hidden
 }
 
-// Find returns the first of the forms that text contains, or "" if it contains none.
+// Find returns the first of the forms that the text contains, or "" if it contains none.
 func Find(text string, forms []string) string {
 	for _, form := range forms {
 		if strings.Contains(text, form) {
@@ -238,13 +238,13 @@ func Find(text string, forms []string) string {
 	return ""
 }
 
-// Forms returns the texts in all forms in which they may appear in output: unchanged, in base64, in base64 after a
-// colon (as in the Authorization header), and as fmt prints their bytes.
+// Forms returns all forms in which the texts may appear in output: unchanged, in base64, in base64 after a colon, and
+// as fmt prints their bytes.
 func Forms(texts ...string) []string {
 	var forms []string
 	for _, text := range texts {
 		forms = append(forms, text)
-		for _, encoded := range []string{text, ":" + text} { // the Authorization header encodes the second text
+		for _, encoded := range []string{text, ":" + text} { // the Authorization header has the second form
 			forms = append(forms, base64.StdEncoding.EncodeToString([]byte(encoded)))
 		}
 		for _, format := range []string{"%x", "%X", "% x", "% X", "%d", "%o", "%b", "%U"} {

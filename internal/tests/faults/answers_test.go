@@ -51,9 +51,8 @@ func connectionFaults() []*fault {
 		{name: "certificate of no CA", is: distrusted, network: dialing(x509.UnknownAuthorityError{})},
 		{name: "certificate that has expired", is: distrusted, network: dialing(x509.CertificateInvalidError{})},
 		{name: "certificate of the proxy", is: distrusted, cause: errOwn, network: dialing(proxy)},
-		// In the following cases the connection is made, and writing the request fails. net/http does not report how many
-		// bytes it wrote, so the outcome is unknown. An upload is known to be unsent, because net/http reads the file only
-		// after it has written the headers.
+		// In the following cases writing the request fails. net/http does not report how many bytes it wrote, so the outcome
+		// is unknown. An upload is known to be unsent, because net/http reads the file only after it has written the headers.
 		{name: "reset before the request is written", is: lost, toUpload: unsent, network: writing(0)},
 		{name: "reset half way through the headers", is: lost, toUpload: unsent, network: writing(2)},
 		{name: "idle connection closed, nothing written", is: healed, warm: true, network: writing(0)},
@@ -62,7 +61,7 @@ func connectionFaults() []*fault {
 
 type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// dialing returns a function for fault.network. It makes dialing fail with err when the fault strikes.
+// dialing returns a function for fault.network. Dialing fails with err when the fault strikes.
 func dialing(err error) func(*cell, dialer) dialer {
 	return func(c *cell, dial dialer) dialer {
 		return func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -74,8 +73,8 @@ func dialing(err error) func(*cell, dialer) dialer {
 	}
 }
 
-// writing returns a function for fault.network. It makes a write fail when the fault strikes. If part is 2, the failing
-// write still writes half of its bytes. If part is 0, it writes none.
+// writing returns a function for fault.network. A write fails when the fault strikes. The failing write still writes
+// half of its bytes if part is 2, and none if part is 0.
 func writing(part int) func(*cell, dialer) dialer {
 	return func(c *cell, dial dialer) dialer {
 		return func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -102,8 +101,8 @@ func (c *struckConn) Write(p []byte) (n int, err error) {
 	return n, &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}
 }
 
-// answer returns a fault in which the service sends a complete answer with this status and text. The error of the call
-// must have this status and code.
+// answer returns a fault in which the service sends a complete answer. The error of the call must have this status and
+// code.
 func answer(name string, status int, code, text string, is effect) *fault {
 	return &fault{
 		name: name, is: is, status: status, code: code, performs: ruleFor(is).delivery == payvault.DeliveryUnknown,
@@ -111,8 +110,8 @@ func answer(name string, status int, code, text string, is effect) *fault {
 	}
 }
 
-// wire returns a fault in which the service writes text to the connection as it is, and closes the connection. The
-// error of the call must have this status.
+// wire returns a fault in which the service writes only the given text to the connection, and closes it. The error of
+// the call must have this status.
 func wire(name, text string, status int, is effect) *fault {
 	f := answer(name, status, "", "", is)
 	f.serve = func(w http.ResponseWriter, _ *http.Request) {
@@ -142,8 +141,8 @@ func lostFaults() []*fault {
 	}
 }
 
-// statusFaults returns answers with statuses from 400 to 600, each with several bodies. The error must follow from the
-// status, whatever the body is.
+// statusFaults returns answers with statuses from 400 to 600. Each status has several bodies, which must not change the
+// error.
 func statusFaults() []*fault {
 	var all []*fault
 	for _, status := range []int{
@@ -169,8 +168,8 @@ func statusFaults() []*fault {
 	return all
 }
 
-// waits returns answers with status 429 or 503 and a Retry-After header. The clients of this package accept a wait of
-// at most one second.
+// waits returns answers with status 429 or 503 and a Retry-After. The clients of this package accept at most one
+// second.
 func waits() []*fault {
 	const longest = 24 * time.Hour // the largest value of Error.RetryAfter
 	var all []*fault
@@ -192,8 +191,7 @@ func waits() []*fault {
 	return all
 }
 
-// notSuccess returns redirects, and answers with status 2xx that are not a single JSON object with the code of a
-// success.
+// notSuccess returns redirects, and answers with status 2xx that are not a JSON object with the code of a success.
 func notSuccess() []*fault {
 	all := []*fault{
 		answer("302", 302, "", "", redirected), answer("304", 304, "", "", redirected),
@@ -213,7 +211,7 @@ func notSuccess() []*fault {
 	for _, text := range []string{
 		`{"code":7,"rcode":"7","data":{"customer_id":"C1","app":{"app_id":1},"request_id":"R1"},"card_id":"C1"}`,
 		`{"code":7,"code":0,"rcode":"7","rcode":"000"}`, `{"code":7,"CODE":0,"rcode":"7","RCODE":"000"}`,
-		// for each operation, one of these texts has the code in the field that is documented for it, and one does not
+		// for each operation, one of these texts has the code in the documented field
 		`{"code":7,"message":"No"}`, `{"rcode":"7","rmsg":"No"}`,
 	} {
 		all = append(all, answer("200 with another code "+text, 200, "7", text, rejected))

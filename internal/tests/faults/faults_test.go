@@ -1,6 +1,6 @@
 // Package faults tests every call of the SDK under every fault. A fault strikes once or on every attempt, and before or
-// after the service performs the operation. The call has the option WithReplay or not. The expected result follows from
-// the operation (package calls), the fault (answers_test.go), and the rules for the client (ruleFor).
+// after the service performs the operation. The expected result follows from the operation (package calls), the fault
+// (answers_test.go), and the rules for the client (ruleFor).
 package faults
 
 import (
@@ -25,8 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The service answers with this status and code if an operation that is possible only once per record is requested
-// again.
+// The service answers with this status and code if an operation that is possible only once per record is repeated.
 const (
 	statusAgain = http.StatusConflict
 	codeAgain   = "409"
@@ -52,7 +51,7 @@ type fault struct {
 	cause  error            // an error that the error of the call must match
 	wait   [2]time.Duration // the smallest and the largest permitted Error.RetryAfter
 
-	performs bool // the fault may also strike after the service has performed the operation, so both cases are tested
+	performs bool // the fault may also strike after the service has performed the operation
 	warm     bool // the fault needs an idle connection, so it cannot strike on every attempt
 }
 
@@ -124,7 +123,7 @@ func (c *cell) run(t *testing.T) {
 	result, err := c.call.Do(t.Context(), client, calls.Documented(), c.call.Full, opts...)
 	got, want := c.outcome(err), c.expected()
 	got.attempts = response.Attempts
-	if err != nil && strings.Contains(err.Error(), "cannot be read") { // a retry would get the same unreadable answer
+	if err != nil && strings.Contains(err.Error(), "cannot be read") { // a retry would get the same answer
 		want.safe = false
 	}
 	assert.Equal(t, want, got, "%s: %v", c, err)
@@ -193,7 +192,7 @@ func (c *cell) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// strikes reports whether the fault strikes now. It counts how often the fault has struck and will still strike.
+// strikes reports whether the fault strikes now, and counts how often it has struck.
 func (c *cell) strikes() bool {
 	if c.left.Add(-1) < 0 {
 		return false
@@ -202,8 +201,7 @@ func (c *cell) strikes() bool {
 	return true
 }
 
-// checkError checks the fields of the error that outcome does not have. It also checks that observers received the same
-// values.
+// checkError checks the fields of the error that outcome does not have, and that observers received the same values.
 func (c *cell) checkError(t *testing.T, e *payvault.Error, attempts int) {
 	t.Helper()
 	assert.Equal(t, []any{c.call.Op, attempts}, []any{e.Op, e.Attempts}, "%s", c)

@@ -16,20 +16,20 @@ import (
 // attemptsAtMost is the MaxAttempts of all clients of this package.
 const attemptsAtMost = 3
 
-// effect says what happens to a request when a fault strikes. ruleFor has the required reaction of the client.
+// effect says what happens to a request when a fault strikes. ruleFor returns how the client must react.
 type effect string
 
 const (
 	healed     effect = "net/http gets over it" // net/http repeats the request within one attempt of the client
 	unsent     effect = "no connection"
-	distrusted effect = "no trust" // the client gets no connection, and a retry would fail in the same way
+	distrusted effect = "no trust" // no connection, and a retry would fail in the same way
 	noKey      effect = "no key"   // nothing was sent, and the key source is not asked again
 	lost       effect = "no answer"
 	turnedAway effect = "429" // the operation was not performed
 	// The operation was not performed, and the Retry-After is longer than the client accepts.
 	heldOff     effect = "429 for long"
 	gatewayDown effect = "502, 503 or 504"          // the service behind the gateway may have performed the operation
-	failed      effect = "another 5xx"              // also a 503 whose Retry-After is longer than the client waits
+	failed      effect = "another 5xx"              // also a 503 whose Retry-After is too long
 	refused     effect = "4xx"                      // the service has refused the operation
 	rejected    effect = "2xx with another code"    // the service has refused the operation
 	malformed   effect = "2xx that is none"         // the operation may have been performed
@@ -44,7 +44,7 @@ type when int
 
 const (
 	never when = iota
-	// For calls that the client retries by itself. In the field repeats it includes calls with WithReplay.
+	// For calls that the client retries by itself. In the field repeats also for calls with WithReplay.
 	ifRepeated
 	always
 )
@@ -56,7 +56,7 @@ type rule struct {
 	repeats  when              // whether the client retries
 	delivery payvault.Delivery // Delivery of the error
 	safe     when              // whether SafeToRetry returns true
-	is       error             // a sentinel that the error matches, in addition to those of its status, code and delivery
+	is       error             // a further sentinel, besides those of the status, code and delivery
 }
 
 func ruleFor(e effect) rule {
@@ -112,9 +112,8 @@ func (c *cell) expected() (o outcome) {
 	}
 }
 
-// performing returns how often the service has performed the operation after one more request; the parameter performed
-// is the number before. If the operation is possible only once and was performed before, the service refuses the
-// request, and again is true.
+// performing returns how often the service has performed the operation after one more request; the argument is the
+// number before it. The result again is true if the operation is possible only once and was performed before.
 func (c *cell) performing(performed int) (n int, again bool) {
 	if performed > 0 && c.call.Once {
 		return performed, true
@@ -136,7 +135,7 @@ func (c *cell) succeeds(o outcome) outcome {
 	if o.performed, again = c.performing(o.performed); !again {
 		return o
 	}
-	// The service refuses this attempt because an earlier attempt performed the operation. So the outcome must be unknown.
+	// The service refuses this attempt because an earlier one performed the operation. So the outcome must be unknown.
 	o.status, o.code, o.delivery = statusAgain, codeAgain, payvault.DeliveryUnknown.String()
 	o.is = c.sentinels(statusAgain, true, rule{delivery: payvault.DeliveryUnknown})
 	return o
@@ -162,7 +161,7 @@ func (c *cell) sentinels(status int, rejection bool, r rule) []string {
 	return names(func(sentinel error) bool { return slices.Contains(want, sentinel) })
 }
 
-// names returns the sorted names of the sentinels for which holds returns true.
+// names returns the sorted names of the sentinels for which the function returns true.
 func names(holds func(sentinel error) bool) []string {
 	all := service.Sentinels()
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return !holds(all[name]) })
@@ -171,7 +170,7 @@ func names(holds func(sentinel error) bool) []string {
 //nolint:gochecknoglobals // a flag of the test binary
 var update = flag.Bool("update", false, "write anew what a test compares with")
 
-// TestDocs checks that the table in docs/failures.md agrees with ruleFor, and that it has the effects of all faults.
+// TestDocs checks that the table in docs/failures.md agrees with ruleFor and has the effects of all faults.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	told, struck := map[effect]bool{}, map[effect]bool{}

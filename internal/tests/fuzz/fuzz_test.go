@@ -26,7 +26,7 @@ import (
 )
 
 // FuzzReply gives a random answer to every call. A call may succeed only if the answer has status 2xx and the code of a
-// success. Every failure must be an *Error whose text is one line.
+// success. Every failure must be an *Error with one line of text.
 func FuzzReply(f *testing.F) {
 	names, err := filepath.Glob(filepath.Join(calls.Root(), "testdata", "*", "*.json"))
 	require.NoError(f, err)
@@ -66,7 +66,7 @@ func FuzzReply(f *testing.F) {
 			}
 			got := codes(body, member)
 			if validated, ok := result.(*payvault.Validation); ok && !validated.OK() && slices.Equal(got, []string{"2"}) {
-				continue // code 2 with messages is a result of Validate, with any status
+				continue // Validate returns code 2 with messages as a result
 			}
 			assert.Equal(t, 2, status/100, c.Name)
 			assert.Equal(t, []string{want}, got, "%s: %q", c.Name, body)
@@ -74,8 +74,8 @@ func FuzzReply(f *testing.F) {
 	})
 }
 
-// assertPlain checks that the text of an error is one short line. It also checks that the error matches
-// ErrOutcomeUnknown if and only if its Delivery is unknown and the operation is not a read.
+// assertPlain checks that the text of an error is one short line, and that the error matches ErrOutcomeUnknown exactly
+// if its Delivery is unknown and the operation is not a read.
 func assertPlain(t *testing.T, c *calls.Call, err error) {
 	t.Helper()
 	e := service.AsError(t, err)
@@ -86,8 +86,8 @@ func assertPlain(t *testing.T, c *calls.Call, err error) {
 	assert.Equal(t, unsure, errors.Is(err, payvault.ErrOutcomeUnknown))
 }
 
-// codes returns the values of all members with this name in a JSON object, without repeated values. It uses
-// encoding/json, while the SDK reads these answers with another package.
+// codes returns the values of all members with this name in a JSON object, each once. It uses encoding/json, unlike the
+// SDK.
 func codes(body []byte, member string) (texts []string) {
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	dec := json.NewDecoder(bytes.NewReader(body))
@@ -107,8 +107,8 @@ func codes(body []byte, member string) (texts []string) {
 	return slices.Compact(texts)
 }
 
-// FuzzValues decodes random texts into values of several types. It checks that a value is encoded as JSON that decodes
-// to the same value, and that errors do not repeat the input.
+// FuzzValues decodes random texts. It checks that a value is encoded as JSON that decodes to the same value, and that
+// errors do not repeat the input.
 func FuzzValues(f *testing.F) {
 	for _, text := range []string{
 		`12.50`, `"12.50"`, `1e3`, `-0.0`, `null`, `""`, `"2026-01-15"`, `"2026-01-15T14:30:42+0700"`,
@@ -164,8 +164,8 @@ func roundTrip(t *testing.T, typ reflect.Type, text []byte) {
 	assert.Equal(t, string(written), string(again), "%T of %q", value, text)
 }
 
-// FuzzKey checks that a key that NewClient accepts is sent unchanged in the Authorization header. If the service
-// repeats the key in a message, the error must have [REDACTED] in its place.
+// FuzzKey checks that a key that NewClient accepts is sent unchanged in the Authorization header, and that an error has
+// [REDACTED] in its place if the service repeats the key.
 func FuzzKey(f *testing.F) {
 	for _, key := range []string{
 		" 00000000", "test-api-key", "", " ", "a:b", "a b", "a\nb", "\x00", "é", "\xff", "Basic abc",

@@ -12,8 +12,8 @@ import (
 	"example.com/payvault/internal/tests/canary"
 )
 
-// TestBinaryEncoders checks that CBOR reads amounts back unchanged, writes secrets as [REDACTED], and refuses to read
-// [REDACTED] as a secret. BSON must refuse to write amounts and secrets.
+// TestBinaryEncoders checks that CBOR reads amounts back, writes secrets as [REDACTED] and refuses to read [REDACTED]
+// as a secret, and that BSON refuses to write both.
 func TestBinaryEncoders(t *testing.T) {
 	t.Parallel()
 	type invoice struct{ Amount payvault.Amount }

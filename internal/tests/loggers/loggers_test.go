@@ -1,5 +1,5 @@
-// Package loggers tests that popular loggers and encoders outside the standard library do not show the secrets of
-// package payvault.
+// Package loggers tests that loggers and encoders outside the standard library do not show the secrets of package
+// payvault.
 package loggers
 
 import (
@@ -27,7 +27,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // writers returns functions that print a value with a logger, an encoder or a dumper. A function may panic, as yaml
-// does for values of func types.
+// does for functions.
 func writers() map[string]func(w io.Writer, v any) {
 	writeZap := func(w io.Writer, newEncoder func(zapcore.EncoderConfig) zapcore.Encoder, v any) {
 		encoder := newEncoder(zap.NewDevelopmentEncoderConfig())
@@ -73,7 +73,7 @@ type reporter struct{ io.Writer }
 
 func (r reporter) Errorf(format string, args ...any) { _, _ = fmt.Fprintf(r, format, args...) }
 
-// shown returns the output of write for the value v. If write panics, the value of the panic follows.
+// shown returns what the function write prints for a value, and after it the value of a panic.
 func shown(write func(w io.Writer, v any), v any) (text string) {
 	var b bytes.Buffer
 	defer func() { text = fmt.Sprint(b.String(), recover()) }()
@@ -81,9 +81,8 @@ func shown(write func(w io.Writer, v any), v any) (text string) {
 	return ""
 }
 
-// TestRedaction prints values of every exported type, alone and within other values. It checks that no logger, encoder
-// or dumper shows a secret. If only exported fields lead to a value, no logger or encoder may show bodies and queries
-// either.
+// TestRedaction checks that no logger, encoder or dumper shows a secret of any exported type. If only exported fields
+// lead to a value, loggers and encoders must not show bodies and queries either.
 func TestRedaction(t *testing.T) {
 	t.Parallel()
 	secret, both := canary.Forms(canary.Secret), canary.Forms(canary.Secret, canary.Raw)
@@ -92,8 +91,8 @@ func TestRedaction(t *testing.T) {
 		isClient := typ == "Client" || strings.HasSuffix(typ, "Service")
 		open, hidden := canary.Shapes(pointer)
 		for how, write := range writers() {
-			// The test skips dumps of clients, because they contain much of net/http. It skips observers with logrus JSON,
-			// because logrus prints its own error to standard error.
+			// Skip the dump of a client, which has much of net/http in it, and an observer with logrus JSON, which prints an
+			// error of its own to standard error.
 			if strings.HasPrefix(how, "spew") && isClient || how == "logrus JSON" && typ == "Observer" {
 				continue
 			}
@@ -130,7 +129,7 @@ func TestRedaction_shows(t *testing.T) {
 	}
 }
 
-// TestRead checks that a secret can be read from YAML, and that reading the text [REDACTED] into a secret fails.
+// TestRead checks that a secret can be read from YAML, unless it is the text [REDACTED].
 func TestRead(t *testing.T) {
 	t.Parallel()
 	var request struct{ Number payvault.Secret }
@@ -140,7 +139,7 @@ func TestRead(t *testing.T) {
 	require.ErrorContains(t, err, "a redacted secret, whose text is lost")
 }
 
-// TestValues checks that amounts and dates are written to YAML as texts, and that they are read back unchanged.
+// TestValues checks that amounts and dates are written to YAML as texts and read back unchanged.
 func TestValues(t *testing.T) {
 	t.Parallel()
 	type record struct {

@@ -17,8 +17,8 @@ import (
 
 func amount(text string) payvault.Amount { return payvault.AmountOf(decimal.MustParse(text)) }
 
-// TestApplicationsValidate checks which responses Validate returns as a result: code 0, with or without messages about
-// fields, and code 2 with messages about fields. Every other response is an error.
+// TestApplicationsValidate checks which responses Validate returns as a result: code 0, and code 2 with messages about
+// fields. Every other response is an error.
 func TestApplicationsValidate(t *testing.T) {
 	t.Parallel()
 	const failed, access = `{"code":2,"message":"failed"`, `{"code":2,"message":"no","data":{"access":["denied"]}}`
@@ -37,7 +37,7 @@ func TestApplicationsValidate(t *testing.T) {
 		{200, `{"code":0,"data":{"Message":"Success","app_id":1}}`, nil, nil},
 		{200, `{"code":0,"data":{"tax_id":["is required"],"legal_name":[]}}`, required, nil},
 		{200, `{"code":0,"data":{"tax_id":["5105105105105100"]}}`, service.Fields{"tax_id": {"[REDACTED]"}}, nil},
-		// Code 0 with messages means that the application has problems, whatever form the messages have.
+		// Code 0 with messages, in any form, means that the application has problems.
 		{200, `{"code":0,"data":{"tax_id":"is required"}}`, required, nil},
 		{200, `{"code":0,"data":{"tax_id":["is required"],"count":1,"passed":true}}`, required, nil},
 		{200, `{"code":0,"data":["is required",""]}`, service.Fields{"": {"is required"}}, nil},
@@ -54,7 +54,7 @@ func TestApplicationsValidate(t *testing.T) {
 			[]error{payvault.ErrMalformedResponse},
 		},
 		{200, `{"code":2,"data":{"tax_id":["is required"]}}`, required, nil},
-		{ // 4004 is the ID of the application too, but a short number in a message must not be redacted
+		{ // 4004 is also the ID of the application, but a short number in a message must not be redacted
 			200, `{"code":2,"data":{"a":["at least 4004, of 5105105105105100 and ` + service.APIKey + `"]}}`, limit, nil,
 		},
 		{400, `{"code":2,"data":{"tax_id":["is required"]}}`, required, nil},
@@ -94,8 +94,8 @@ func TestApplicationsValidate(t *testing.T) {
 	}
 }
 
-// TestApplicationData_unmarshal checks how ApplicationData is read from JSON. The error for a value that cannot be read
-// has the key of the value.
+// TestApplicationData_unmarshal checks how ApplicationData is read from JSON, and that the error for an unreadable
+// value has its key.
 func TestApplicationData_unmarshal(t *testing.T) {
 	t.Parallel()
 	type data = payvault.ApplicationData
@@ -122,7 +122,7 @@ func TestApplicationData_unmarshal(t *testing.T) {
 }
 
 // TestSavedField_Decode checks that Decode reads a saved value into a variable of its type, in each form that services
-// send. An error must have the key and not the value.
+// send. An error has the key and not the value.
 func TestSavedField_Decode(t *testing.T) {
 	type ownType struct {
 		Text  string // the JSON has a number here, which only the tolerant decoder reads
@@ -182,8 +182,8 @@ func TestSavedField_Decode(t *testing.T) {
 	require.EqualError(t, err, "a redacted secret, whose text is lost")
 }
 
-// TestApplicationDataOf checks that ApplicationDataOf turns the saved fields into the same ApplicationData that was
-// sent. Its error must have the key of each value that cannot be read.
+// TestApplicationDataOf checks that ApplicationDataOf turns saved fields into the ApplicationData that was sent, and
+// that its error has the key of each unreadable value.
 func TestApplicationDataOf(t *testing.T) {
 	t.Parallel()
 	save := find(payvault.OpApplicationsSaveData)
@@ -204,8 +204,8 @@ func TestApplicationDataOf(t *testing.T) {
 	assert.Equal(t, payvault.ApplicationData{}, data)
 }
 
-// TestApplicationDataOf_none checks that an empty saved value sets no field of ApplicationData. Otherwise the next
-// SaveData would send it as false or zero. The value false of a toggle, such as processing_history, is not empty.
+// TestApplicationDataOf_none checks that an empty saved value sets no field of ApplicationData, because the next
+// SaveData would send it as false or zero. The value false of a toggle is not empty.
 func TestApplicationDataOf_none(t *testing.T) {
 	t.Parallel()
 	for _, none := range []string{`""`, `[]`, `{}`, `false`, `null`} {

@@ -21,8 +21,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// assertForm checks the multipart form of a request. It must have the given disputeResponse, and a file with the given
-// name and content, or no file if content is nil.
+// assertForm checks that the multipart form of a request has this disputeResponse and this file. If content is nil, the
+// form must have no file.
 func assertForm(t *testing.T, got service.Seen, response, fileName string, content []byte) {
 	t.Helper()
 	mediaType, params, err := mime.ParseMediaType(got.Header.Get("Content-Type"))
@@ -49,8 +49,7 @@ func assertForm(t *testing.T, got service.Seen, response, fileName string, conte
 	assert.True(t, bytes.Equal(content, sent), "other content")
 }
 
-// retrieval returns a response to a retrieval dispute. It is the minimal request of the table of calls, with the given
-// file.
+// retrieval returns the minimal response to a dispute, with the given file.
 func retrieval(file *payvault.File) *payvault.DisputeRespondRequest {
 	return &payvault.DisputeRespondRequest{Message: "Example answer to a retrieval dispute", Evidence: file}
 }
@@ -66,8 +65,7 @@ func respond(t *testing.T, request *payvault.DisputeRespondRequest) service.Seen
 	return server.Seen()[0]
 }
 
-// TestDisputesRespond checks the multipart form that is sent for each type of dispute response, with and without a
-// file.
+// TestDisputesRespond checks the multipart form for each type of dispute response, with and without a file.
 func TestDisputesRespond(t *testing.T) {
 	t.Parallel()
 	large := append([]byte("%PDF-1.7\n"), bytes.Repeat([]byte("0123456789abcdef\r\n--"), 1<<16)...)
@@ -119,8 +117,8 @@ func TestDisputesRespond_invalid(t *testing.T) {
 	}
 }
 
-// TestOpenFile checks that OpenFile returns a file that can be uploaded several times, from its beginning each time,
-// until the caller closes it. A missing file and a directory are errors.
+// TestOpenFile checks that the file that OpenFile returns can be uploaded several times until the caller closes it. A
+// missing file and a directory are errors.
 func TestOpenFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "charge 証拠.pdf")

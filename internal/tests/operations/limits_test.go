@@ -1,7 +1,7 @@
 //go:build !race
 
 // These tests check how much memory responses may take. They measure the heap of the process, so they run one at a
-// time, before all parallel tests. They do not run with the race detector, which needs memory of its own.
+// time, before all parallel tests, and not with the race detector, which itself takes memory.
 
 package operations
 
@@ -48,8 +48,8 @@ func read(op payvault.Operation) reading {
 	}
 }
 
-// readSaved calls SaveData and reads its result with ApplicationDataOf. It runs the garbage collector between the two,
-// so that the memory of each is measured alone.
+// readSaved calls SaveData and reads its result with ApplicationDataOf. It collects garbage between the two, so that
+// each is measured alone.
 func readSaved(ctx context.Context, c *payvault.Client) error {
 	o := find(payvault.OpApplicationsSaveData)
 	saved, err := o.Do(ctx, c, calls.Documented(), o.Minimal)
@@ -60,7 +60,7 @@ func readSaved(ctx context.Context, c *payvault.Client) error {
 	return err
 }
 
-// into makes a call with Client.Call, which reads the response into a variable of type T.
+// into makes a call with Client.Call and reads the response into a variable of type T.
 func into[T any](ctx context.Context, c *payvault.Client) error {
 	return c.Call(ctx, payvault.Request{Method: http.MethodGet, Path: []string{"x"}}, new(T))
 }
@@ -107,16 +107,16 @@ func readings() map[string]reading {
 	}
 }
 
-// attack is a hostile response body: reading it takes much more memory than the body itself. The field readings has
-// keys of the map that the function readings returns. The body is read in each of these ways.
+// attack is a hostile response body: reading it takes much more memory than the body itself. The function readings
+// returns a map of the ways to read a body. The field readings has keys of this map.
 type attack struct {
 	readings, head, unit, tail string
 
 	most int // maximum number of units; 0 means as many as fit into bodyCap
 }
 
-// body returns head, then as many units as fit, then tail. If the result contains PAD, a text that fills the body up to
-// bodyCap replaces PAD. This text is not valid UTF-8, so it is larger after decoding.
+// body returns the head, as many units as fit, and the tail. If they contain PAD, a text in its place fills the body up
+// to bodyCap. This text is not valid UTF-8, so it is larger after decoding.
 func (a attack) body() string {
 	n := (bodyCap - len(a.head) - len(a.tail)) / len(a.unit)
 	if a.most > 0 {
@@ -139,11 +139,11 @@ func attacks() []attack {
 		of("list", data+`{"customer_id":"`, `"}]}`, "\xff"), of("list", data+`{"customer_id":1,"comments":"`, `"}]}`, `x`),
 		of("saved", fields+`{"key":"bank_routing","value":"`, `"}]}}`, "\xffa"),
 
-		// These bodies have as many records and values as are permitted, of the largest types, and a long text.
+		// These bodies have as many records and values of the largest types as are permitted, and a long text.
 		upTo(mostRecords, of("transactions", data, `,{"pg_id":"PAD"}]}`, `{"pg_id":1},`)),
 		upTo(mostRecords, of("list", data+`{"customer_id":1,"billing_cards":[`, `,{"card_type":"PAD"}]}]}`, `{},`)),
 		upTo(mostRecords/2, of("list", data, `,{"customer_id":"PAD"}]}`, `{"customer_id":1},`)),
-		// The last pg_id is a number, so the tolerant decoder reads this body a second time.
+		// The last pg_id is a number, so this body is read a second time.
 		upTo(19_000, of("transactions", data, `,{"pg_id":"PAD"},{"pg_id":1}]}`, `{"pg_id":"1"},`)),
 		upTo(10*mostRecords, of("write", record+`{"billing_email":[`, `]},{"card_type":"PAD"}]}}`, `"",`)),
 		upTo(mostRecords, of("saved", fields, `,{"key":"PAD"}]}}`, `{},`)),
@@ -163,7 +163,7 @@ func attacks() []attack {
 		of("payee", `{"code":0,"data":{"payee_account":{"tr_number":"`, `"},"payee_id":"x"},"x":"`+"\xff"+`"}`, `x`),
 		of("tokenize", `{"code":0,"rcode":"000","card_id":"`, `"}`, `\u0041`),
 
-		// These bodies are read into types of the caller. Some of these types contain types of package payvault.
+		// These bodies are read into types of the caller.
 		upTo(mostRecords/2, of("arrays, any", data, `],"y":"PAD"}`, `{"a":{}},`)),
 		upTo(10*mostRecords, of("any", data, `],"y":"PAD"}`, `1,`)),
 		upTo(mostRecords, of("ours", `{"code":0,"fields":[`, `],"y":"PAD"}`, `{},`)),
@@ -195,7 +195,7 @@ func of(readings, head, tail string, units ...string) (all []attack) {
 	return all
 }
 
-// members returns JSON members with different names and the same value. They nearly fill a body of bodyCap.
+// members returns JSON members with different names and the same value, which nearly fill a body of bodyCap.
 func members(value string) string {
 	var text strings.Builder
 	for i := 0; text.Len() < bodyCap-100; i++ {
@@ -204,8 +204,8 @@ func members(value string) string {
 	return text.String()
 }
 
-// assertSmall checks that the heap grows by at most mostHeap while f runs. The garbage collector is off during f,
-// because in a program with a large heap it may not run in that time either.
+// assertSmall checks that the heap grows by at most mostHeap while f runs. The garbage collector is off, because in a
+// program with a large heap it may not run in that time either.
 func assertSmall(t *testing.T, f func(), what string) {
 	t.Helper()
 	runtime.GC()
@@ -234,8 +234,8 @@ type pieces struct{ io.Reader }
 
 func (p pieces) Read(b []byte) (int, error) { return p.Reader.Read(b[:min(len(b), 16<<10)]) }
 
-// zipped returns an option for a transport that answers with body as net/http does for a compressed response: the reads
-// are small, and ContentLength is unknown.
+// zipped returns an option for a transport that answers as net/http does for a compressed response: in small reads, and
+// with an unknown ContentLength.
 func zipped(body string) payvault.Option {
 	return service.Over(service.RoundTripper(func(*http.Request) (*http.Response, error) {
 		text := io.NopCloser(pieces{strings.NewReader(body)})
@@ -244,11 +244,11 @@ func zipped(body string) payvault.Option {
 }
 
 // TestHostileBodies checks that reading a response body of at most the default size makes the heap grow by at most
-// mostHeap. This includes memory that the garbage collector could free.
+// mostHeap, garbage included.
 //
 //nolint:paralleltest // it measures the heap of the process
 func TestHostileBodies(t *testing.T) {
-	var indexed strings.Builder // field names that are numbers, which may be parts of a card number
+	var indexed strings.Builder // the field names are numbers, which may be parts of a card number
 	indexed.WriteString(`{"code":2,"data":{"0":[` + strings.Repeat(`"",`, 10_000) + `""]`)
 	for i := 100; indexed.Len() < 64_000; i++ {
 		indexed.WriteString(`,"` + strconv.Itoa(i) + `":[""]`)
@@ -271,8 +271,7 @@ func TestHostileBodies(t *testing.T) {
 	}
 }
 
-// TestHostileTexts checks that functions with which callers read a text of bodyCap bytes make the heap grow by at most
-// mostHeap.
+// TestHostileTexts checks that the functions with which callers read a text make the heap grow by at most mostHeap.
 //
 //nolint:paralleltest // it measures the heap of the process
 func TestHostileTexts(t *testing.T) {
@@ -303,8 +302,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// TestHonestPage checks that a page with 10,000 to 30,000 records is read, even if some values have undocumented forms,
-// such as a number as a text.
+// TestHonestPage checks that a page with 10,000 to 30,000 records is read, even if some values have undocumented forms.
 //
 //nolint:paralleltest // beside tests that measure the heap of the process
 func TestHonestPage(t *testing.T) {
@@ -346,7 +344,7 @@ func TestHonestPage(t *testing.T) {
 	}
 }
 
-// TestAllocations checks that a call makes at most 60 allocations, if the response is already in memory.
+// TestAllocations checks that a call makes at most 60 allocations if the response is already in memory.
 //
 //nolint:paralleltest // it counts the allocations of the process
 func TestAllocations(t *testing.T) {
@@ -393,7 +391,7 @@ func TestAllocations(t *testing.T) {
 }
 
 // TestClearing_longSwipe checks that redacting an error allocates less than 20 MB if the request has a card swipe of 8
-// KB. Each part of the swipe, such as a name, is looked for in the error.
+// KB. Each part of the swipe is looked for in the error.
 //
 //nolint:paralleltest // it counts the allocations of the process
 func TestClearing_longSwipe(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package operations compares the requests and results of every operation with the fixtures in testdata, which are
-// written by hand. It also tests how much memory a hostile response may take.
+// Package operations compares the requests and results of every operation with the fixtures in testdata. It also tests
+// how much memory a hostile response may take.
 package operations
 
 import (
@@ -44,8 +44,8 @@ func nowhere(t *testing.T) *payvault.Client {
 	return service.Client(t, service.Nowhere)
 }
 
-// exchange makes a call to a server that answers with status 200 and answer as the body. It returns the request that
-// the server received, and the result of the call.
+// exchange makes a call to a server that answers with status 200 and the given body. It returns the request that the
+// server received, and the result of the call.
 func exchange(
 	t *testing.T, o *calls.Operation, request any, answer string, opts ...payvault.Option,
 ) (service.Seen, any, error) {
@@ -56,13 +56,13 @@ func exchange(
 	return server.Seen()[0], result, err
 }
 
-// fillers returns options with values that a client uses for empty fields of requests.
+// fillers returns options that fill empty fields of requests.
 func fillers() []payvault.Option {
 	return []payvault.Option{payvault.WithMerchantID(1), payvault.WithVendorID(2), payvault.WithDeveloperID("3")}
 }
 
-// TestEveryOperation checks that payvault.Operations, the table of calls, the sentences in Operation.Stated and the
-// methods of the client list the same operations.
+// TestEveryOperation checks that payvault.Operations, the table of calls, Operation.Stated and the methods of the
+// client list the same operations.
 func TestEveryOperation(t *testing.T) {
 	t.Parallel()
 	var all []payvault.OperationInfo
@@ -81,7 +81,7 @@ func TestEveryOperation(t *testing.T) {
 }
 
 // TestFull checks that every documented field of a request is sent, and every documented field of a response is read.
-// The request has all fields, so the options that fill empty fields must change nothing.
+// The options that fill empty fields must not change a full request.
 func TestFull(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
@@ -98,8 +98,7 @@ func TestFull(t *testing.T) {
 }
 
 // TestMinimal checks that a request with only its required fields is sent without any other field, and that responses
-// in other JSON forms, such as numbers as strings, are read. TestReading of the root package checks the values that are
-// read.
+// in other JSON forms are read. TestReading of the root package checks the values.
 func TestMinimal(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
@@ -147,8 +146,8 @@ func assertRequest(t *testing.T, o *calls.Operation, got service.Seen, query, bo
 	assert.Regexp(t, `^payvault-go/\d+\.\d+\.\d+ \(go.*\)$`, got.Header.Get("User-Agent"))
 }
 
-// TestWireForms checks that MarshalWire writes each request and result in the JSON form of its fixture, and that the
-// JSON can be read back into the same value.
+// TestWireForms checks that MarshalWire writes each request and result in the JSON form of its fixture, and that this
+// JSON is read back as the same value.
 func TestWireForms(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
@@ -166,7 +165,7 @@ func TestWireForms(t *testing.T) {
 				service.AssertWire(t, request, text)
 			}
 		}
-		if o.Full != nil && o.Method == http.MethodGet { // the result of a list is the whole response, a page
+		if o.Full != nil && o.Method == http.MethodGet { // the result of a list is the whole response
 			o.Result = ""
 		}
 		want := strings.NewReplacer(`"code": 0,`, "", `"message": "Success",`, "").Replace(o.Answer())
@@ -180,8 +179,8 @@ func TestWireForms(t *testing.T) {
 }
 
 // TestEveryField checks that testdata has a value for each field of the request and result types. Package contract
-// compares testdata with the interface document, so this also shows that the document has each field. In addition, the
-// name of each Go field must be the end of its JSON name, so that no two fields are swapped.
+// compares testdata with the interface document. Each Go name must be the end of the JSON name, so that no two fields
+// are swapped.
 func TestEveryField(t *testing.T) {
 	t.Parallel()
 	all := map[string]wireField{}
@@ -204,13 +203,13 @@ func TestEveryField(t *testing.T) {
 	}
 }
 
-// wireField is a field of a struct: its name in JSON, and whether testdata has a value for it.
+// wireField has the JSON name of a struct field, and whether testdata has a value for the field.
 type wireField struct {
 	wire   string
 	filled bool
 }
 
-// noteFields adds each struct field in v that has a JSON name to the map all. The key is "Type.Field".
+// noteFields adds each struct field in v that has a JSON name to a map, under the key "Type.Field".
 func noteFields(all map[string]wireField, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -244,8 +243,8 @@ func at(t *testing.T, text, member string) string {
 	return string(object[member])
 }
 
-// TestRejected checks the errors for the documented refusals of every operation. Only Validate returns messages about
-// fields as a result instead of an error.
+// TestRejected checks the errors for the documented refusals of every operation. Validate returns messages about fields
+// as a result instead.
 func TestRejected(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
@@ -282,7 +281,7 @@ func TestRejected(t *testing.T) {
 }
 
 // TestForMerchant checks that a client of ForMerchant sends the merchant ID in the query or in the body, as
-// Operation.Stated says. The MerchantID of the request may be empty or the same ID.
+// Operation.Stated says.
 func TestForMerchant(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
@@ -323,8 +322,8 @@ func TestForMerchant(t *testing.T) {
 	})
 }
 
-// TestFilled checks that the options WithMerchantID, WithVendorID and WithDeveloperID fill empty fields of requests,
-// and do not replace other values.
+// TestFilled checks that WithMerchantID, WithVendorID and WithDeveloperID fill empty fields of requests, and only
+// those.
 func TestFilled(t *testing.T) {
 	t.Parallel()
 	tokens, customers := find(payvault.OpTokensTokenize), find(payvault.OpCustomersCreate)
@@ -383,8 +382,8 @@ func TestExplicitZeros(t *testing.T) {
 	}
 }
 
-// TestRefused checks that one error reports all problems of a request, that a nil context is refused, and that in both
-// cases no request is sent.
+// TestRefused checks that one error reports all problems of a request, that a nil context is refused, and that nothing
+// is sent in either case.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	unobserved := payvault.WithObserver(payvault.Observer{
@@ -404,7 +403,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestRefusedOneByOne checks nil requests, and problems that cannot occur together with the problems of TestRefused.
+// TestRefusedOneByOne checks nil requests, and problems that cannot occur together with those of TestRefused.
 func TestRefusedOneByOne(t *testing.T) {
 	t.Parallel()
 	type (

@@ -21,7 +21,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// formEnd ends a multipart form. A service may act on a form that ends with it, even if bytes of the file are missing.
+// formEnd ends a multipart form. A service may act on a form with this end, even if bytes of the file are missing.
 const formEnd = "--\r\n"
 
 // careless is a service that accepts a form as soon as it has the end of the form. It records the bodies of requests.
@@ -77,8 +77,7 @@ func newHTTP(t *testing.T, http2 bool) *careless {
 	return s
 }
 
-// forEach runs a test with three services: one that reads the bytes of a TCP connection, one with HTTP/1.1 and one with
-// HTTP/2.
+// forEach runs a test with three services: a raw TCP connection, HTTP/1.1 and HTTP/2.
 func forEach(t *testing.T, test func(t *testing.T, s *careless)) {
 	t.Helper()
 	for name, start := range map[string]func(t *testing.T) *careless{
@@ -93,7 +92,7 @@ func forEach(t *testing.T, test func(t *testing.T, s *careless)) {
 	}
 }
 
-// upload responds to a dispute with a file whose upload must fail. It returns the bytes that the service received, and
+// upload responds to a dispute with a file that cannot be uploaded. It returns the bytes that the service received, and
 // the error.
 func (s *careless) upload(t *testing.T, file *payvault.File) (got []byte, err error) {
 	t.Helper()
@@ -106,8 +105,8 @@ func (s *careless) upload(t *testing.T, file *payvault.File) (got []byte, err er
 	return <-s.got, err
 }
 
-// shrinking is an *os.File. If the function in the field when returns true for the offset of a read, ReadAt truncates
-// the file. The field to is the new size.
+// shrinking is an *os.File that becomes shorter during a read. The function in the field when decides at which offset,
+// and the field to has the new size.
 type shrinking struct {
 	*os.File
 
@@ -125,9 +124,9 @@ func (f shrinking) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// newShrinking returns a PDF that becomes shorter. The parameter size is its size before, and to is its size
-// afterwards. The SDK checks a file before the upload. The file becomes shorter when the upload has reached the offset
-// at or, if at is 0, at the end of the check.
+// newShrinking returns a PDF that becomes shorter. The last parameter is its new size. The PDF becomes shorter when the
+// upload has reached the given offset. If the offset is 0, it becomes shorter at the end of the check before the
+// upload.
 func newShrinking(t *testing.T, size, at, to int64) *payvault.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "evidence.pdf")
@@ -146,7 +145,7 @@ func newShrinking(t *testing.T, size, at, to int64) *payvault.File {
 }
 
 // TestUploadOfAFileThatBecomesShorter checks that the service does not receive the end of the form if the file becomes
-// shorter before or during the upload, and that the error says that the file has become shorter.
+// shorter before or during the upload, and that the error says why.
 func TestUploadOfAFileThatBecomesShorter(t *testing.T) {
 	t.Parallel()
 	const large = 4 << 20
@@ -181,8 +180,8 @@ func TestUploadOfAFileThatBecomesShorter(t *testing.T) {
 	})
 }
 
-// content is the content of a PDF of size bytes. After the SDK has checked the file, each read in its second half calls
-// the function read.
+// content is a PDF of size bytes. After the SDK has checked the PDF, all reads of its second half call the function
+// read.
 type content struct {
 	size int64
 	read func(p []byte, off int64) (int, error)
@@ -204,7 +203,7 @@ func (c content) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // TestUploadOfContentThatPanics checks that a panic in ReadAt of the file becomes an error of the call. net/http reads
-// an upload in a goroutine of its own, where the panic would end the process.
+// an upload in its own goroutine, where the panic would end the process.
 func TestUploadOfContentThatPanics(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("a secret of the file")

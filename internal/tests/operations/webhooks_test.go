@@ -17,8 +17,8 @@ import (
 	"example.com/payvault"
 )
 
-// TestNotificationHandler checks the status with which NotificationHandler answers, and that the caller's function gets
-// the header and the body of the request unchanged.
+// TestNotificationHandler checks the status of the answer, and that the caller's function gets the header and the body
+// of the request unchanged.
 func TestNotificationHandler(t *testing.T) {
 	t.Parallel()
 	const most, raw = 1 << 20, "{\"event\": \"transaction_status_updated\"}\r\n\x00\xff not quite JSON"
@@ -66,8 +66,8 @@ func TestNotificationHandler(t *testing.T) {
 	assert.Panics(t, func() { payvault.NotificationHandler(nil) })
 }
 
-// TestNotificationHandler_reports checks that the error of the caller's function is logged, and that the sender of the
-// notification does not get it. The log must have neither the URL nor the body of the request.
+// TestNotificationHandler_reports checks that the error of the caller's function is logged but not sent back, and that
+// the log has neither the URL nor the body of the request.
 func TestNotificationHandler_reports(t *testing.T) { //nolint:paralleltest // it sets the default logger
 	var log bytes.Buffer
 	before := slog.Default()

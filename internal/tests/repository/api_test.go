@@ -1,5 +1,4 @@
-// Package repository compares the documents with the code. It also checks rules of the code, such as the layers of
-// files.
+// Package repository compares the documents with the code, and checks rules of the code, such as the layers of files.
 package repository
 
 import (
@@ -32,8 +31,8 @@ import (
 //nolint:gochecknoglobals // a flag of the test binary
 var update = flag.Bool("update", false, "write anew what a test compares with")
 
-// repo returns the files of the repository. The go command records which files a test opens, and runs a cached test
-// again when one of them has changed.
+// repo returns the files of the repository. The go command runs a cached test again when a file that the test opens has
+// changed.
 func repo() fs.FS { return os.DirFS(calls.Root()) }
 
 // read returns a file of the repository.
@@ -44,7 +43,7 @@ func read(t *testing.T, name string) string {
 	return string(content)
 }
 
-// list returns the names of the files in from that match a pattern.
+// list returns the names of the files that match a pattern.
 func list(t *testing.T, from fs.FS, pattern string) []string {
 	t.Helper()
 	names, err := fs.Glob(from, pattern)
@@ -52,7 +51,7 @@ func list(t *testing.T, from fs.FS, pattern string) []string {
 	return names
 }
 
-// TestAPI checks that api/payvault.txt has the present public declarations, so that a review shows each change of them.
+// TestAPI checks that api/payvault.txt has the present public declarations, so that a review shows each change.
 func TestAPI(t *testing.T) {
 	t.Parallel()
 	const golden = "api/payvault.txt"
@@ -67,7 +66,7 @@ func TestAPI(t *testing.T) {
 }
 
 // TestOneName checks that fields with the same JSON or query name have the same Go name, in the client and the
-// emulator. Fields with the Go name ID or the JSON name data are exceptions.
+// emulator.
 func TestOneName(t *testing.T) {
 	t.Parallel()
 	names := map[string]string{}
@@ -119,8 +118,7 @@ func parse(t *testing.T, from fs.FS, dir string, mode parser.Mode) (set *token.F
 	return set, files
 }
 
-// godoc returns the comments of a package, except those in function bodies, and a parser that finds the links in
-// comments.
+// godoc returns the comments of a package outside function bodies, and a parser that finds the links in comments.
 func godoc(t *testing.T, from fs.FS, dir string) (groups []*ast.CommentGroup, reader *comment.Parser) {
 	t.Helper()
 	set, files := parse(t, from, dir, parser.ParseComments)
@@ -159,8 +157,8 @@ func exportedAPI(t *testing.T, dir string) string {
 	return "package " + files[0].Name.Name + "\n\n" + strings.Join(api, "\n") + "\n\n"
 }
 
-// shows removes what is private from a declaration: the body of a function, or private types. It reports whether the
-// rest belongs to the public API.
+// shows removes private types and the body of a function from a declaration. It reports whether the rest belongs to the
+// public API.
 func shows(decl ast.Decl) bool {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
@@ -182,8 +180,8 @@ func typeName(expr ast.Expr) string {
 	return name
 }
 
-// TestAllTypes checks that canary.Types returns every exported struct type of package payvault. The tests of secrets
-// cover the types that it returns.
+// TestAllTypes checks that canary.Types returns every exported struct type of package payvault, for the tests of
+// secrets.
 func TestAllTypes(t *testing.T) {
 	t.Parallel()
 	var declared []string

@@ -25,14 +25,14 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// TestDocLinks checks that every name in brackets in a doc comment exists. If a name does not exist, godoc shows the
-// brackets instead of a link.
+// TestDocLinks checks that every name in brackets in a doc comment exists. If a name does not exist, godoc shows no
+// link.
 func TestDocLinks(t *testing.T) {
 	t.Parallel()
 	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
 	require.NoError(t, err)
 	library := os.DirFS(filepath.Join(strings.TrimSpace(string(root)), "src"))
-	// If the parser has not found the name in brackets, the printer writes a backslash before the bracket.
+	// If the parser has not found the name, the printer writes a backslash before the bracket.
 	broken := regexp.MustCompile(`(?:^|\W)\\\[(?:\\\*)?[\w/]*\.?[A-Z][\w.]*\]`)
 	for _, dir := range publicPackages(t) {
 		t.Run(dir, func(t *testing.T) {
@@ -53,9 +53,8 @@ func TestDocLinks(t *testing.T) {
 	}
 }
 
-// exists reports whether the name to which a link leads exists. The package of the name may be one of the standard
-// library, whose files are in library, or one of this repository. The parser itself checks only names of the package
-// that it parses.
+// exists reports whether a link leads to an existing name. The name may be one of the standard library, whose files the
+// parameter library has, or one of this repository. The parser itself checks only names of the package that it parses.
 func exists(t *testing.T, library fs.FS, link *comment.DocLink) bool {
 	t.Helper()
 	own, isOwn := strings.CutPrefix(link.ImportPath, "example.com/payvault")
@@ -116,8 +115,7 @@ func sections(text string) (names []string) {
 	return names
 }
 
-// TestChangelog checks that CHANGELOG.md has, for each version that is a heading, a line with the link of the version.
-// The release script needs these lines.
+// TestChangelog checks that CHANGELOG.md has a line with a link for each version. The release script needs these lines.
 func TestChangelog(t *testing.T) {
 	t.Parallel()
 	text, err := fs.ReadFile(repo(), "CHANGELOG.md")
@@ -176,8 +174,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestUnknownOutcomes checks that each operation that is not a read has a section in docs/unknown.md and an example in
-// example_unknown_test.go.
+// TestUnknownOutcomes checks that each operation that is not a read has a section in docs/unknown.md and an example.
 func TestUnknownOutcomes(t *testing.T) {
 	t.Parallel()
 	page, examples := read(t, "docs/unknown.md"), read(t, "example_unknown_test.go")
@@ -195,7 +192,7 @@ func TestUnknownOutcomes(t *testing.T) {
 
 // block is a code block in a document.
 type block struct {
-	// the directory of the document, and a Go identifier made from its file name and the number of the block
+	// the directory of the document, and a Go identifier for the block
 	dir, name      string
 	language, text string
 }
@@ -224,8 +221,8 @@ func TestDocs(t *testing.T) {
 	assert.Equal(t, readme[at+1].text, run("run", readme[at].name))
 }
 
-// markdownBlocks returns the fenced code blocks of Markdown files. It fails the test if a file has an indented code
-// block, because such a block has no language.
+// markdownBlocks returns the fenced code blocks of Markdown files. An indented code block fails the test, because it
+// has no language.
 func markdownBlocks(t *testing.T, names ...string) (blocks []block) {
 	t.Helper()
 	for _, name := range names {
@@ -238,8 +235,8 @@ func markdownBlocks(t *testing.T, names ...string) (blocks []block) {
 	return blocks
 }
 
-// commentBlocks returns the Go code in the comments of public packages. It skips blocks in which every line has
-// columns, because such a block is a table.
+// commentBlocks returns the Go code in the comments of public packages. It skips tables, in which every line has
+// columns.
 func commentBlocks(t *testing.T) (blocks []block) {
 	t.Helper()
 	columns := regexp.MustCompile(`^(\s*\S.*\S  +\S.*\n)+$`)
@@ -261,7 +258,7 @@ func identifier(name string, n int) string {
 }
 
 // goCommand returns a function that runs the go command for a snippet. The flag -overlay makes each snippet a package
-// of the repository without writing it there.
+// of the repository.
 func goCommand(t *testing.T, snippets map[string]string) func(command, name string) string {
 	t.Helper()
 	const place = "internal/docsnippets"
@@ -287,7 +284,7 @@ func goCommand(t *testing.T, snippets map[string]string) func(command, name stri
 	}
 }
 
-// given declares the names that snippets in documents may use without declaring them.
+// given declares names that snippets in documents may use.
 const given = `
 func retryLater(payvault.SubscriptionID) {}
 func reconcile(payvault.SubscriptionID) {}
@@ -298,7 +295,7 @@ func snippet(ctx context.Context, baseURL, apiKey string, client *payvault.Clien
 	{
 `
 
-// wholeFile returns a Go file with a snippet inside a function. It returns a text with a package clause unchanged.
+// wholeFile returns a Go file with a snippet inside a function. A snippet with a package clause stays unchanged.
 func wholeFile(text string) string {
 	if strings.HasPrefix(text, "package ") {
 		return text

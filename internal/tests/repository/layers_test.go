@@ -23,8 +23,8 @@ import (
 )
 
 // TestLayers checks that the files of large packages form the layers that the documents list. A file may use files on
-// lines above its own, and files to its left on the same line. If a bar stands between two files of a line, neither may
-// use the other.
+// the lines above, and files to its left on the same line. If a bar stands between two files, neither may use the
+// other.
 func TestLayers(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ dir, document, heading string }{
@@ -80,7 +80,7 @@ func readLayers(t *testing.T, document, heading string) map[string]layer {
 	return layers
 }
 
-// checked is a type-checked package. uses has the identifiers that refer to declarations of the same package.
+// checked is a type-checked package. The field uses has the identifiers that refer to declarations of the same package.
 type checked struct {
 	set   *token.FileSet
 	files []string
@@ -93,7 +93,7 @@ func (c checked) place(pos token.Pos) token.Position {
 	return place
 }
 
-// load type-checks the package in a directory. The go command compiles the packages that it imports.
+// load type-checks the package in a directory.
 func load(t *testing.T, dir string) checked {
 	t.Helper()
 	fields := "-json=ImportPath,Export,GoFiles,DepOnly"

@@ -19,8 +19,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestEmulatorCurl runs the curl commands in the emulator's README one after the other. It checks that all succeed, and
-// that no two of them call the same operation.
+// TestEmulatorCurl checks that all curl commands in the emulator's README succeed one after the other, and that no two
+// of them call the same operation.
 func TestEmulatorCurl(t *testing.T) {
 	t.Parallel()
 	seed, err := payvaulttest.LoadSeed(strings.NewReader(read(t, "cmd/payvault-emulator/seed.json")))
@@ -59,7 +59,7 @@ func curlRequest(t *testing.T, url string, words []string) *http.Request {
 		_, err := body.WriteString(text)
 		return err
 	})
-	curl.Func("F", "", func(part string) error { // the flag is name=value or name=@file;type=kind, and the kind is ignored
+	curl.Func("F", "", func(part string) error { // name=value or name=@file;type=kind; the kind is ignored
 		kind = form.FormDataContentType()
 		name, value, _ := strings.Cut(part, "=")
 		file, isFile := strings.CutPrefix(value, "@")
@@ -87,8 +87,8 @@ func curlRequest(t *testing.T, url string, words []string) *http.Request {
 	return req
 }
 
-// commands returns the words of each command in a shell block. It removes leading assignments of variables, comments,
-// and everything after a pipe.
+// commands returns the words of each command in a shell block, without comments, leading assignments of variables, and
+// everything after a pipe.
 func commands(text string) (all [][]string) {
 	text = strings.NewReplacer("\\\n", " ", " && ", "\n").Replace(text)
 	text = regexp.MustCompile(`(?m)(^|\s)[#|].*$|^(\w+=\S* ?)+`).ReplaceAllString(text, "")
@@ -136,7 +136,7 @@ func checkCommand(t *testing.T, dir string, words []string) {
 	}
 }
 
-// assertFound checks that at least one file contains the regular expression pattern. files is a pattern for the paths.
+// assertFound checks that a regular expression matches at least one file. files is a pattern for the paths.
 func assertFound(t *testing.T, pattern, files string) {
 	t.Helper()
 	assert.True(t, slices.ContainsFunc(list(t, repo(), files), func(name string) bool {

@@ -1,4 +1,4 @@
-// Package secrets checks that no secret is shown when a value of the SDK is printed or encoded, for every type.
+// Package secrets checks that no secret of any type of the SDK is shown when its value is printed or encoded.
 package secrets
 
 import (
@@ -30,9 +30,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestRedaction prints and encodes values of every type, alone and within other values. It checks that no output has a
-// secret. If only exported fields lead to a value, fmt, log/slog, JSON, XML and HTML must not show bodies and queries
-// either.
+// TestRedaction checks that no printed or encoded value has a secret. If only exported fields lead to a value, fmt,
+// log/slog, JSON, XML and HTML must not show bodies and queries either.
 func TestRedaction(t *testing.T) {
 	t.Parallel()
 	all, secret, both := encoders(), canary.Forms(canary.Secret), canary.Forms(canary.Secret, canary.Raw)
@@ -71,7 +70,7 @@ func TestRedaction(t *testing.T) {
 	})
 }
 
-// encoders returns functions that encode a value with encoders of the standard library or with JSON v2.
+// encoders returns functions that encode a value with the standard library or with JSON v2.
 func encoders() map[string]func(v any) (string, error) {
 	execute := func(execute func(w io.Writer, data any) error) func(v any) (string, error) {
 		return func(v any) (string, error) {
@@ -143,8 +142,7 @@ func TestRedaction_shows(t *testing.T) {
 	}
 }
 
-// TestSecrets_typesOfFields checks that every field that the design calls secret has the type Secret, in requests and
-// in results.
+// TestSecrets_typesOfFields checks that every field that the design calls secret has the type Secret.
 func TestSecrets_typesOfFields(t *testing.T) {
 	t.Parallel()
 	names := strings.Fields(`cvv2 card_swipe tr_number dda_number payload_wallet_one_pay payload_wallet_two_pay

@@ -22,7 +22,7 @@ import (
 	"example.com/payvault/internal/tests/calls"
 )
 
-// Fields has the problems of a request. A key is the JSON path of a field, such as "data[0].exp_date".
+// Fields has the problems of a request, by the JSON path of the field, such as "data[0].exp_date".
 type Fields = map[string][]string
 
 // Sentinels returns all sentinels that an error can match, keyed by their names.
@@ -45,7 +45,7 @@ func AsError(tb testing.TB, err error) *payvault.Error {
 	return e
 }
 
-// AssertError checks all exported fields of an error, and that it matches the given sentinels and no other.
+// AssertError checks all exported fields of an error, and that it matches only the given sentinels.
 func AssertError(tb testing.TB, err error, want payvault.Error, sentinels ...error) {
 	tb.Helper()
 	got := AsError(tb, err)
@@ -64,7 +64,7 @@ func AssertMatches(tb testing.TB, err error, sentinels ...error) {
 	}
 }
 
-// AssertInvalid checks the error of a request that the SDK refused to send because of the problems in want.
+// AssertInvalid checks the error of a request that the SDK refused to send because of the given problems.
 func AssertInvalid(tb testing.TB, err error, op payvault.Operation, want Fields) {
 	tb.Helper()
 	refused := payvault.Error{Op: op, Fields: want, Delivery: payvault.DeliveryNotSent}
@@ -83,8 +83,8 @@ func Verbs() []string {
 	return append(all, "% x", "%# X", "%-40v", "%40s", "%.90s", "%0x", "%-q", "% d", "%[1]v")
 }
 
-// Logged logs a value with the text handler and the JSON handler of log/slog: as an attribute, in a group, and by With.
-// It returns the output without times and durations.
+// Logged logs a value with both handlers of log/slog: as an attribute, in a group, and by With. It returns the output
+// without times and durations.
 func Logged(value any) string {
 	var buf bytes.Buffer
 	options := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -124,7 +124,7 @@ func Renderings(err error) []string {
 	return texts
 }
 
-// AssertHidden checks that no text that Renderings returns for an error contains one of the hidden texts.
+// AssertHidden checks that no text of Renderings contains one of the hidden texts.
 func AssertHidden(tb testing.TB, err error, hidden ...string) {
 	tb.Helper()
 	require.Error(tb, err)
@@ -134,8 +134,8 @@ func AssertHidden(tb testing.TB, err error, hidden ...string) {
 	}
 }
 
-// CompareDoc checks that a document has the text want between the lines "<!-- name: … -->" and "<!-- end of name -->".
-// If update is true, it writes want into the document instead.
+// CompareDoc checks that a document has the wanted text between the lines "<!-- name: … -->" and "<!-- end of name
+// -->". If update is true, it writes the text there instead.
 func CompareDoc(t *testing.T, document, name, want string, update bool) {
 	t.Helper()
 	document = filepath.Join(calls.Root(), document)
@@ -161,8 +161,8 @@ func Readers() map[string]func(text []byte, into any) error {
 	}
 }
 
-// AssertWire checks that a value is encoded as the JSON text wire, and that decoding the text gives the same value. The
-// comparison ignores members with the value false.
+// AssertWire checks that a value is encoded as the given JSON text, and that decoding the text gives the same value. It
+// ignores members with the value false.
 func AssertWire(t *testing.T, value any, wire string) {
 	t.Helper()
 	text, err := payvault.MarshalWire(value)

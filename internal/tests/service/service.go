@@ -1,5 +1,5 @@
 // Package service provides test servers that replace the payment service, clients of these servers, and assertions
-// about errors. A Server listens on a socket and records its requests. Pipe works in a bubble of testing/synctest.
+// about errors. A Server listens on a socket and records its requests. Pipe works in a synctest bubble.
 package service
 
 import (
@@ -47,8 +47,8 @@ type Server struct {
 	list []Seen
 }
 
-// Observe starts a server that records its requests and answers with a function. The argument n is the number of
-// requests so far, 1 for the first request.
+// Observe starts a server that records its requests and answers with a function. The function gets the number of the
+// request, which is 1 for the first one.
 func Observe(tb testing.TB, answer func(n int, w http.ResponseWriter, r *http.Request)) *Server {
 	tb.Helper()
 	s := &Server{}
@@ -68,8 +68,8 @@ func Answer(tb testing.TB, status int, body string) *Server {
 	return Observe(tb, func(_ int, w http.ResponseWriter, _ *http.Request) { Say(w, status, body) })
 }
 
-// listen listens on [::1], or on 127.0.0.1 if the machine has no IPv6. Many programs listen on ports of 127.0.0.1. If
-// the test server got a port that another program has just closed, clients of that program could still connect to it.
+// listen listens on [::1], or on 127.0.0.1 if the machine has no IPv6. Many programs listen on 127.0.0.1. If the server
+// got a port that another program has just closed, clients of that program could still connect to it.
 func listen(tb testing.TB) net.Listener {
 	tb.Helper()
 	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "[::1]:0")
@@ -115,8 +115,8 @@ func Client(tb testing.TB, baseURL string, opts ...payvault.Option) *payvault.Cl
 	return c
 }
 
-// Impatient returns an option that sets a retry policy without waits and without overload control. If attempts is 0, it
-// keeps the default number.
+// Impatient returns an option for retries without waits and without overload control. If attempts is 0, the number of
+// attempts is the default.
 func Impatient(attempts int) payvault.Option {
 	return payvault.WithRetryPolicy(payvault.RetryPolicy{
 		MaxAttempts: attempts, MinBackoff: 1, MaxBackoff: 1, MaxRetryAfter: 1, IgnoreOverload: true,
@@ -129,7 +129,7 @@ type RoundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip calls f.
 func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Over returns the option that makes a client send its requests with rt.
+// Over returns the option that makes a client send its requests with the given RoundTripper.
 func Over(rt http.RoundTripper) payvault.Option {
 	return payvault.WithHTTPClient(&http.Client{Transport: rt})
 }
@@ -153,7 +153,7 @@ func Canned(status int, body string) RoundTripper {
 	}
 }
 
-// Pipe starts a server that works in a bubble of testing/synctest, because its connections are in memory. It returns an
+// Pipe starts a server that works in a synctest bubble, because its connections are in memory. It returns an
 // http.Client that sends all requests to the server.
 func Pipe(tb testing.TB, serve http.HandlerFunc) *http.Client {
 	tb.Helper()

@@ -30,8 +30,8 @@ import (
 
 const pdf = "%PDF-1.7"
 
-// newServer starts the emulator with the seed file of cmd/payvault-emulator. The examples of the document have the IDs
-// of this file.
+// newServer starts the emulator with the seed file of cmd/payvault-emulator, which has the IDs in the examples of the
+// document.
 func newServer(t *testing.T) *payvaulttest.Server {
 	t.Helper()
 	text, err := os.ReadFile("../../../../cmd/payvault-emulator/seed.json")
@@ -67,8 +67,8 @@ func answerCreated(t *testing.T, srv *payvaulttest.Server) {
 // allData returns a request that saves all data that an application needs to be complete.
 func allData() string { return calls.Fixture("applications/save_data.request.json") }
 
-// rest performs each operation that the test has not performed before. It calls the method of the generated client
-// whose name is that of the operation plus the suffix, with the IDs of the path and the smallest request.
+// rest performs each operation that the test has not performed before. The method of the generated client has the name
+// of the operation and the suffix. Its arguments are the IDs of the path and the smallest request.
 func rest(t *testing.T, srv *payvaulttest.Server, clientFor func(payvault.Operation) any, suffix string) {
 	t.Helper()
 	ids := calls.Seeded(srv)
@@ -109,7 +109,7 @@ func rest(t *testing.T, srv *payvaulttest.Server, clientFor func(payvault.Operat
 	}
 }
 
-// fill puts the IDs of a path into a parameter, or into the fields of a parameter. It returns the IDs that are left.
+// fill puts the IDs of a path into a parameter, or into its fields. It returns the IDs that are left.
 func fill(t *testing.T, param reflect.Value, ids []string) []string {
 	t.Helper()
 	switch {
@@ -325,7 +325,7 @@ func TestOgen(t *testing.T) {
 	assert.Equal(t, "added", added.Response.Data.Message)
 }
 
-// as returns a function that checks that a call succeeded with an answer of type T. The function returns the answer.
+// as returns a function that checks that a call succeeded with an answer of type T, and returns the answer.
 func as[T any](t *testing.T) func(answer any, err error) T {
 	t.Helper()
 	return func(answer any, err error) T {
