@@ -395,6 +395,11 @@ func TestContextThatEnds(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
 	j, d := newDropping(t, path)
+	late, end := context.WithTimeout(t.Context(), 0)
+	defer end()
+	_, err := j.Begin(late, job, 0)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.NotErrorIs(t, err, sqlpayvault.ErrRunning)
 	d.hold = &hold{make(chan struct{}), make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	errs := make(chan error, 10)
