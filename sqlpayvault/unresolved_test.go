@@ -1,7 +1,9 @@
 package sqlpayvault_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -51,7 +53,8 @@ func TestUnresolved(t *testing.T) {
 	})
 }
 
-// TestResolve checks that the next run uses the outcomes of Resolve, and that Resolve refuses some outcomes.
+// TestResolve checks that the next run uses the outcomes of Resolve, that Resolve refuses some outcomes, and that it
+// changes nothing while another run has the job.
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -84,6 +87,10 @@ func TestResolve(t *testing.T) {
 			err := second.Resolve(t.Context(), job, 1, payvault.BatchOutcome{Status: status})
 			require.ErrorContains(t, err, "cannot be resolved as")
 		}
+		execute(t, place, `UPDATE payvault_jobs SET holder = 'a run that has taken over the job', lease = 3600000`)
+		soon, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		require.ErrorIs(t, second.Resolve(soon, job, 1, accepted), context.DeadlineExceeded, "it waits for that run")
 	})
 }
 
