@@ -58,6 +58,10 @@ func TestRunThatGivesNoSignOfLife(t *testing.T) {
 		_, err = frozen.Begin(t.Context(), job, 1)
 		require.ErrorIs(t, err, sqlpayvault.ErrRunning)
 		mustBegin(t, next, 1) // the refused Begin did not begin the batch
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		_, err = frozen.Begin(ctx, job, 2)
+		require.ErrorIs(t, err, context.DeadlineExceeded, "the lease now has the time of the new run, an hour")
 		outcome := payvault.BatchOutcome{Status: payvault.BatchAccepted, Cards: 100, RequestID: "REQ"}
 		require.NoError(t, frozen.End(t.Context(), job, 0, outcome))
 		state, err = next.Begin(t.Context(), job, 0)

@@ -1,7 +1,9 @@
 package sqlpayvault_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -86,6 +88,10 @@ func TestResolve(t *testing.T) {
 			err := second.Resolve(t.Context(), job, 1, payvault.BatchOutcome{Status: status})
 			require.ErrorContains(t, err, "cannot be resolved as")
 		}
+		execute(t, place, `UPDATE payvault_jobs SET holder = 'a run that has taken over the job', lease = 3600000`)
+		soon, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		require.ErrorIs(t, second.Resolve(soon, job, 1, accepted), context.DeadlineExceeded, "it waits for that run")
 	})
 }
 

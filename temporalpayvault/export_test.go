@@ -1,9 +1,11 @@
 package temporalpayvault
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"testing"
@@ -144,6 +146,30 @@ func TestExportLists_filters(t *testing.T) {
 	job.List.Filters = []Filter{Filter(payvault.Where("customer_id", "EQUALS", srv.Customers.All()[7].ID))}
 	env.ExecuteWorkflow(ExportLists, job)
 	assert.Equal(t, ExportSummary{Lists: 1, Done: 1, Pages: 1, Records: 1}, result[ExportSummary](t, env))
+}
+
+// TestExportLists_tooFewPages checks that an export is complete if the service rounds its number of pages down.
+func TestExportLists_tooFewPages(t *testing.T) {
+	t.Parallel()
+	srv, sink := newServer(t), newShelf()
+	customers(t, srv, 95)
+	client := through(srv, func(r *http.Request) (*http.Response, error) {
+		res, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			return nil, err
+		}
+		body, err := io.ReadAll(res.Body)
+		page := bytes.Replace(body, []byte(`"totalPages":10`), []byte(`"totalPages": 9`), 1)
+		res.Body = struct { // of the same length
+			io.Reader
+			io.Closer
+		}{bytes.NewReader(page), res.Body}
+		return res, err
+	})
+	env := newWorkflows(&Activities{Client: client, Sink: sink})
+	env.ExecuteWorkflow(ExportLists, nightly())
+	assert.Equal(t, ExportSummary{Lists: 1, Done: 1, Pages: 10, Records: 95}, result[ExportSummary](t, env))
+	sink.check(t, 0, 10, 95)
 }
 
 // TestExportLists_transactions checks that many lists are exported completely, even if every ninth call of the sink

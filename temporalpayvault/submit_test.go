@@ -477,3 +477,25 @@ func TestSubmitCards_canceled(t *testing.T) {
 	require.NoError(t, canceled.Details(&s))
 	assert.Equal(t, []any{23, "why", []Range{{23, 30}, {30, 100}}}, []any{s.Accepted, s.Paused, s.NotDone})
 }
+
+// TestSubmitCards_canceledAtWork checks that a canceled job waits for its activities at work, and reports the batches
+// that they have not done.
+func TestSubmitCards_canceledAtWork(t *testing.T) {
+	t.Parallel()
+	d := deck{n: 3000}
+	env := newWorkflows(newActivities(newServer(t), d))
+	ended := make(chan struct{})
+	defer close(ended)
+	env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(
+		func(_ context.Context, o order) (*report, error) {
+			env.CancelWorkflow()
+			<-ended
+			return &report{Done: o.To}, nil
+		})
+	env.ExecuteWorkflow(SubmitCards, d.job())
+	canceled, ok := errors.AsType[*temporal.CanceledError](env.GetWorkflowError())
+	require.True(t, ok, "%v", env.GetWorkflowError())
+	var s Summary
+	require.NoError(t, canceled.Details(&s))
+	assert.Equal(t, []Range{{0, 30}}, s.NotDone)
+}
