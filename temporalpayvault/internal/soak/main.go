@@ -21,8 +21,7 @@ import (
 	"example.com/payvault/temporalpayvault"
 )
 
-// settings has the flags of the program. The program starts itself as child processes, with flags for the last five
-// fields.
+// settings has the flags of the program. The last five fields are for child processes, which run the same program.
 type settings struct {
 	temporal, record      string
 	cards, workers, kills int
