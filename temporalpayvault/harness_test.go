@@ -57,7 +57,7 @@ func (d deck) job() Job { return Job{Source: "deck", Snapshot: d.snapshot()} }
 type book struct {
 	mu   sync.Mutex
 	rows map[string]*payvault.BatchOutcome // the value is nil for a batch that was begun and not ended
-	fail func(end bool) error              // if not nil, Begin returns the error of fail(false), and End the error of fail(true)
+	fail func(end bool) error              // if set, Begin returns the error of fail(false), and End that of fail(true)
 }
 
 func newBook() *book { return &book{rows: map[string]*payvault.BatchOutcome{}} }
