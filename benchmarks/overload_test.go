@@ -88,8 +88,8 @@ func (s *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// bulk sends requests to the service, 32 at a time, and returns how many requests failed. It sends them by SubmitAll if
-// impl is payvault, or else with the retryer of the AWS SDK.
+// bulk sends items to the service, 32 at a time, and returns how many items failed. An item is a batch of SubmitAll if
+// impl is payvault, or else a call with the retryer of the AWS SDK.
 func bulk(t *testing.T, impl string, s *limited, items int) (failed int) {
 	t.Helper()
 	if impl == "payvault" {

@@ -17,7 +17,7 @@ var (
 	// another run has taken over the job. [Open], [New] and Begin also return it if they do not get a lock of the database
 	// in time, for example because a frozen run holds the lock.
 	ErrRunning = errors.New("sqlpayvault: another run of the job is at work")
-	// ErrClosed is the error of a journal that was closed.
+	// ErrClosed is the error of the methods of a closed journal.
 	ErrClosed = errors.New("sqlpayvault: the journal is closed")
 )
 
@@ -33,8 +33,8 @@ const begun = "begun"
 
 // Journal is a [payvault.Journal] in a database. It holds the lease of a job from the first Begin or Resolve of the job
 // until Close, unless it is opened [WithoutLease]. So open a Journal for each run. It is safe for concurrent use. But
-// do not use it in two calls of SubmitAll for one job at the same time: to each call, the batches in flight of the
-// other call would have an unknown outcome.
+// do not use it in two calls of SubmitAll for one job at the same time: each call would report an unknown outcome for
+// the batches that the other call has in flight.
 type Journal struct {
 	db     *sql.DB
 	ends   *sql.DB // database for End: a second connection to the SQLite file; db for Postgres
@@ -144,9 +144,9 @@ const (
 		WHERE payvault_batches.status = '` + string(payvault.BatchNotSent) + `'`
 )
 
-// insert records that a batch has begun. If the batch was begun before, insert returns its recorded state. If the
-// statement changes no row for another reason, insert returns ErrRunning, or errAgain for a journal that was opened
-// WithoutLease.
+// insert records that a batch has begun. If the batch was begun before, insert returns the recorded state of the batch.
+// If the statement changes no row for another reason, insert returns ErrRunning, or errAgain for a journal that was
+// opened WithoutLease.
 func (j *Journal) insert(ctx context.Context, job string, batch int, number int64) (s payvault.BatchState, err error) {
 	statement := insertBatch + withLease + orNotSent
 	if j.shared {

@@ -22,8 +22,8 @@ import (
 //
 //   - A part of the file is missing.
 //   - The file was moved or copied without its -wal file, so it may lack the latest batches.
-//   - The run was killed at the moment when it opened or closed the file, because this looks like the case before. The
-//     error says how to proceed.
+//   - A run was killed at the moment when it opened or closed the file. Open cannot tell this case from the case
+//     before. The error says how to proceed.
 //   - The file is an older backup beside the -wal file of a killed run.
 func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller chooses the file

@@ -14,8 +14,8 @@ import (
 // with any other name is refused too.
 const (
 	QueryProgress = "progress" // returns the progress of the workflow, which changes when an activity ends
-	// UpdatePause makes the workflow start no more activities. The running activities go on until their next heartbeat, up
-	// to 0.8 × HeartbeatTimeout (24 s by default). Then they finish their requests in flight.
+	// UpdatePause makes the workflow start no more activities. The running activities go on until their next heartbeat,
+	// for up to 0.8 × HeartbeatTimeout (24 s by default). Then they finish their requests in flight.
 	UpdatePause  = "pause"
 	UpdateResume = "resume" // ends the pause, after the running activities have ended
 )
@@ -38,7 +38,7 @@ const (
 type span struct {
 	From   int `json:"from"`
 	To     int `json:"to"`     // end of the range, not included
-	Page   int `json:"page"`   // only in an export: page of list From at which the export goes on
+	Page   int `json:"page"`   // only in an export: page at which the first list goes on
 	Offset int `json:"offset"` // number of records before that page
 	// Written is the number of records of that page if it has been written, or 0. A written page is requested again,
 	// because it may be the last page, and the service does not document its answer to a request for a later page.
@@ -147,7 +147,7 @@ func (d *dealer) mark(ctx workflow.Context, reason any) {
 }
 
 // run gives ranges to activities until all ranges are done, and returns true. It returns false if the workflow has to
-// continue as new before. The argument deal gets a range, and returns a function that runs an activity for the range.
+// continue as new earlier. The argument deal gets a range, and returns a function that runs an activity for the range.
 // This function runs in a coroutine, and returns the part of the range that is not done.
 func (d *dealer) run(deal func(span) func(workflow.Context) span) (bool, error) {
 	for {

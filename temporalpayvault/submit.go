@@ -29,7 +29,7 @@ type Job struct {
 	BatchesPerActivity int     // a batch has 100 cards; 100 batches if it is not positive, 1,000 at most
 	Concurrency        int     // running activities; 4 if it is not positive, 1,000 at most
 	InFlight           int     // requests that an activity keeps in flight; 4 if it is not positive
-	RequestsPerSecond  float64 // of all activities together, without retries after 429; if 0, only the service limits them
+	RequestsPerSecond  float64 // limit for all activities together, without retries after 429; no limit if 0
 
 	// MaxBad is the number of batches that may be refused or of unknown outcome before the job pauses. If it is not
 	// positive, it is 20, or Concurrency × InFlight if that is more. MaxBad also limits the requests in flight, because

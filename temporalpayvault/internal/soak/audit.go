@@ -124,8 +124,8 @@ func (w *world) statuses(ctx context.Context, part string) (_ map[int]payvault.B
 		return nil, err
 	}
 	defer func() {
-		// The workers were killed. Without this statement, Close would remove the -wal file, but the header of the database
-		// file would still name it, and sqlpayvault would refuse the file.
+		// The workers were killed. Without this statement, db.Close would remove the -wal file, but the header of the
+		// database file would still name it, and sqlpayvault would refuse the file.
 		_, unmark := db.ExecContext(ctx, `PRAGMA journal_mode = DELETE`)
 		err = errors.Join(err, unmark, db.Close())
 	}()

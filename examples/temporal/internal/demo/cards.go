@@ -113,7 +113,7 @@ func MakeUp(name string, n int) error {
 }
 
 // WriteReport writes a CSV line for each range of rows that were not accepted: the first and the last line number, the
-// status and the reason. It returns the number of these ranges.
+// status and the reason. It returns the number of these lines.
 func WriteReport(w io.Writer, file string, s *temporalpayvault.Summary) (lines int, err error) {
 	var numbers []int // line numbers of the cards
 	for row, err := range rows(file) {
