@@ -8,9 +8,9 @@
 // # Durability
 //
 // Begin and End return when the database has committed their changes. In an SQLite file, the changes of Begin survive a
-// power cut, but the latest outcomes may be lost: then the outcomes of their batches are unknown. A file
-// that was moved or copied without its latest batches is refused. Do not restore a backup that is older than the last
-// run: Open refuses such a backup only beside the -wal file of a killed run.
+// power cut, but the latest outcomes may be lost: then the outcomes of their batches are unknown. A file that was moved
+// or copied without its latest batches is refused. Do not restore a backup that is older than the last run: Open
+// refuses such a backup only beside the -wal file of a killed run.
 //
 // # Leases
 //
