@@ -101,7 +101,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 	return again
 }
 
-// areAllInvalid reports whether a batch has cards, but none that can be sent. The method check has printed these cards.
+// areAllInvalid reports whether a batch has cards, but none that can be sent.
 func areAllInvalid(batch *payvault.AccountUpdaterBatch) bool {
 	return batch.End > batch.Start && len(batch.Invalid) == batch.End-batch.Start
 }

@@ -221,7 +221,7 @@ func TestResolve(t *testing.T) {
 	for batch := range 54 {
 		first := strconv.Itoa(batch * payvault.MaxAccountUpdaterCards)
 		if found := first + "=accepted"; performed["card-"+first] {
-			_ = resolve(t.Context(), pool, "job", found) // an error, because the outcome is recorded already, is fine here
+			_ = resolve(t.Context(), pool, "job", found) // it may fail, because the outcome is recorded already
 			continue
 		}
 		require.NoError(t, resolve(t.Context(), pool, "job", first+"=not-sent"))
