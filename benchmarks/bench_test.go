@@ -22,8 +22,7 @@ import (
 
 // The name of each benchmark ends in /impl= and an implementation, so that "benchstat -col /impl" compares the
 // implementations of the same work. The two main implementations, called rivals, are payvault and the client written by
-// hand. The tests check that both rivals send the same requests and return the same results. They also check that both
-// set a deadline, and return an error for a bad answer.
+// hand. The tests check that both rivals do the same work.
 
 // BenchmarkCall makes one small call. With the network "canned", a transport answers from memory, and the figures are
 // the cost of the client alone. With the other networks, the figures include the cost of the server, which runs in the
@@ -62,9 +61,8 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestPromises checks that every client sets a deadline, and returns an error for an answer without an ID. Without a
-// deadline, the canned transport returns an error. Both rivals must also return an error for an answer that is too
-// large, and for an answer with a refusal.
+// TestPromises checks that every client sets a deadline, and returns an error for an answer without an ID. Both rivals
+// must also return an error for an answer that is too large, and for an answer with a refusal.
 func TestPromises(t *testing.T) {
 	t.Parallel()
 	for _, m := range everyone() {
@@ -117,8 +115,8 @@ func BenchmarkPages(b *testing.B) {
 
 const pageSize = 100
 
-// customers returns a page with 100 copies of the customer in testdata, about 150 KB. Its field totalPages has the
-// value of the argument pages.
+// customers returns a page with 100 copies of the customer in testdata, about 150 KB. The argument pages is its
+// totalPages.
 func customers(tb testing.TB, pages int) string {
 	tb.Helper()
 	text, err := os.ReadFile("../testdata/customers/list.response.json")
@@ -150,8 +148,7 @@ func checkWalk(records iter.Seq2[*payvault.Customer, error], pages int) error {
 	})
 }
 
-// TestWalk checks that both rivals send the same requests and return the same records. After the first page, the
-// service answers only when inFlight requests have arrived. So both rivals must request several pages at a time.
+// TestWalk checks that both rivals send the same requests, several at a time, and return the same records.
 func TestWalk(t *testing.T) {
 	t.Parallel()
 	const pages, inFlight = 6, 3
@@ -213,8 +210,7 @@ func checkIDs(ids iter.Seq2[string, error], requests int) error {
 	})
 }
 
-// TestSubmitAll checks that both rivals send the same requests and return the right IDs. The service answers only when
-// inFlight requests have arrived. So both rivals must send several requests at a time.
+// TestSubmitAll checks that both rivals send the same requests, several at a time, and return the right IDs.
 func TestSubmitAll(t *testing.T) {
 	t.Parallel()
 	const cards, batches, inFlight = 1050, 11, 4

@@ -34,10 +34,9 @@ const (
 	maxAnswer      = 8 << 20
 )
 
-// byHand is the client that a careful engineer writes with net/http for the same work. As in payvault, each attempt has
-// a deadline, the size of an answer is limited, and the pool has connections for many callers. Bulk work has a limited
-// number of requests in flight, and returns its results in order. But byHand never retries, and does not find out
-// whether a request was sent.
+// byHand is the client that a careful engineer writes with net/http for the same work. Like payvault, it has deadlines,
+// a limit for the size of an answer, connections for many callers, and bulk work with ordered results. Unlike payvault,
+// it never retries, and does not find out whether a request was sent.
 type byHand struct {
 	base, auth string
 	http       *http.Client
@@ -51,7 +50,7 @@ func newByHand(base string, transport http.RoundTripper) *byHand {
 	}
 }
 
-// post sends the value of the argument in as JSON, and decodes the answer into out.
+// post sends a value as JSON, and decodes the answer into out.
 func (c *byHand) post(ctx context.Context, path string, in, out any) error {
 	text, err := marshal(in)
 	if err != nil {
@@ -236,8 +235,8 @@ func chunks[T any](stream iter.Seq[T], size int) iter.Seq[[]T] {
 	}
 }
 
-// inOrder runs up to inFlight jobs at a time and yields their results in the order of the jobs. At any time, at most
-// ahead jobs are started whose results are not yielded yet.
+// inOrder runs up to inFlight jobs at a time and yields their results in the order of the jobs. The argument ahead
+// limits the number of started jobs whose results are not yielded yet.
 func inOrder[J, R any](
 	ctx context.Context, inFlight, ahead int, jobs iter.Seq[J], do func(context.Context, J) (R, error),
 ) iter.Seq2[R, error] {

@@ -38,9 +38,8 @@ func rivals() []maker {
 	return list
 }
 
-// everyone returns the rivals and two peers: resty, an HTTP client for SDKs, and go-github, an SDK. Of several packages
-// that were tried, these two were the fastest. The call of a peer is about as large as that of a rival. Each peer sets
-// a deadline in the cheapest way that it offers.
+// everyone returns the rivals and two peers: resty, an HTTP client for SDKs, and go-github, an SDK. They were the
+// fastest of several packages that were tried. The call of a peer is about as large as the call of a rival.
 func everyone() []maker {
 	const comment = `{"id":1347,"node_id":"MDU6SXNzdWUx","body":"12 St James's Square, 10001, ada@example.com",` +
 		`"created_at":"2026-01-15T09:30:42Z","updated_at":"2026-01-15T09:30:42Z","author_association":"OWNER"}`
@@ -141,7 +140,7 @@ func commentGitHub(tb testing.TB, url string, transport http.RoundTripper) call 
 	}
 }
 
-// walk yields all customers by the implementation impl. It requests inFlight pages at a time.
+// walk yields all customers, and requests inFlight pages at a time. It uses the client that impl names.
 func walk(tb testing.TB, impl, url string, inFlight int) iter.Seq2[*payvault.Customer, error] {
 	tb.Helper()
 	if impl == "byhand" {
@@ -151,8 +150,8 @@ func walk(tb testing.TB, impl, url string, inFlight int) iter.Seq2[*payvault.Cus
 	return newPayvault(tb, url, nil).Customers.All(tb.Context(), options)
 }
 
-// submit sends n cards by the implementation impl, and yields the ID of each request. It sends inFlight requests at a
-// time.
+// submit sends n cards, and yields the ID of each request. It sends inFlight requests at a time, with the client that
+// impl names.
 func submit(tb testing.TB, impl, url string, n, inFlight int) iter.Seq2[string, error] {
 	tb.Helper()
 	if impl == "byhand" {
@@ -174,7 +173,7 @@ func submit(tb testing.TB, impl, url string, n, inFlight int) iter.Seq2[string, 
 	}
 }
 
-// upload returns a function that answers a dispute with the file at path, by the implementation impl.
+// upload returns a function that answers a dispute with the file at path. It uses the client that impl names.
 func upload(tb testing.TB, impl, url, path string) call {
 	tb.Helper()
 	if impl == "byhand" {

@@ -23,7 +23,7 @@ import (
 )
 
 // These tests run in virtual time, because a slow or failing service would take minutes of real time. Each case prints
-// a line in the form of a benchmark, which the command report reads.
+// a line in the form of a benchmark, which the command in the directory report reads.
 
 // limited is a service that permits rate requests a second and answers each request after 50 ms. If rate is 0, the
 // service is down.
@@ -39,8 +39,8 @@ type limited struct {
 	performed, requests float64
 }
 
-// perMinute is a value of limited.retryAfter. With this value, the service permits as many requests in each minute as
-// limited.burst says. It refuses further requests, and their Retry-After header has the seconds until the next minute.
+// perMinute is a value of limited.retryAfter. With this value, the service permits limited.burst requests in each
+// minute. The Retry-After header of a refusal has the seconds until the next minute.
 const perMinute = "honest"
 
 var errRefused, errDown = errors.New("429"), errors.New("503")
@@ -88,8 +88,8 @@ func (s *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// bulk sends items to the service, 32 at a time, and returns how many items failed. An item is one request. It is sent
-// by SubmitAll if impl is payvault, or else with the retryer of the AWS SDK.
+// bulk sends items to the service, 32 at a time, and returns how many items failed. An item is a batch of SubmitAll if
+// impl is payvault, or else a call with the retryer of the AWS SDK.
 func bulk(t *testing.T, impl string, s *limited, items int) (failed int) {
 	t.Helper()
 	if impl == "payvault" {

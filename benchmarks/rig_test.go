@@ -59,8 +59,8 @@ func cpuTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// burst calls the function call from several goroutines. The argument callers is the number of goroutines, and calls is
-// the number of calls in each of them. A goroutine stops at its first error. burst joins the errors of all goroutines.
+// burst runs the function call in as many goroutines as callers says, and in each of them as often as calls says. A
+// goroutine stops at its first error.
 func burst(ctx context.Context, callers, calls int, call func(context.Context) error) error {
 	errs := make([]error, callers)
 	var all sync.WaitGroup
@@ -75,8 +75,8 @@ func burst(ctx context.Context, callers, calls int, call func(context.Context) e
 	return errors.Join(errs...)
 }
 
-// checkOrder returns an error unless items yields exactly want items and no error. The function right has to report
-// true for each item and its position n.
+// checkOrder returns an error unless the stream has the wanted number of items and no error, and the function right
+// reports true for each item and its position.
 func checkOrder[T any](items iter.Seq2[T, error], want int, right func(item T, n int) bool) error {
 	n := 0
 	for item, err := range items {
@@ -153,7 +153,7 @@ func answer(w http.ResponseWriter, body string) {
 	_, _ = io.WriteString(w, body)
 }
 
-// late returns a service that waits for delay before it passes a request to next.
+// late returns a service that waits before it passes each request on.
 func late(delay time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		<-time.After(delay)
@@ -162,7 +162,7 @@ func late(delay time.Duration, next http.Handler) http.Handler {
 }
 
 // together returns a service that answers the first n requests only when all n have arrived. So n callers need n
-// connections. Without the wait, a caller could use the connection that another caller has just released.
+// connections.
 func together(n int64, next http.Handler) http.Handler {
 	var came atomic.Int64
 	all := make(chan struct{})

@@ -36,8 +36,8 @@ func answer(r payvault.CallResult) []attribute.KeyValue {
 	return append(outcome(r), deliveryKey.String(r.Delivery.String()))
 }
 
-// outcome returns the status and the error type of a result. It does not return the delivery, because the metric
-// http.client.request.duration does not have it; the function answer adds it.
+// outcome returns the status and the error type of a result. It leaves out the delivery, which the metric
+// http.client.request.duration does not have.
 func outcome(r payvault.CallResult) []attribute.KeyValue {
 	var attrs []attribute.KeyValue
 	if r.StatusCode != 0 {

@@ -41,7 +41,7 @@
 //
 // # What is not there
 //
-// Spans and metrics have no IDs, queries, headers and bodies. They have no texts of the service either, because these
+// Spans and metrics have no IDs, queries, headers or bodies. They have no texts of the service either, because these
 // may repeat values of the request. They have url.template instead of url.full, and no http.request.method_original. Do
 // not also wrap the transport with otelhttp: it would write the whole URL into its spans, and count
 // http.client.request.duration a second time. No trace header is sent to the service.

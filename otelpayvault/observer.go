@@ -66,8 +66,8 @@ type observer struct {
 	instruments instruments
 }
 
-// callKey is the key under which the context of a call has the span of the call. OpenTelemetry's own key may have
-// another span, if other code has started one.
+// callKey is the context key of the span of a call. OpenTelemetry's own key may have another span, if other code has
+// started one.
 type callKey struct{ *observer }
 
 func (o *observer) start(ctx context.Context, call payvault.CallInfo) context.Context {

@@ -66,8 +66,7 @@ func (r *rig) where(t *testing.T) []attribute.KeyValue {
 	return []attribute.KeyValue{attribute.String("server.address", host), attribute.Int("server.port", port)}
 }
 
-// attributes returns the attributes that each call and attempt of Customers.List has, and after them the attributes in
-// more.
+// attributes returns the attributes of each call and attempt of Customers.List, followed by the given attributes.
 func (r *rig) attributes(t *testing.T, more ...attribute.KeyValue) []attribute.KeyValue {
 	t.Helper()
 	return append(append(r.where(t),
@@ -210,9 +209,8 @@ func TestErrorTypeOfACall(t *testing.T) {
 	}
 }
 
-// TestRequestsAreBelowTheCall checks the parents of spans. The span of a call must be a child of the caller's span. The
-// context of the HTTP request must have the span of the call, so that this span becomes the parent of the spans that a
-// transport creates.
+// TestRequestsAreBelowTheCall checks that the span of a call is a child of the caller's span, and that the context of
+// the HTTP request has the span of the call.
 func TestRequestsAreBelowTheCall(t *testing.T) {
 	t.Parallel()
 	var seen trace.SpanContext
@@ -380,8 +378,8 @@ func TestCodesAreShort(t *testing.T) {
 	}
 }
 
-// TestNoKeyIsNoRequest checks a call whose key source returns an error. The call must have a span and a metric, and its
-// attempt must have neither.
+// TestNoKeyIsNoRequest checks that a call whose key source returns an error has a span and a metric, and that its
+// attempt has neither.
 func TestNoKeyIsNoRequest(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, payvault.WithKeySource(func(context.Context) (string, error) {
@@ -411,8 +409,8 @@ func TestNilOptionsAreLeftOut(t *testing.T) {
 	})
 }
 
-// TestTwoObservers checks a client with two observers. Each observer must record a span for a call and a span for the
-// attempt of the call. In each observer, the span of the call must be the parent of the span of the attempt.
+// TestTwoObservers checks that each of two observers records a span for a call, and a child of this span for the
+// attempt.
 func TestTwoObservers(t *testing.T) {
 	t.Parallel()
 	other := tracetest.NewInMemoryExporter()
@@ -427,8 +425,7 @@ func TestTwoObservers(t *testing.T) {
 	}
 }
 
-// TestUnsampledCallHasNoSpans checks a call that is not sampled. The observer must record no spans of the call, but
-// must record its metrics.
+// TestUnsampledCallHasNoSpans checks that a call that is not sampled has metrics and no spans.
 func TestUnsampledCallHasNoSpans(t *testing.T) {
 	t.Parallel()
 	reader := sdkmetric.NewManualReader()

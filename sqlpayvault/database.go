@@ -12,9 +12,9 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// connectionsOf returns the number of connections that the statements about batches use at a time: all connections that
-// db may open, or two if it has no limit. The number is two because database/sql keeps two idle connections by default.
-// It would close any further connection after one statement. A file of Open has a limit of one connection.
+// connectionsOf returns the number of connections for statements about batches: as many as db may open, or two if it
+// has no limit. By default, database/sql keeps two idle connections, and closes any further connection after one
+// statement.
 func connectionsOf(db *sql.DB) int {
 	if limit := db.Stats().MaxOpenConnections; limit > 0 {
 		return limit
@@ -22,9 +22,8 @@ func connectionsOf(db *sql.DB) int {
 	return 2
 }
 
-// try runs a statement about a batch, and repeats it for up to 10 s if it fails. When ctx ends, try no longer waits for
-// a connection. It does not cancel a statement that is running: otherwise nobody would know whether the batch was
-// recorded.
+// try runs a statement about a batch, and repeats it for up to 10 s if it fails. When ctx ends, try stops waiting for a
+// connection. It does not cancel a running statement, because nobody would know whether the batch was recorded.
 func (j *Journal) try(ctx context.Context, statement func(ctx context.Context) error) error {
 	select {
 	case j.statements <- struct{}{}:
@@ -37,9 +36,9 @@ func (j *Journal) try(ctx context.Context, statement func(ctx context.Context) e
 	return retry(context.WithoutCancel(ctx), statement)
 }
 
-// retry runs a statement until it succeeds, for up to 10 s. It gives up at once after ErrRunning, after an error that a
-// pooler causes, and after the error of a damaged file, because these errors would occur again. A statement that failed
-// may have been performed, so repeating it has to be harmless.
+// retry runs a statement until it succeeds, for up to 10 s. It stops at an error that would occur again: ErrRunning, an
+// error that a pooler causes, or the error of a damaged file. A failed statement may have been performed, so repeating
+// it has to be harmless.
 func retry(ctx context.Context, statement func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -96,8 +95,8 @@ func describe(err error) error {
 	return fmt.Errorf("sqlpayvault: %w", err)
 }
 
-// orRunning adds ErrRunning to the error of a statement that did not get the lock of a row or a file in time: a frozen
-// run may hold the lock. It returns err unchanged if err is another error, or if ctx has ended.
+// orRunning adds ErrRunning to the error of a statement that did not get a lock in time, because a frozen run may hold
+// the lock. It returns any other error unchanged, and any error after ctx has ended.
 func orRunning(ctx context.Context, err error) error {
 	if ctx.Err() == nil && (isBusy(err) || errors.Is(err, context.DeadlineExceeded)) {
 		return fmt.Errorf("%w, or the database does not answer: %w", ErrRunning, err)

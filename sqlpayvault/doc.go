@@ -7,10 +7,10 @@
 //
 // # Durability
 //
-// Begin and End return when the database has committed their changes. In a file of Open, the changes of Begin survive a
-// power cut. The latest outcomes may be lost in a power cut: then the outcomes of their batches are unknown. A file
-// that was moved or copied without its latest batches is refused. Do not restore a backup that is older than the last
-// run: Open refuses such a backup only beside the -wal file of a killed run, and cannot detect it in other cases.
+// Begin and End return when the database has committed their changes. In an SQLite file, the changes of Begin survive a
+// power cut, but the latest outcomes may be lost: then the outcomes of their batches are unknown. A file that was moved
+// or copied without its latest batches is refused. Do not restore a backup that is older than the last run: Open
+// refuses such a backup only beside the -wal file of a killed run.
 //
 // # Leases
 //

@@ -82,10 +82,10 @@ func ExampleNew() { //nolint:testableexamples // it needs a Postgres
 	fmt.Println(err)
 }
 
-// This example runs a job until no batch is left to send. A batch that cannot connect is not sent, and SubmitAll goes
-// on with the next batch. So an outage of seconds leaves some batches unsent, and the next run sends them. The loop
-// also ends when a run has batches of unknown outcome. Look these batches up before you start the program again: if the
-// service receives requests and does not answer, each run adds more batches of unknown outcome.
+// This example runs a job until no batch is left to send. During a short outage, SubmitAll leaves some batches unsent,
+// and the next run sends them. The loop also ends when a run has batches of unknown outcome. Look these batches up
+// before you start the program again: while the service receives requests and does not answer, each run adds more
+// batches of unknown outcome.
 func ExampleOpen_untilDone() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()

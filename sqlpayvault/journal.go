@@ -13,32 +13,32 @@ import (
 )
 
 var (
-	// ErrRunning is the error of Begin and Resolve while another run of the job is at work, or if another run has taken
-	// over the job. It is also the error of Open, New and Begin when they do not get a lock of the database in time, for
-	// example because a frozen run holds the lock.
+	// ErrRunning is the error of [Journal.Begin] and [Journal.Resolve] while another run of the job is at work, or if
+	// another run has taken over the job. [Open], [New] and Begin also return it if they do not get a lock of the database
+	// in time, for example because a frozen run holds the lock.
 	ErrRunning = errors.New("sqlpayvault: another run of the job is at work")
-	// ErrClosed is the error of a journal that was closed.
+	// ErrClosed is the error of the methods of a closed journal.
 	ErrClosed = errors.New("sqlpayvault: the journal is closed")
 )
 
 const (
 	defaultLease = 5 * time.Second
 	shortLease   = 10 * time.Millisecond
-	timeout      = 10 * time.Second       // longest time for a statement with all its tries
+	timeout      = 10 * time.Second       // longest time for a statement, all tries included
 	pause        = 100 * time.Millisecond // longest wait between two tries
 )
 
 // begun is the status of a batch that has not ended.
 const begun = "begun"
 
-// Journal is a [payvault.Journal] in a database. From the first Begin or Resolve of a job until Close it holds the
-// lease of that job, unless it is opened [WithoutLease]. So open a Journal for each run. It is safe for concurrent use.
-// But do not use it in two calls of SubmitAll for one job at the same time: each call would report the batches that the
-// other call has in flight as batches of unknown outcome.
+// Journal is a [payvault.Journal] in a database. It holds the lease of a job from the first Begin or Resolve of the job
+// until Close, unless it is opened [WithoutLease]. So open a Journal for each run. It is safe for concurrent use. But
+// do not use it in two calls of SubmitAll for one job at the same time: each call would report an unknown outcome for
+// the batches that the other call has in flight.
 type Journal struct {
 	db     *sql.DB
-	ends   *sql.DB // database of End: a second connection to the file of Open, or db for a journal of New
-	file   string  // path of the file of Open; "" for a journal of New
+	ends   *sql.DB // database for End: a second connection to the SQLite file; db for Postgres
+	file   string  // path of the SQLite file; "" for Postgres
 	run    string  // random name of this journal, in the rows of leases and batches
 	lease  time.Duration
 	shared bool // opened WithoutLease: other journals may work on the same jobs
@@ -60,7 +60,7 @@ var _ payvault.Journal = (*Journal)(nil)
 // Option configures a [Journal].
 type Option func(*Journal)
 
-// WithLease sets the time for which a run keeps its job without a heartbeat. The default is 5 s, also if d is not
+// WithLease sets the time after which a run without a heartbeat loses its job. The default is 5 s, also if d is not
 // positive. The minimum is 10 ms. A run writes five heartbeats in this time. If a process is killed, the next run of
 // its job waits for the end of the lease before it begins its first batch.
 func WithLease(d time.Duration) Option {
@@ -79,14 +79,13 @@ func WithoutLease() Option {
 	return func(j *Journal) { j.shared = true }
 }
 
-// New opens a journal in Postgres, through a driver such as github.com/jackc/pgx/v5/stdlib. It makes the tables if they
-// do not exist. Close does not close db. The statements about batches use two connections at a time, or as many as
-// SetMaxOpenConns permits. The statements about leases sometimes use one more connection. For more than some hundred
-// batches a second, permit more connections by SetMaxOpenConns, and as many by SetMaxIdleConns.
+// New opens a journal in Postgres, through a driver such as github.com/jackc/pgx/v5/stdlib. For SQLite use [Open]. New
+// makes the tables if they do not exist. Close does not close db. The statements about batches use two connections at a
+// time, or as many as SetMaxOpenConns permits. The statements about leases sometimes use one more connection. For more
+// than some hundred batches a second, permit more connections by SetMaxOpenConns, and as many by SetMaxIdleConns.
 //
 // Behind pgbouncer in transaction mode, pgx needs default_query_exec_mode=exec in its connection string. This is so for
 // all statements of pgx, not only for those of the journal. Each statement of the journal is a transaction of its own.
-// For SQLite use [Open].
 func New(ctx context.Context, db *sql.DB, opts ...Option) (*Journal, error) {
 	j := &Journal{
 		db: db, ends: db, run: rand.Text(), lease: defaultLease,
@@ -107,8 +106,8 @@ func New(ctx context.Context, db *sql.DB, opts ...Option) (*Journal, error) {
 }
 
 // Begin records that a batch is about to be sent, as [payvault.Journal] requires. The first Begin of a job takes the
-// lease of the job. If another run has the lease, Begin waits. After two heartbeats of the other run it returns
-// [ErrRunning]. If no heartbeat comes for the time of the lease, Begin takes the lease.
+// lease of the job. If another run has the lease, Begin waits. It returns [ErrRunning] after two heartbeats of the
+// other run. If no heartbeat comes for the time of the lease, Begin takes the lease.
 func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payvault.BatchState, err error) {
 	if err := j.enter(); err != nil {
 		return state, err
@@ -131,9 +130,9 @@ func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payva
 	return state, nil
 }
 
-// The statement of insert consists of insertBatch, withLease or noLease, and orNotSent. It records that a batch has
-// begun, if the batch has no row yet, or if its row has the status "not sent". The columns run and number identify the
-// call of Begin.
+// The method insert joins insertBatch, withLease or noLease, and orNotSent to a statement. The statement records that a
+// batch has begun, if the batch has no row yet, or if its row has the status "not sent". The columns run and number
+// identify the call of Begin.
 const (
 	insertBatch = `INSERT INTO payvault_batches (job, batch, status, run, number)
 		SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), '` + begun + `', CAST($3 AS TEXT), CAST($4 AS BIGINT)`
@@ -145,9 +144,9 @@ const (
 		WHERE payvault_batches.status = '` + string(payvault.BatchNotSent) + `'`
 )
 
-// insert records that a batch has begun. Its statement changes no row if the batch was begun before, or if this run has
-// lost the lease. If the batch was begun before, insert returns the recorded state of the batch, whether or not this
-// run has the lease. Otherwise it returns ErrRunning, or errAgain for a journal that was opened WithoutLease.
+// insert records that a batch has begun. If the batch was begun before, insert returns the recorded state of the batch.
+// If the statement changes no row for another reason, insert returns ErrRunning, or errAgain for a journal that was
+// opened WithoutLease.
 func (j *Journal) insert(ctx context.Context, job string, batch int, number int64) (s payvault.BatchState, err error) {
 	statement := insertBatch + withLease + orNotSent
 	if j.shared {
@@ -164,8 +163,7 @@ func (j *Journal) insert(ctx context.Context, job string, batch int, number int6
 	return j.known(ctx, job, batch, number)
 }
 
-// errAgain is the error of insert if the statement has to be repeated because another journal has changed the row of
-// the batch.
+// errAgain makes retry repeat the statement of insert, because another journal has changed the row of the batch.
 var errAgain = errors.New("another journal has changed the batch")
 
 // known returns the recorded state of a batch for which the statement of insert has changed no row.
@@ -177,7 +175,7 @@ func (j *Journal) known(ctx context.Context, job string, batch int, number int64
 		FROM payvault_batches WHERE job = $1 AND batch = $2`, job, batch).
 		Scan(&o.Status, &run, &by, &o.Cards, &o.RequestID, &o.StatusCode, &o.Code, &o.Message)
 	switch {
-	case err == nil && o.Status == payvault.BatchNotSent && j.shared: // another journal has ended it since insert
+	case err == nil && o.Status == payvault.BatchNotSent && j.shared: // another journal has ended the batch in the meantime
 		return s, errAgain
 	case errors.Is(err, sql.ErrNoRows), err == nil && o.Status == payvault.BatchNotSent: // the lease is lost
 		return s, ErrRunning
@@ -214,7 +212,7 @@ func (j *Journal) End(ctx context.Context, job string, batch int, outcome payvau
 	})
 }
 
-// Close releases the leases, and closes the file of [Open].
+// Close releases the leases, and closes the file that [Open] has opened.
 func (j *Journal) Close() error { return j.close() }
 
 // end waits until no method uses the database, releases the leases, and closes the file. Close calls it once.

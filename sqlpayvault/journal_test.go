@@ -348,8 +348,7 @@ func (c *droppingConn) ExecContext(ctx context.Context, q string, args []driver.
 	return nil, io.ErrUnexpectedEOF
 }
 
-// newDropping opens a journal. It also returns the dropping that opens the connections of the journal, and that can
-// break them.
+// newDropping returns a journal, and the dropping that can break the connections of the journal.
 func newDropping(t *testing.T, place string) (*sqlpayvault.Journal, *dropping) {
 	t.Helper()
 	name, source := driverOf(place)
@@ -396,8 +395,8 @@ func TestConnectionThatDrops(t *testing.T) {
 	})
 }
 
-// TestContextThatEnds checks what happens when the context of Begin ends. If its statement is running, Begin succeeds.
-// If Begin still waits for a connection, it fails and begins nothing.
+// TestContextThatEnds checks that Begin succeeds if its context ends while the statement is running. If Begin still
+// waits for a connection, it must fail and begin nothing.
 func TestContextThatEnds(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")

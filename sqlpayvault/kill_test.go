@@ -50,8 +50,7 @@ func (f forgetful) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// submitCards submits, in this process, those cards of the job that no run has sent yet. It returns all batches of the
-// job.
+// submitCards submits the cards of the job that no run has sent yet, and returns all batches of the job.
 func submitCards(ctx context.Context, url, key, place string) ([]payvault.AccountUpdaterBatch, error) {
 	pool := http.DefaultTransport.(*http.Transport).Clone()
 	defer pool.CloseIdleConnections()

@@ -71,9 +71,9 @@ func (j *Journal) disclaim(job string) {
 	delete(j.held, job)
 }
 
-// take takes the lease of a job as soon as the lease is free, or its holder has written no heartbeat for the time of
-// the lease. After two heartbeats of the holder it returns ErrRunning. One heartbeat is not enough, because the
-// database may perform the last statement of a process after the process was killed.
+// take takes the lease of a job when it is free, or when its holder has written no heartbeat for the time of the lease.
+// After two heartbeats of the holder, take returns ErrRunning. One heartbeat is not enough: the database may perform
+// the last statement of a process after the process was killed.
 func (j *Journal) take(ctx context.Context, job string) error {
 	var last holding
 	var dead <-chan time.Time
@@ -113,8 +113,7 @@ func (j *Journal) take(ctx context.Context, job string) error {
 	}
 }
 
-// takeFrom takes the lease of a job if the holder and the beat of the lease are still those of the argument from. It
-// does nothing if the holder has written a heartbeat in the meantime, or if another run has taken the lease.
+// takeFrom takes the lease of a job if its holder and its beat are still those of the argument from.
 func (j *Journal) takeFrom(ctx context.Context, job string, from holding) error {
 	_, err := j.change(ctx, `INSERT INTO payvault_jobs (job, holder, beat, lease) VALUES ($1, $2, 1, $3)
 		ON CONFLICT (job) DO UPDATE
@@ -124,7 +123,7 @@ func (j *Journal) takeFrom(ctx context.Context, job string, from holding) error 
 	return err
 }
 
-// holding reads the lease of a job. If the job has no row, it returns a holding without a holder.
+// holding reads the lease of a job. A job without a row has no holder.
 func (j *Journal) holding(ctx context.Context, job string) (h holding, err error) {
 	err = retry(ctx, func(ctx context.Context) error {
 		row := j.db.QueryRowContext(ctx, `SELECT holder, beat, lease FROM payvault_jobs WHERE job = $1`, job)

@@ -65,8 +65,8 @@ func TestBehindPgbouncer(t *testing.T) {
 	}
 }
 
-// TestPreparedStatementsBehindPgbouncer checks the error if pgx uses its default mode behind pgbouncer. The error must
-// name the setting that pgx needs.
+// TestPreparedStatementsBehindPgbouncer checks that the error names the setting that pgx needs, if pgx uses its default
+// mode behind pgbouncer.
 func TestPreparedStatementsBehindPgbouncer(t *testing.T) {
 	t.Parallel()
 	place := throughBouncer(t)

@@ -16,11 +16,15 @@ import (
 // read.
 //
 // While the journal is open, and after a crash, two more files belong to it. Their names are the name of the file with
-// -wal and -shm at the end. Close merges them into one file. Open refuses a file that was moved or copied without its
-// -wal file, because the file may lack the latest batches. It also refuses the file of a run that was killed at the
-// moment when it opened or closed the file, because the two cases look the same. The error says how to proceed. Open
-// also refuses an older backup beside the -wal file of a killed run. Open reads the whole file, and refuses it if a
-// part is missing.
+// -wal and -shm at the end. Close merges them into one file.
+//
+// Open reads the whole file, and refuses it in these cases:
+//
+//   - A part of the file is missing.
+//   - The file was moved or copied without its -wal file, so it may lack the latest batches.
+//   - A run was killed at the moment when it opened or closed the file. Open cannot tell this case from the case
+//     before. The error says how to proceed.
+//   - The file is an older backup beside the -wal file of a killed run.
 func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller chooses the file
 	if err != nil {
@@ -61,10 +65,9 @@ func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 	return j, nil
 }
 
-// openFile opens a file. The argument synchronous is FULL or NORMAL. With FULL, a commit returns when it is on the
-// disk. With NORMAL, a commit survives the end of the process, but is on the disk only after the next commit with FULL.
-// NORMAL is enough for outcomes: if an outcome is lost, its batch counts as a batch of unknown outcome. NORMAL takes
-// half of the time on a slow disk.
+// openFile opens a file. The argument synchronous is FULL or NORMAL. With FULL, a commit survives a power cut. With
+// NORMAL, the latest commits may be lost, but a commit takes half of the time on a slow disk. NORMAL is enough for
+// outcomes: a batch whose outcome is lost counts as a batch of unknown outcome.
 func openFile(path, synchronous string) (*sql.DB, error) {
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+
 		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous("+synchronous+")")
@@ -75,10 +78,9 @@ func openFile(path, synchronous string) (*sql.DB, error) {
 	return db, nil
 }
 
-// checkWhole returns an error in two cases. In the first case, the header of a file says that the database uses a -wal
-// file, but there is none. In the second case, there is a -wal file, but the header does not say so. SQLite writes this
-// into the header when it opens the file, and closeFile resets it. So in the second case the -wal file belongs to
-// another file, and the file itself is new or an older backup.
+// checkWhole returns an error if the header of a file says that the database uses a -wal file, but there is none. It
+// also returns an error if there is a -wal file, but the header does not say so: then the file is new or an older
+// backup.
 func checkWhole(ctx context.Context, path string) error {
 	wal, hasWAL := path+"-wal", false
 	for range 10 { // another process may be opening or closing the file
@@ -123,7 +125,7 @@ func checkPages(ctx context.Context, db *sql.DB) error {
 }
 
 // inspect reports whether the header of a database file says that the database uses a -wal file (format version 2).
-// closeFile resets this version. So if the file has version 2, it is still open, or was not closed properly.
+// closeFile resets this version, so such a file is still open or was not closed properly.
 func inspect(path string) (isOpen bool, err error) {
 	file, err := os.Open(path) //nolint:gosec // as in Open
 	if err != nil {

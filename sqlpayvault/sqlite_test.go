@@ -86,8 +86,8 @@ func TestFileThatIsNotWhole(t *testing.T) {
 	assert.Len(t, unresolved, 3, "a file that was closed is whole")
 }
 
-// TestFileThatWasMovedAway checks what Open does if the file of a journal was moved away from its -wal file. It must
-// refuse the new path, where the -wal file is missing, and the old path, where SQLite would remove the -wal file.
+// TestFileThatWasMovedAway checks that Open refuses both paths if a file was moved away from its -wal file. At the new
+// path the -wal file is missing, and at the old path SQLite would remove it.
 func TestFileThatWasMovedAway(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")

@@ -15,18 +15,18 @@ type Activities struct {
 	Sink    Sink
 }
 
-// CardSource gives the workers the cards of a job. The job itself has only a reference to the cards. A reference names
-// a snapshot: its cards and their order never change while a job with that reference runs.
+// CardSource gives the workers the cards of a job. A job has only a reference to its cards. The cards of a reference
+// and their order never change while a job with that reference runs.
 //
-// The methods of a CardSource are called concurrently. The text of an error may quote a card, so it is not written to
-// histories and logs: log the details yourself. A [temporal.ApplicationError] is an exception: its message and its type
-// are written. A call that fails is repeated for up to an hour. Then the job pauses. After a non-retryable
-// ApplicationError it pauses at once.
+// The methods of a CardSource are called concurrently. The text of an error may quote a card, so histories and logs do
+// not contain it: log the details yourself. A [temporal.ApplicationError] is an exception: its message and its type are
+// written. A failed call is repeated for up to an hour, and then the job pauses. After a non-retryable
+// ApplicationError, the job pauses at once.
 type CardSource interface {
 	// Snapshot describes the current cards of a reference. It is called after each call of Cards, so it has to be cheap.
 	// If the result differs from [Job.Snapshot], the cards that Cards returned are not sent.
 	Snapshot(ctx context.Context, ref string) (Snapshot, error)
-	// Cards returns the cards from position start to position end, which is not included.
+	// Cards returns the cards from position start to position end-1.
 	Cards(ctx context.Context, ref string, start, end int) ([]payvault.AccountUpdaterCard, error)
 }
 
@@ -34,22 +34,22 @@ type CardSource interface {
 type Snapshot struct {
 	Cards int `json:"cards"` // number of cards
 	// Checksum changes whenever the cards or their order change. It may be the result of [payvault.JobName], or the
-	// version of an object in a store. The checksum is stored in the workflow history. If a file has few cards, somebody
-	// who reads its plain checksum there can find the card numbers by trying all numbers.
+	// version of an object in a store. The workflow history contains the checksum. If there are few cards, a reader of a
+	// plain checksum can find the card numbers by trying all numbers.
 	Checksum string `json:"checksum"`
 }
 
 // Sink stores the pages of an export. All workers write to it, so it needs a storage that all workers share. Its
-// methods are called concurrently. Concurrent calls for the same list are rare: they occur only if a worker that
-// Temporal considers lost is still running, or if a call that exceeded CallTimeout is still running.
+// methods are called concurrently. Calls for the same list rarely overlap: only if a worker that Temporal considers
+// lost, or a call that exceeded CallTimeout, is still running.
 //
 // A page may be written again, with other records if the list has changed. The new page has to replace the old page.
 // Errors of a Sink are treated like the errors of a [CardSource].
 type Sink interface {
 	WriteCustomers(ctx context.Context, at Position, customers []payvault.Customer) error
 	WriteTransactions(ctx context.Context, at Position, transactions []payvault.Transaction) error
-	// EndList is called when all pages of a list are written. The argument at is the position after the last page. Pages
-	// that the sink has from that position on are outdated: an earlier attempt wrote them when the list was longer.
+	// EndList is called when all pages of a list are written. The argument at is the position after the last page. If the
+	// sink has pages from that position on, they are outdated: an earlier attempt wrote them when the list was longer.
 	// EndList may be called several times for one list.
 	EndList(ctx context.Context, at Position) error
 }

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	maxAttempts = 60   // attempts without progress until the job pauses; with their waits they take an hour
+	maxAttempts = 60   // number of attempts without progress before the job pauses, about an hour
 	maxReason   = 1000 // number of bytes after which a text for a history is cut
 )
 
@@ -25,8 +25,7 @@ type ending struct {
 }
 
 // end decides how the activity ends after an attempt with err. If end returns an error, Temporal starts the activity
-// again. If end returns nil, the activity returns its report, so that the workflow gets the results of the attempt. In
-// this case end logs err, except when the activity was canceled.
+// again. If end returns nil, the activity returns its report to the workflow.
 func (e *ending) end(ctx context.Context, err error, progress bool) error {
 	if err == nil || ctx.Err() != nil {
 		return nil //nolint:nilerr // a canceled activity returns its report
@@ -38,10 +37,8 @@ func (e *ending) end(ctx context.Context, err error, progress bool) error {
 	return again
 }
 
-// consider decides what happens after an attempt with err. It returns err if Temporal has to start the activity again.
-// It returns nil if the job has to pause, and sets e.Stop. It also returns nil if the attempt made progress: then the
-// workflow starts a new activity for the rest of the range, after e.Wait. The attempts of a new activity are counted
-// from 1. So the argument attempt counts only attempts that made no progress, or whose worker was lost.
+// consider returns err if Temporal has to start the activity again. Otherwise it fills e and returns nil. It returns
+// nil after progress, so that a new activity counts its attempts from 1.
 func (e *ending) consider(err error, progress bool, attempt int32) error {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	switch {
@@ -58,15 +55,14 @@ func (e *ending) consider(err error, progress bool, attempt int32) error {
 	return nil
 }
 
-// pauseFor returns an error with the given reason. If an attempt ends with this error, the job pauses.
+// pauseFor returns an error that pauses the job for the given reason.
 func pauseFor(reason string) error {
 	return temporal.NewNonRetryableApplicationError(reason, "Pause", nil)
 }
 
 // call calls f, a method of a CardSource or a Sink. If f takes longer than limit, call returns an error that pauses the
-// job, and f may go on in its goroutine. The text of an error of f may quote a card, so call returns another error
-// instead. It keeps the message and the type of a [temporal.ApplicationError], because these are written for the
-// history.
+// job. An error of f may quote a card, so call does not return it. If it is a [temporal.ApplicationError], call returns
+// a copy without its cause and its details.
 func call[T any](ctx context.Context, limit time.Duration, name string, f func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T

@@ -59,13 +59,11 @@ const maxListed = 1000 // largest number of entries in a list of a report or a s
 
 const reasonChanged = "the source has other cards than those of the snapshot"
 
-// errEnd is the cause with which SubmitAll is canceled when the attempt has to end. Another activity submits the
-// remaining batches.
+// errEnd cancels SubmitAll when an attempt has to end. Another activity submits the remaining batches.
 var errEnd = errors.New("the attempt ends")
 
-// submit is the activity that submits a range of batches. The journal records each batch before the batch is sent. So
-// Temporal may start the activity any number of times, even while an earlier attempt that Temporal considers lost is
-// still running.
+// submit is the activity that submits a range of batches. The journal records each batch before it is sent. So the
+// activity may run again, even while an earlier attempt is still running.
 func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 	if a.Cards == nil || a.Client == nil || a.Journal == nil {
 		return nil, errors.New("a worker has no Cards, no Client or no Journal in its Activities")
@@ -98,8 +96,8 @@ type submission struct {
 	done    atomic.Int64            // number of batches in the report, for the heartbeat
 }
 
-// run reads the cards and sends them. The report has the batches before the first batch that still has to be sent.
-// Later batches may have been sent too. The journal has their outcomes, and the next attempt reads these outcomes.
+// run reads the cards and sends them. The report ends before the first batch that still has to be sent. The next
+// attempt reads the outcomes of later batches from the journal.
 func (s *submission) run(ctx context.Context, a *Activities) error {
 	cards, err := s.read(ctx, a)
 	if errors.Is(context.Cause(ctx), errEnd) { // the worker stops
@@ -154,8 +152,8 @@ func (s *submission) add(b *payvault.AccountUpdaterBatch) bool {
 	return true
 }
 
-// read returns the cards of the range. If the source has changed and no longer matches the snapshot of the job, read
-// returns an error that pauses the job.
+// read returns the cards of the range. If the source no longer matches the snapshot of the job, read returns an error
+// that pauses the job.
 func (s *submission) read(ctx context.Context, a *Activities) ([]payvault.AccountUpdaterCard, error) {
 	const name = "the source of cards"
 	start, end := s.From*batchSize, min(s.To*batchSize, s.Snapshot.Cards)
@@ -166,7 +164,7 @@ func (s *submission) read(ctx context.Context, a *Activities) ([]payvault.Accoun
 		return nil, err
 	}
 	now, err := call(ctx, s.Limit, name, func(ctx context.Context) (Snapshot, error) {
-		return a.Cards.Snapshot(ctx, s.Source) // called after Cards, to notice a change while the cards were read
+		return a.Cards.Snapshot(ctx, s.Source) // after Cards, to notice a change during that call
 	})
 	if err == nil && (now != s.Snapshot || len(cards) != end-start) {
 		err = pauseFor(reasonChanged)
@@ -174,8 +172,7 @@ func (s *submission) read(ctx context.Context, a *Activities) ([]payvault.Accoun
 	return cards, err
 }
 
-// stream yields the cards. Before the first card of each batch, it waits for a permit, and then for the time
-// s.Interval.
+// stream yields the cards. Before each batch, it waits for a permit and then for s.Interval.
 func (s *submission) stream(
 	ctx context.Context, cards []payvault.AccountUpdaterCard,
 ) iter.Seq[payvault.AccountUpdaterCard] {

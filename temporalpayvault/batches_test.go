@@ -21,16 +21,14 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// death simulates that a worker is killed at one of its steps. A step is a request to the service or a call of the
-// journal. The step at which the worker is killed may or may not reach the service or the journal. Later steps do not
-// reach them.
+// death kills a worker at one of its steps. A step is a request to the service or a call of the journal. The last step
+// may or may not arrive there. Later steps do not arrive.
 type death struct {
 	left   atomic.Int64 // number of steps until the death
 	halves *rand.Rand
 }
 
-// step counts a step. It reports whether the worker survives the step, and whether the step reaches the service or the
-// journal.
+// step counts a step. It reports whether the worker survives the step, and whether the step arrives.
 func (d *death) step() (lives, arrives bool) {
 	switch n := d.left.Add(-1); {
 	case n > 0:
@@ -123,8 +121,8 @@ func attempts(seed uint64, attempt func(d *death) error) {
 	}
 }
 
-// TestSubmit_killedAtAnyStep checks that no batch is performed twice if workers are killed at any step. The summary
-// must report each batch, and its numbers must match the journal.
+// TestSubmit_killedAtAnyStep checks that no batch is performed twice if workers are killed at any step, and that the
+// summary reports each batch as the journal does.
 func TestSubmit_killedAtAnyStep(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(40) {
@@ -154,8 +152,8 @@ func TestSubmit_killedAtAnyStep(t *testing.T) {
 	}
 }
 
-// naive is an activity without a journal, as a beginner would write it. The variable next stands for the progress in
-// its heartbeat. Failures are retried.
+// naive is an activity without a journal, as a beginner would write it. The argument next is the progress that its
+// heartbeat would have.
 func naive(ctx context.Context, a *Activities, d *death, next *int) error {
 	for i := *next; i < 30; i++ {
 		cards, err := a.Cards.Cards(ctx, "deck", i*batchSize, (i+1)*batchSize)
@@ -172,8 +170,8 @@ func naive(ctx context.Context, a *Activities, d *death, next *int) error {
 	return nil
 }
 
-// TestNaive checks that audit finds problems in the runs of the naive activity. So audit would also find such problems
-// in TestSubmit_killedAtAnyStep.
+// TestNaive checks that audit finds the problems of the naive activity. Otherwise audit would prove nothing in
+// TestSubmit_killedAtAnyStep.
 func TestNaive(t *testing.T) {
 	t.Parallel()
 	twice := 0
@@ -188,8 +186,8 @@ func TestNaive(t *testing.T) {
 	assert.Positive(t, twice)
 }
 
-// TestSubmit_twoAttempts checks that each batch is sent once if two attempts of one activity run at the same time. That
-// happens when the first worker freezes, Temporal starts the second attempt, and the first worker wakes up.
+// TestSubmit_twoAttempts checks that each batch is sent once if two attempts of one activity run at the same time, for
+// example because the first worker was frozen.
 func TestSubmit_twoAttempts(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 5000}
@@ -206,7 +204,7 @@ func TestSubmit_twoAttempts(t *testing.T) {
 	assert.Len(t, performed(t, srv), 50)
 }
 
-// source is a CardSource. A test can set the functions that the methods of the source call.
+// source is a CardSource whose methods call functions that a test can set.
 type source struct {
 	deck
 	snapshots func(context.Context) (Snapshot, error)
@@ -229,8 +227,8 @@ func (s source) Cards(ctx context.Context, ref string, start, end int) ([]payvau
 	return s.deck.Cards(ctx, ref, start, end)
 }
 
-// TestSubmit_sourceHangs checks that an activity stops waiting for a hanging source after a time limit, and that the
-// job pauses. This holds even if the source ignores the end of its context.
+// TestSubmit_sourceHangs checks that the job pauses if the source hangs, even if the source ignores the end of its
+// context.
 func TestSubmit_sourceHangs(t *testing.T) {
 	t.Parallel()
 	for name, hang := range map[string]func(context.Context) error{
@@ -262,8 +260,8 @@ func TestSubmit_sourceHangs(t *testing.T) {
 	}
 }
 
-// TestSubmit_sourceFails checks that the activity does not report the text of an error or a panic of its source. It
-// reports only the message of an application error.
+// TestSubmit_sourceFails checks that the activity does not report the text of an error or a panic of its source, except
+// the message of an application error.
 func TestSubmit_sourceFails(t *testing.T) {
 	t.Parallel()
 	const secret = "4111111111111111"
@@ -336,8 +334,8 @@ func TestSubmit_otherCards(t *testing.T) {
 	}
 }
 
-// TestSubmit_otherJob checks that the job pauses if its batch 1 has another number of cards in the journal. The batch
-// in the journal then belongs to other cards.
+// TestSubmit_otherJob checks that the job pauses if a batch has another number of cards in the journal, because the
+// journal then belongs to other cards.
 func TestSubmit_otherJob(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
@@ -352,8 +350,8 @@ func TestSubmit_otherJob(t *testing.T) {
 	assert.LessOrEqual(t, srv.Commits(op), 3, "the last batch may have begun at the same time")
 }
 
-// TestSubmit_ends checks what an activity does when it is canceled, or when its worker stops. It must complete its
-// requests in flight, and report its progress.
+// TestSubmit_ends checks that an activity completes its requests in flight and reports its progress if it is canceled
+// or its worker stops.
 func TestSubmit_ends(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"canceled", "stopped"} {
@@ -417,8 +415,8 @@ func TestSubmit_endsWhileItReads(t *testing.T) {
 	assert.Equal(t, report{}, r)
 }
 
-// TestSubmit_regained checks the report after lost permits became free again: Regained must count these permits, and
-// Lost must not. Two batches are refused, and 28 batches are accepted.
+// TestSubmit_regained checks that Regained counts the lost permits that became free again, and that Lost does not count
+// them.
 func TestSubmit_regained(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 3000}
@@ -431,8 +429,8 @@ func TestSubmit_regained(t *testing.T) {
 	assert.Equal(t, []int{28, 2, 0, 2}, []int{r.Accepted, len(r.Refused), r.Lost, r.Regained})
 }
 
-// TestSubmit_triedAgain checks what an attempt returns when the service asks for a wait of ten hours. After progress it
-// returns its report. Without progress it returns an error, and Temporal starts the activity again after the wait.
+// TestSubmit_triedAgain checks an attempt that ends because the service asks for a wait. After progress, the attempt
+// returns its report. Otherwise it returns an error with the wait.
 func TestSubmit_triedAgain(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 1000}
@@ -451,8 +449,8 @@ func TestSubmit_triedAgain(t *testing.T) {
 	assert.Equal(t, []any{10 * time.Hour, TypeSafeToRetry}, []any{app.NextRetryDelay(), app.Type()})
 }
 
-// TestSubmit_journalFails checks attempts whose journal fails. If Begin fails, the attempt fails and sends nothing. If
-// End fails, the next attempt reports the sent batches as unknown.
+// TestSubmit_journalFails checks that an attempt sends nothing if Begin fails, and that the next attempt reports the
+// sent batches as unknown if End fails.
 func TestSubmit_journalFails(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 1000}

@@ -27,10 +27,10 @@ type codec struct {
 	ciphers map[string]cipher.AEAD
 }
 
-// NewCodec returns a codec that encrypts whole payloads by AES-256-GCM, with the key whose ID is current. The other
-// keys only decrypt older payloads. Each key has 32 bytes. If current is empty, the codec decrypts but does not
-// encrypt. The codec also reads payloads that are not encrypted, so that somebody can type the input of a workflow in
-// the web UI of Temporal.
+// NewCodec returns a codec that encrypts whole payloads by AES-256-GCM. The argument current is the ID of the key that
+// encrypts. The other keys only decrypt older payloads. Each key has 32 bytes. If current is empty, the codec decrypts
+// but does not encrypt. The codec also reads payloads that are not encrypted, so that somebody can type the input of a
+// workflow in the web UI of Temporal.
 //
 // To change keys while workflows run, first give the new key to all workers and clients, then make the new key current.
 // Keep the old key as long as a history has payloads that it encrypted. Introduce a codec in the same way: first give
@@ -56,8 +56,8 @@ func NewCodec(current string, keys map[string][]byte) (converter.PayloadCodec, e
 	return c, nil
 }
 
-// Encode encrypts payloads. It does not encrypt a nil value. A nil value for an entry of a memo tells the server to
-// remove the entry, so the server has to be able to read it.
+// Encode encrypts payloads, except nil: a nil value tells the server to remove an entry of a memo, so the server has to
+// read it.
 func (c *codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	if c.current == "" {
 		return payloads, nil
@@ -100,7 +100,7 @@ func (c *codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 	})
 }
 
-// convert calls the function one for each payload, and returns the results.
+// convert calls a function for each payload, and returns the results.
 func convert(
 	payloads []*commonpb.Payload, one func(*commonpb.Payload) (*commonpb.Payload, error),
 ) ([]*commonpb.Payload, error) {
@@ -117,8 +117,8 @@ func convert(
 // NewConverters returns the converters for the options of a Temporal client. Workers and the clients that start
 // workflows need the same converters. With a codec that encrypts, the payloads and the texts of failures are encrypted
 // in a history, and a [payvault.Secret] is passed with its text. Without such a codec, the returned converters refuse a
-// value with a Secret. (The converters of Temporal would write [REDACTED].) The details of a failure are an exception:
-// there the returned converters write [REDACTED] too.
+// value with a Secret. Only in the details of a failure, they write [REDACTED] for a Secret, as the converters of
+// Temporal do everywhere.
 //
 // If you write a codec yourself, set the encoding of an encrypted payload to binary/encrypted, as the codec of
 // [NewCodec] does.
@@ -139,8 +139,7 @@ func NewConverters(codec converter.PayloadCodec) (converter.DataConverter, conve
 	})
 }
 
-// encrypts reports whether a codec encrypts. A codec that encrypts has to set the encoding of its payloads to
-// binary/encrypted.
+// encrypts reports whether a codec encrypts, which it shows by the encoding binary/encrypted of its payloads.
 func encrypts(codec converter.PayloadCodec) bool {
 	if codec == nil {
 		return false
@@ -174,8 +173,8 @@ type secretConverter struct {
 	*converter.JSONPayloadConverter
 
 	codec converter.PayloadCodec // may be nil
-	// inFailures is true for the details of failures. There the converter writes [REDACTED] instead of refusing a value,
-	// because the SDK would panic and not report the failure.
+	// inFailures is true for the details of failures. There the converter writes [REDACTED] instead of returning an error,
+	// because an error would make the SDK panic instead of reporting the failure.
 	inFailures bool
 }
 

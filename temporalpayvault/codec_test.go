@@ -261,8 +261,8 @@ func tapped(a *Activities) (*testsuite.TestWorkflowEnvironment, tap) {
 	return env, seen
 }
 
-// TestSubmitCards_secrets checks that no payload, failure or log record has a card number. This holds without
-// encryption, and even if error texts of the service and of the source have card numbers.
+// TestSubmitCards_secrets checks that no payload, failure or log record has a card number, although error texts of the
+// service and of the source have card numbers.
 func TestSubmitCards_secrets(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 5000}
@@ -296,8 +296,8 @@ func TestSubmitCards_secrets(t *testing.T) {
 	}
 }
 
-// TestReadable checks that the workflow panics if the worker cannot decrypt the input of the job. On a server, the
-// panic fails only the workflow task. A worker with the key must run the job.
+// TestReadable checks that the workflow panics if the worker cannot decrypt the input of the job, and that a worker
+// with the key runs the job.
 func TestReadable(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 200}

@@ -14,8 +14,8 @@ import (
 // with any other name is refused too.
 const (
 	QueryProgress = "progress" // returns the progress of the workflow, which changes when an activity ends
-	// UpdatePause makes the workflow start no more activities. The running activities go on until their next heartbeat, up
-	// to 0.8 × HeartbeatTimeout (24 s by default). Then they finish their requests in flight.
+	// UpdatePause makes the workflow start no more activities. The running activities go on until their next heartbeat,
+	// for up to 0.8 × HeartbeatTimeout (24 s by default). Then they finish their requests in flight.
 	UpdatePause  = "pause"
 	UpdateResume = "resume" // ends the pause, after the running activities have ended
 )
@@ -38,15 +38,14 @@ const (
 type span struct {
 	From   int `json:"from"`
 	To     int `json:"to"`     // end of the range, not included
-	Page   int `json:"page"`   // only in an export: page of list From at which the export goes on
-	Offset int `json:"offset"` // number of records of the list before the page Page
-	// Written is the number of records of the page Page if this page has been written already. If not, Written is 0. A
-	// written page is requested again, because it may be the last page, and the service does not document its answer for a
-	// page after the last page.
+	Page   int `json:"page"`   // only in an export: page at which the first list goes on
+	Offset int `json:"offset"` // number of records before that page
+	// Written is the number of records of that page if it has been written, or 0. A written page is requested again,
+	// because it may be the last page, and the service does not document its answer to a request for a later page.
 	Written int `json:"written,omitzero"`
 }
 
-// nextPage returns s with Page set to the next page if page s.Page has been written. Otherwise it returns s unchanged.
+// nextPage returns s, moved to the next page if the current page has been written.
 func (s span) nextPage() span {
 	if s.Written > 0 {
 		s.Page, s.Offset, s.Written = s.Page+1, s.Offset+s.Written, 0
@@ -148,9 +147,8 @@ func (d *dealer) mark(ctx workflow.Context, reason any) {
 }
 
 // run gives ranges to activities until all ranges are done, and returns true. It returns false if the workflow has to
-// continue as new before all ranges are done. For each range, run calls deal, which returns a function. In a new
-// coroutine, run calls this function, which runs an activity for the range and returns the part of the range that is
-// not done.
+// continue as new earlier. The argument deal gets a range, and returns a function that runs an activity for the range.
+// This function runs in a coroutine, and returns the part of the range that is not done.
 func (d *dealer) run(deal func(span) func(workflow.Context) span) (bool, error) {
 	for {
 		err := workflow.Await(d.ctx, func() bool { return d.mayStart() || d.mayEnd() })
@@ -175,7 +173,7 @@ func (d *dealer) run(deal func(span) func(workflow.Context) span) (bool, error) 
 	}
 }
 
-// hasWork reports whether there is a range that still has to be given to an activity.
+// hasWork reports whether a range waits for an activity.
 func (d *dealer) hasWork() bool { return len(d.Rest) > 0 || d.Next < d.total }
 
 // mayStart reports whether another activity may start now.
@@ -223,7 +221,7 @@ func (d *dealer) perform(ctx workflow.Context, name string, input, result any) b
 	return false
 }
 
-// panicUnreadable panics. The panic fails the workflow task, and the server gives the task to another worker.
+// panicUnreadable fails the workflow task by a panic, so that the server gives the task to another worker.
 func panicUnreadable(err error) {
 	panic("temporalpayvault: this worker cannot read what a client or another worker has written: " + err.Error())
 }
@@ -236,7 +234,7 @@ func (d *dealer) after(ctx workflow.Context, e ending) {
 	}
 }
 
-// orDefault returns n, or instead if n is not positive.
+// orDefault returns n if it is positive, and otherwise the default.
 func orDefault[T int | time.Duration](n, instead T) T {
 	if n > 0 {
 		return n

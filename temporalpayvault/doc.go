@@ -16,7 +16,7 @@
 //
 // Cards are passed by reference and range, see [CardSource]. Histories and heartbeats contain batch numbers, HTTP
 // statuses, codes and texts of the service. Secrets are removed from these texts, as in the errors of package payvault.
-// The text of an error of a CardSource or a Sink may quote a card, so histories and heartbeats do not contain it. They
-// contain only the message and the type of a [temporal.ApplicationError]. With a codec of [NewCodec], the converters of
-// [NewConverters] encrypt all payloads.
+// The text of an error of a CardSource or a Sink may quote a card, so it is left out. A [temporal.ApplicationError] is
+// an exception: its message and its type are written. With a codec of [NewCodec], the converters of [NewConverters]
+// encrypt all payloads.
 package temporalpayvault

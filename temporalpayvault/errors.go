@@ -18,11 +18,11 @@ const (
 
 // ActivityError converts an error of package payvault for Temporal. If an activity that you write yourself returns the
 // result, Temporal does not repeat a call that may have been performed. The result is a [temporal.ApplicationError]
-// with the text of the error and no cause. Its type is [TypeSafeToRetry], [TypeOutcomeUnknown] or [TypeRefused]. If err
-// wraps several errors of package payvault, the result is made from the first error of unknown outcome. If no outcome
-// is unknown, it is made from the first error. The error of a call that was not sent because its context was canceled
-// becomes [context.Canceled], which a canceled activity has to return. An err that wraps no error of package payvault
-// is returned unchanged.
+// with the text of the error and no cause. Its type is [TypeSafeToRetry], [TypeOutcomeUnknown] or [TypeRefused].
+//
+// If err wraps several errors of package payvault, the result is made from the first error of unknown outcome, or else
+// from the first error. If it wraps none, ActivityError returns err unchanged. If a call was not sent because its
+// context was canceled, the result is [context.Canceled], which a canceled activity has to return.
 func ActivityError(err error) error {
 	e := worst(ownErrors(err))
 	if e == nil {
@@ -42,10 +42,9 @@ func ActivityError(err error) error {
 	return temporal.NewApplicationErrorWithOptions(e.Error(), kind, opt)
 }
 
-// ownErrors returns the errors of package payvault in the tree of err. It does not look for more errors inside a found
-// error: the cause of a canceled context, for example, may be the error of another call. Some packages have another
-// method than Unwrap that returns joined errors: WrappedErrors in hashicorp/go-multierror and avast/retry-go, and
-// Errors in old versions of go.uber.org/multierr.
+// ownErrors returns the errors of package payvault in the tree of err. It does not look inside a found error, because
+// the cause of that error may be the error of another call. For joined errors, hashicorp/go-multierror and
+// avast/retry-go have the method WrappedErrors, and old versions of go.uber.org/multierr have Errors.
 func ownErrors(err error) (found []*payvault.Error) {
 	var wrapped []error
 	switch err := err.(type) { //nolint:errorlint // the function walks over the tree itself
@@ -68,7 +67,7 @@ func ownErrors(err error) (found []*payvault.Error) {
 	return found
 }
 
-// worst returns the first error whose outcome is unknown, or else the first error. It returns nil if all is empty.
+// worst returns the first error whose outcome is unknown, or else the first error. It returns nil if there is no error.
 func worst(all []*payvault.Error) *payvault.Error {
 	for _, e := range all {
 		if isUnknown(e) {
@@ -86,8 +85,8 @@ func isUnknown(e *payvault.Error) bool {
 	return e.Is(payvault.ErrOutcomeUnknown) && !payvault.SafeToRetry(e)
 }
 
-// mayRepeat reports whether calling again does no harm and may help. It also reports true for the error of a batch that
-// SubmitAll has neither sent nor looked up in its journal, because the next SubmitAll will look it up.
+// mayRepeat reports whether calling again does no harm and may help. This includes a batch that SubmitAll has neither
+// sent nor looked up: the next SubmitAll looks it up in the journal.
 func mayRepeat(e *payvault.Error) bool {
 	local := errors.Is(e, payvault.ErrInvalidRequest) || errors.Is(e, payvault.ErrMerchantNotSupported)
 	return payvault.SafeToRetry(e) || e.Delivery == payvault.DeliveryNotSent && !local

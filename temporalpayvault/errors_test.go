@@ -166,8 +166,8 @@ func TestActivityError_others(t *testing.T) {
 	assert.Equal(t, context.Canceled, ActivityError(context.Canceled))
 }
 
-// TestActivityError_causeOfAnotherCall checks calls whose context was canceled with a cause (see context.Cause) that is
-// the error of another call. ActivityError must look only at the error of the call itself.
+// TestActivityError_causeOfAnotherCall checks that ActivityError ignores the cause of a canceled context, even if the
+// cause is the error of another call.
 func TestActivityError_causeOfAnotherCall(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)

@@ -11,10 +11,10 @@ import (
 
 // ExportJob is the input of [ExportLists].
 type ExportJob struct {
-	Name string // tells exports apart in the Sink; may be empty
+	Name string // name of the export for the Sink; may be empty
 
-	// Subscriptions are the subscriptions whose transactions are exported, at most 50,000. If it is empty, the customers
-	// are exported.
+	// Subscriptions are the subscriptions whose transactions are exported, at most 50,000. Without subscriptions, the
+	// customers are exported.
 	Subscriptions []payvault.SubscriptionID
 	List          ExportOptions
 

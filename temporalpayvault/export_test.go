@@ -27,7 +27,7 @@ type shelf struct {
 	pages  map[Position][]string
 	ends   map[Position]int
 	writes int
-	fail   func(n int) error // may be nil; the n-th call of the sink returns its error
+	fail   func(n int) error // if not nil, the n-th call of the sink returns the error of fail(n)
 }
 
 func newShelf() *shelf { return &shelf{pages: map[Position][]string{}, ends: map[Position]int{}} }
@@ -63,8 +63,8 @@ func (s *shelf) do(write func()) error {
 	return nil
 }
 
-// check checks that a list was written completely: it has the given number of pages and records, without a gap or a
-// repeated record, and EndList was called once.
+// check checks that a list has the given number of pages and records, without a gap or a repeated record, and that
+// EndList was called once.
 func (s *shelf) check(t *testing.T, id payvault.SubscriptionID, pages, records int) {
 	t.Helper()
 	at, seen := Position{Export: "night", Subscription: id}, map[string]bool{}
@@ -197,8 +197,8 @@ func TestExportLists_transactions(t *testing.T) {
 }
 
 // TestExportLists_badAnswer checks that a page is requested again if it was refused or cannot be read. If this happens
-// in each of five attempts, or if the key is refused, the export pauses. When it is resumed, it must continue at the
-// last page that was written. This holds for one list and for many lists.
+// in each of five attempts, or if the key is refused, the export must pause. When it is resumed, it must continue at
+// the last page that was written.
 func TestExportLists_badAnswer(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]payvaulttest.Fault{
@@ -247,8 +247,8 @@ func TestExportLists_badAnswer(t *testing.T) {
 	}
 }
 
-// exported runs one attempt of the activity that exports. If before is not nil, it is the last heartbeat of the
-// previous attempt.
+// exported runs one attempt of the activity that exports. The argument before is the last heartbeat of the previous
+// attempt, or nil.
 func exported(env *testsuite.TestActivityEnvironment, o exportOrder, before *exportReport) (r exportReport, err error) {
 	if before != nil {
 		env.SetHeartbeatDetails(*before)
@@ -275,8 +275,7 @@ func TestExport_lostWorker(t *testing.T) {
 	assert.Contains(t, sink.pages, Position{Export: "night", Subscription: ids[4], Page: 2, Offset: 20})
 }
 
-// TestExport_sinkHangs checks that an activity stops waiting for a hanging sink after the time limit, and that the
-// export pauses at that page.
+// TestExport_sinkHangs checks that the export pauses at the current page if the sink hangs.
 func TestExport_sinkHangs(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
@@ -316,9 +315,9 @@ func TestExport_workerStops(t *testing.T) {
 	assert.Equal(t, exportReport{Left: span{To: 1, Page: 3, Offset: 30, Written: 10}, Pages: 4, Records: 40}, r)
 }
 
-// TestExport_lostAfterTheLastPage checks that EndList is called even if a worker is lost between the last page and
-// EndList. The next attempt must request the last page again. It must not request a page after the last page, because a
-// service may answer such a request with 404, or with the last page once more.
+// TestExport_lostAfterTheLastPage checks that EndList is called even if a worker is lost after the last page. The next
+// attempt must request only the last page again, because the service does not document its answer to a request for a
+// later page.
 func TestExport_lostAfterTheLastPage(t *testing.T) {
 	t.Parallel()
 	for count, before := range map[int]exportReport{

@@ -57,7 +57,7 @@ func (d deck) job() Job { return Job{Source: "deck", Snapshot: d.snapshot()} }
 type book struct {
 	mu   sync.Mutex
 	rows map[string]*payvault.BatchOutcome // the value is nil for a batch that was begun and not ended
-	fail func(end bool) error              // may be nil; Begin returns the error of fail(false), End that of fail(true)
+	fail func(end bool) error              // if set, Begin returns the error of fail(false), and End that of fail(true)
 }
 
 func newBook() *book { return &book{rows: map[string]*payvault.BatchOutcome{}} }
@@ -188,8 +188,7 @@ func query[S any](t *testing.T, env *testsuite.TestWorkflowEnvironment) (s S) {
 	return s
 }
 
-// update sends an update to a workflow. Then it calls the function done with the error of the update, which is nil if
-// the update was accepted.
+// update sends an update to a workflow. Then it calls the function done with the error of the update, or with nil.
 func update(env *testsuite.TestWorkflowEnvironment, name string, done func(error), args ...any) {
 	env.UpdateWorkflow(name, "", &testsuite.TestUpdateCallback{
 		OnReject:   done,

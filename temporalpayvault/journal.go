@@ -10,8 +10,8 @@ import (
 )
 
 // rangeJournal is the journal for a SubmitAll over a range of batches. SubmitAll counts the batches of the range from
-// 0, and the journal of the job counts the batches from the beginning of the job. So a rangeJournal adds the number of
-// the first batch. It also stops SubmitAll when too many batches are refused or of unknown outcome.
+// 0, so a rangeJournal adds the number of the first batch. It also stops SubmitAll when too many batches are refused or
+// of unknown outcome.
 type rangeJournal struct {
 	payvault.Journal
 	*permits
@@ -53,10 +53,9 @@ func (j *rangeJournal) End(ctx context.Context, job string, batch int, o payvaul
 	return err
 }
 
-// permits limits how many batches can be refused or of unknown outcome. SubmitAll gets a batch only after the batch has
-// taken a free permit. The permit becomes free again when the batch is accepted. It is lost when the batch is refused
-// or of unknown outcome. After every ten accepted batches, counted from the start of the attempt, one lost permit
-// becomes free again.
+// permits limits how many batches can be refused or of unknown outcome. Each batch takes a free permit before it is
+// sent. An accepted batch gives its permit back. A batch that is refused or of unknown outcome loses its permit. After
+// every ten accepted batches of an attempt, one lost permit becomes free again.
 type permits struct {
 	free    chan struct{}
 	allLost func() // called when all permits are lost

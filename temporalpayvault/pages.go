@@ -30,8 +30,8 @@ type ExportOptions struct {
 	Count   int
 }
 
-// Filter is a [payvault.Filter] whose JSON has the values, as the input of a workflow needs. The JSON of
-// payvault.Filter leaves the values out.
+// Filter is a [payvault.Filter] for the input of a workflow: its JSON has the values. The JSON of payvault.Filter
+// leaves the values out.
 type Filter struct {
 	Field     string
 	Condition payvault.Condition
@@ -47,8 +47,8 @@ type exportReport struct {
 	ending
 }
 
-// maxBadAnswers is the number of attempts without a page after which a refused or invalid page pauses the export. All
-// waits between these attempts take 15 s together.
+// maxBadAnswers is the number of attempts after which a refused or invalid page pauses the export. The waits between
+// these attempts add up to 15 s.
 const maxBadAnswers = 5
 
 // export is the activity that exports a range of lists.
@@ -97,8 +97,8 @@ func (e *exporter) run(ctx context.Context) error {
 	return nil
 }
 
-// writeList writes the pages of a list, beginning at the page that the report names. It reports whether it has written
-// the list to its end. If the worker stops, it ends early without an error.
+// writeList writes the pages of a list, beginning at the page that the report names. It reports whether it has reached
+// the end of the list. If the worker stops, writeList ends early without an error.
 func writeList[T any](
 	ctx context.Context, e *exporter, id payvault.SubscriptionID,
 	pages iter.Seq2[*payvault.Page[T], error], write func(context.Context, Position, []T) error,
@@ -143,16 +143,13 @@ func writeList[T any](
 }
 
 // isLast reports whether page is the last page according to its totals. The argument records is the number of records
-// in all pages up to and including this page. The iterator of package payvault usually ends at the same page. But if
-// the iterator began at the last page without a Count, it assumes too few records before that page, and may request one
-// more page.
+// in all pages up to this page. An iterator of package payvault that began at the last page may request one more page.
 func isLast[T any](page *payvault.Page[T], records int) bool {
 	claimsEnd := page.TotalPages > 0 && page.TotalRecords > 0
 	return claimsEnd && page.Number+1 >= page.TotalPages && records >= page.TotalRecords
 }
 
-// sink calls f, a method of the Sink. The position that f gets is the page at which the range in the argument left
-// begins.
+// sink calls f, a method of the Sink. It passes the position at which the given span begins.
 func (e *exporter) sink(
 	ctx context.Context, id payvault.SubscriptionID, left span, f func(context.Context, Position) error,
 ) error {
@@ -163,8 +160,8 @@ func (e *exporter) sink(
 	return err
 }
 
-// badAnswer returns the error of an attempt that got no page. If the page was refused or cannot be read, the answer may
-// come from a proxy. So the export pauses only after maxBadAnswers such attempts.
+// badAnswer returns the error of an attempt that got no page. A refusal or an unreadable page may come from a proxy, so
+// the export pauses only after maxBadAnswers attempts.
 func (e *exporter) badAnswer(ctx context.Context, id payvault.SubscriptionID, err error) error {
 	refusal, ok := errors.AsType[*payvault.Error](err)
 	aboutThePage := ok && refusal.Delivery != payvault.DeliveryNotSent && !isAboutTheKey(refusal) &&

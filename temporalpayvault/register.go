@@ -23,10 +23,8 @@ func Register(r worker.Registry, a *Activities) {
 	r.RegisterActivityWithOptions(a.export, activity.RegisterOptions{Name: activityExport})
 }
 
-// readable returns a workflow that decodes its input and calls run. If the worker cannot decrypt the input, the
-// returned workflow panics. The panic fails only the workflow task, and the server gives the task to another worker.
-// The SDK itself would fail the whole workflow. If the input is not valid JSON of type I, for example because somebody
-// mistyped it, the workflow fails.
+// readable returns a workflow that decodes its input and calls run. If the input is not valid JSON of type I, the
+// workflow fails. If the worker cannot decrypt the input, only the workflow task fails, and another worker gets it.
 func readable[I, R any](
 	run func(workflow.Context, I) (R, error),
 ) func(workflow.Context, converter.RawValue) (R, error) {

@@ -82,8 +82,8 @@ func TestReplay_changed(t *testing.T) {
 	require.ErrorContains(t, err, "TMPRL1100") // the error code of a workflow that is not deterministic
 }
 
-// TestReplay_unreadable checks what happens if a worker cannot decrypt the input or the results in a history. The
-// workflow task must fail. A worker with the key must be able to continue.
+// TestReplay_unreadable checks that a worker fails the workflow task if it cannot decrypt the input or the results in a
+// history, and that a worker with the key can continue.
 func TestReplay_unreadable(t *testing.T) {
 	t.Parallel()
 	codec := newCodec(t, "a", "a")

@@ -22,20 +22,21 @@ const (
 type Job struct {
 	Source   string   // reference to the cards, for the CardSource
 	Snapshot Snapshot // describes the cards of Source; the workers compare it with CardSource.Snapshot
-	// Name is needed only if several merchants share a journal, or to send the same cards once more. In the journal, a job
-	// without a Name has the checksum of its cards as its name, and a job with a Name has Name@checksum.
+	// Name is needed only if several merchants share a journal, or to send the same cards once more. The name of the job
+	// in the journal is the checksum of its cards, or Name@checksum if Name is set.
 	Name string
 
 	BatchesPerActivity int     // a batch has 100 cards; 100 batches if it is not positive, 1,000 at most
 	Concurrency        int     // running activities; 4 if it is not positive, 1,000 at most
 	InFlight           int     // requests that an activity keeps in flight; 4 if it is not positive
-	RequestsPerSecond  float64 // of all activities together, without retries after 429; if 0, only the service limits them
+	RequestsPerSecond  float64 // limit for all activities together, without retries after 429; no limit if 0
 
-	// MaxBad is the number of batches that may be refused or of unknown outcome before the job pauses. Ten accepted
-	// batches of one activity offset one refused or unknown batch, so an activity with fewer than ten batches offsets
-	// none. MaxBad also limits the requests in flight, because all of them may fail at once. If it is not positive, it is
-	// 20, or Concurrency × InFlight if that is more. If a worker is killed, batches that it had counted and not reported
-	// do not count.
+	// MaxBad is the number of batches that may be refused or of unknown outcome before the job pauses. If it is not
+	// positive, it is 20, or Concurrency × InFlight if that is more. MaxBad also limits the requests in flight, because
+	// all of them may fail at once.
+	//
+	// Ten accepted batches of one activity offset one refused or unknown batch, so an activity with fewer than ten batches
+	// offsets none. If a worker is killed, the batches that it has not reported do not count.
 	MaxBad int
 
 	CallTimeout      time.Duration // a longer call of the CardSource pauses the job; 5 minutes if not positive
@@ -52,7 +53,7 @@ type Summary struct {
 	Accepted    int `json:"accepted"`
 	Refused     int `json:"refused"`                // batches that the service refused, or that have no valid card
 	Unknown     int `json:"unknown"`                // batches that may have been performed; they are not sent again
-	FromJournal int `json:"from_journal,omitempty"` // part of the batches above: sent by an earlier attempt or job
+	FromJournal int `json:"from_journal,omitempty"` // of the batches above, those that an earlier attempt or job sent
 	LeftOut     int `json:"left_out,omitempty"`     // cards that cannot be sent; the other cards of their batches are sent
 
 	RefusedBatches []RefusedBatch `json:"refused_batches,omitempty"` // at most 1,000 entries
@@ -92,12 +93,13 @@ type jobInput struct {
 //   - after [UpdatePause],
 //   - when too many batches are refused or of unknown outcome, see Job.MaxBad,
 //   - when the service answers 401 or 403,
-//   - when another status from 400 to 499 arrives, except 408 and 429, and the body has no code of the service. Such an
-//     answer comes from a proxy, for example. After a status of 500 or more, the outcome of the batch is unknown, which
-//     counts for Job.MaxBad,
+//   - when another status from 400 to 499, except 408 and 429, arrives without a code of the service, for example from
+//     a proxy,
 //   - when the cards do not match the snapshot,
 //   - when the source takes too long, or returns a non-retryable [temporal.ApplicationError],
 //   - when the same activity has failed for an hour.
+//
+// After a status of 500 or more, the outcome of the batch is unknown, which counts for Job.MaxBad.
 func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	return submitCards(ctx, jobInput{Job: job})
 }

@@ -102,7 +102,7 @@ func TestRegister_noJournal(t *testing.T) {
 		func() { newWorkflows(&Activities{Cards: deck{}}) })
 }
 
-// accepting replaces the activity that submits batches by a mock. The mock reports every batch as accepted.
+// accepting replaces the activity that submits batches by a mock that reports every batch as accepted.
 func accepting(env *testsuite.TestWorkflowEnvironment) *testsuite.MockCallWrapper {
 	return env.OnActivity(activitySubmit, mock.Anything, mock.Anything).Return(
 		func(_ context.Context, o order) (*report, error) {
@@ -110,8 +110,8 @@ func accepting(env *testsuite.TestWorkflowEnvironment) *testsuite.MockCallWrappe
 		})
 }
 
-// TestSubmitCards_continueAsNew checks that a job continues as new after three activities. The next run must continue
-// where the previous run ended, with the results so far.
+// TestSubmitCards_continueAsNew checks that a job continues as new after three activities, and that the next run keeps
+// the results so far.
 func TestSubmitCards_continueAsNew(t *testing.T) {
 	t.Parallel()
 	job := deck{n: 2500}.job()
@@ -144,8 +144,8 @@ func TestSubmitCards_continueAsNewWhenSuggested(t *testing.T) {
 	assert.True(t, workflow.IsContinueAsNewError(env.GetWorkflowError()))
 }
 
-// TestSubmitCards_pausedAcrossRuns checks a job that continues as new during a pause. In the next run, the job must
-// still be paused.
+// TestSubmitCards_pausedAcrossRuns checks that a job that continues as new during a pause is still paused in the next
+// run.
 func TestSubmitCards_pausedAcrossRuns(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 3000}
@@ -168,8 +168,8 @@ func TestSubmitCards_pausedAcrossRuns(t *testing.T) {
 	assert.Equal(t, 30, result[Summary](t, env).Accepted)
 }
 
-// paused registers a callback that ends a pause. When the time that the argument after gives has passed, the callback
-// stores the progress of the workflow in the returned Summary, calls the function mend, and resumes the workflow.
+// paused registers a callback that runs after the given time. The callback stores the progress of the workflow in the
+// returned Summary, calls the function mend, and resumes the workflow.
 func paused(t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Duration, mend func()) *Summary {
 	t.Helper()
 	s := &Summary{}
@@ -277,9 +277,8 @@ func TestSubmitCards_marksPauses(t *testing.T) {
 	assert.Contains(t, logged.String(), `level=WARN msg="payvault: the job has paused"`)
 }
 
-// TestSubmitCards_brake checks that the job pauses after 20 batches if the service refuses every batch, or if every
-// answer is lost. This holds for several values of BatchesPerActivity, Concurrency and InFlight. After the pause the
-// job must send the other batches.
+// TestSubmitCards_brake checks that the job pauses after 20 batches if every batch is refused or every answer is lost,
+// and that it sends the other batches after the pause.
 func TestSubmitCards_brake(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]payvaulttest.Fault{
@@ -316,10 +315,9 @@ func TestSubmitCards_brake(t *testing.T) {
 	}
 }
 
-// TestSubmitCards_regained checks that ten accepted batches offset only one refused batch. One of the two refused
-// batches of the first activity is not offset. In the second activity, the accepted batches offset the refused batch of
-// the same activity. They must not also offset the batch of the first activity. So the job pauses after the two refused
-// batches of the third activity.
+// TestSubmitCards_regained checks that ten accepted batches offset only one refused batch. The first activity leaves
+// one of its two refused batches without an offset. The second activity offsets only its own refused batch. So the job
+// pauses after the two refused batches of the third activity.
 func TestSubmitCards_regained(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 3600}
@@ -361,7 +359,7 @@ func TestSubmitCards_scatteredRefusals(t *testing.T) {
 }
 
 // TestSubmitCards_noDecision checks that the job pauses if the service refuses the key, or if an answer has no code of
-// the service. After the pause, the job must send the batch again.
+// the service, and that it sends the batch again after the pause.
 func TestSubmitCards_noDecision(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -1,6 +1,6 @@
-// Command report runs all benchmarks of this module in several rounds. Each round runs every benchmark, so if the
-// machine becomes slower, all benchmarks are affected alike. It prints the output of benchstat, and writes the medians
-// of the ratios of all rounds to README.md.
+// Command report runs all benchmarks of this module in several rounds, so that a slow period of the machine affects all
+// benchmarks alike. The command prints the output of benchstat, and writes the medians of the ratios of all rounds to
+// README.md.
 package main
 
 import (
@@ -155,7 +155,6 @@ func (s samples) limitedWithBurst(rate, items int, after string, share float64) 
 
 // limited returns the table row of a service with a rate limit: the figures of payvault, and in brackets the figures of
 // the retryer of the AWS SDK. The argument share is the goal for the part of the permitted rate that payvault reaches.
-// The goals for refusals and failures are constants.
 func (s samples) limited(what, bench string, share float64) string {
 	const mostRefusals, mostFailed = 0.1, 0
 	own := func(unit string) float64 { return median(s[key{"Limited/" + bench, unit, "payvault"}]) }
@@ -168,9 +167,9 @@ func (s samples) limited(what, bench string, share float64) string {
 		what, share, missed(isReached), both("share"), both("refusals"), both("failed"))
 }
 
-// line returns the table row that compares payvault with the fastest of others. If symbol is "≤", the cost of payvault
-// may be at most limit times the cost of the fastest. If symbol is "≥", the speed of payvault has to be at least limit
-// times the speed of the fastest. If others is empty, limit is a value for payvault itself.
+// line returns the table row that compares payvault with the fastest of the others. If symbol is "≤", payvault may cost
+// at most limit times as much. If symbol is "≥", payvault has to be at least limit times as fast. Without others, limit
+// is a value for payvault itself.
 func (s samples) line(what, bench, unit, symbol string, limit float64, others ...string) string {
 	own, theirs, against := s[key{bench, unit, "payvault"}], []float64(nil), ""
 	for _, impl := range others {

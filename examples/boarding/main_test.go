@@ -82,8 +82,7 @@ func TestSandboxNeedsAllVariables(t *testing.T) {
 		"PAYVAULT_SALES_REP is not a positive number")
 }
 
-// boardWith runs board with a merchant's file that lacks some fields. It has a field only if the function keep returns
-// true for the key of the field.
+// boardWith runs board with a part of the merchant's file: the fields for whose keys the function keep returns true.
 func boardWith(t *testing.T, keep func(key string) bool) error {
 	t.Helper()
 	all, err := readRecord(merchantFile)

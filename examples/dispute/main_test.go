@@ -83,7 +83,7 @@ func TestSandboxRun(t *testing.T) {
 		"it is answered already")
 }
 
-// TestFailuresSayWhatToDo checks the ways in which an answer to a dispute can fail. Each error must say what to do.
+// TestFailuresSayWhatToDo checks that the error says what to do if an answer to a dispute fails.
 func TestFailuresSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	text := filepath.Join(t.TempDir(), "evidence.txt")

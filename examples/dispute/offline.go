@@ -32,9 +32,8 @@ func (a *answer) sendOffline(ctx context.Context, out io.Writer) (err error) {
 	return a.send(ctx, o.client, out)
 }
 
-// newOffline starts an emulator and adds a dispute to it. The kind of the dispute fits the flags, which are in a.
-// newOffline sets a.dispute to the ID of the dispute. If the flag -file was not given, it also sets a.file, to the path
-// of an example PDF.
+// newOffline starts an emulator with a dispute that fits the flags in a, and sets a.dispute to the ID of the dispute.
+// Without the flag -file, it also sets a.file to the path of an example PDF.
 func newOffline(a *answer) (*offline, error) {
 	o := &offline{server: payvaulttest.NewServer()}
 	o.client = o.server.Client()

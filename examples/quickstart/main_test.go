@@ -46,8 +46,8 @@ func TestSandboxNeedsAllThreeVariables(t *testing.T) {
 	}
 }
 
-// TestSandboxRunLeavesOutWhatHasNoID checks a run against a sandbox. If the ID that a call needs is not set, the run
-// must skip this call and make all others.
+// TestSandboxRunLeavesOutWhatHasNoID checks that a run against a sandbox skips the calls whose IDs are not set, and
+// makes all others.
 func TestSandboxRunLeavesOutWhatHasNoID(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()

@@ -14,8 +14,7 @@ import (
 	"example.com/payvault"
 )
 
-// kind is the status and the currency of transactions that are added up together. Amounts of different currencies
-// cannot be added.
+// kind is the status and the currency of transactions that are added up together.
 type kind struct {
 	status   payvault.TransactionStatus
 	currency string // numeric code, such as 840

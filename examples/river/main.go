@@ -1,7 +1,8 @@
-// River submits made-up cards to the account updater with jobs of River, a job queue in Postgres. It is for users of
-// Postgres who do not use Temporal. The journal of sqlpayvault is in the same database. It records which batches were
-// sent, so that no batch is sent twice, even if a process is killed. You can run any number of these processes, and
-// stop each of them with ctrl-C. The jobs of a killed process run again after 11 minutes (RescueStuckJobsAfter).
+// River submits made-up cards to the account updater with jobs of River, a job queue in Postgres. This program is for
+// users of Postgres who do not use Temporal. The journal of sqlpayvault is in the same database. The journal records
+// which batches were sent, so that no batch is sent twice, even if a process is killed. You can run any number of these
+// processes, and stop each of them with ctrl-C. The jobs of a killed process run again after 11 minutes
+// (RescueStuckJobsAfter).
 //
 //	DATABASE_URL=postgres://... go run -C examples/river . -cards 100000 -job november
 //
@@ -48,8 +49,7 @@ import (
 // A part has perPart cards. The queue pauses when mostLost batches of a process are refused or of unknown outcome.
 const queue, perPart, mostLost = "payvault", 5000, 20
 
-// part is the argument of a River job that submits a range of the cards of a submission. It contains the name of the
-// submission and no card data.
+// part is the argument of a River job: a range of the cards of a submission. It contains no card data.
 type part struct {
 	Job      string
 	From, To int // From is included, and To is not
@@ -68,8 +68,8 @@ type worker struct {
 	lost    atomic.Int64
 }
 
-// Work submits the batches of a part that the journal does not have yet. The journal records batches that are refused
-// or of unknown outcome. If other batches could not be sent, Work returns an error, so that River runs the job again.
+// Work submits the batches of a part that the journal does not have yet. If some batches were not sent, Work returns an
+// error, so that River runs the job again.
 func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 	options := &payvault.SubmitAllOptions{Journal: w.journal, Job: job.Args.name()}
 	for batch := range w.client.AccountUpdater.SubmitAll(ctx, slices.Values(w.cards(job.Args)), options) {
@@ -101,13 +101,12 @@ func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 	return again
 }
 
-// areAllInvalid reports whether a batch has cards, but none that can be sent. The method check has printed these cards.
+// areAllInvalid reports whether a batch has cards, but none that can be sent.
 func areAllInvalid(batch *payvault.AccountUpdaterBatch) bool {
 	return batch.End > batch.Start && len(batch.Invalid) == batch.End-batch.Start
 }
 
-// cards makes up the cards of a part. A real program would read them by position, from a snapshot of a table that does
-// not change.
+// cards makes up the cards of a part. A real program would read the cards by position from a snapshot of a table.
 func cards(p part) (cards []payvault.AccountUpdaterCard) {
 	for i := p.From; i < p.To; i++ {
 		number, id := payvault.NewSecret(fmt.Sprintf("41111111%08d", i)), fmt.Sprint("card-", i)
@@ -116,7 +115,7 @@ func cards(p part) (cards []payvault.AccountUpdaterCard) {
 	return cards
 }
 
-// run submits those of n made-up cards that the journal does not have yet. It returns an error unless all cards are
+// run submits n made-up cards, except those that the journal has already. It returns an error unless all cards are
 // accepted.
 func run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client, name string, n int, resume bool) error {
 	return submission{name, n, resume, cards}.run(ctx, pool, pv)

@@ -137,8 +137,7 @@ func TestKilled(t *testing.T) {
 }
 
 // TestRun_pauses checks that the queue pauses if the service does not answer properly or refuses all batches. Only a
-// few batches may be refused or of unknown outcome by then. After the failure is over and the queue resumes, the other
-// batches must be accepted.
+// few batches may be refused or of unknown outcome. When the queue resumes, the other batches must be accepted.
 func TestRun_pauses(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -183,8 +182,8 @@ func TestRun_pauses(t *testing.T) {
 	}
 }
 
-// TestRun_cardsThatCannotBeSent checks a run in which some cards, and even whole batches, cannot be sent. It must count
-// and skip these cards, and all other cards must be accepted.
+// TestRun_cardsThatCannotBeSent checks that a run counts and skips cards that cannot be sent, even whole batches, and
+// that all other cards are accepted.
 func TestRun_cardsThatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	pool, _ := newPool(t)
@@ -222,7 +221,7 @@ func TestResolve(t *testing.T) {
 	for batch := range 54 {
 		first := strconv.Itoa(batch * payvault.MaxAccountUpdaterCards)
 		if found := first + "=accepted"; performed["card-"+first] {
-			_ = resolve(t.Context(), pool, "job", found) // an error, because the outcome is recorded already, is fine here
+			_ = resolve(t.Context(), pool, "job", found) // it may fail, because the outcome is recorded already
 			continue
 		}
 		require.NoError(t, resolve(t.Context(), pool, "job", first+"=not-sent"))
@@ -232,8 +231,8 @@ func TestResolve(t *testing.T) {
 	assert.Equal(t, 54, srv.Commits(op))
 }
 
-// TestRun_otherJobs checks that run counts only the batches of its own job. Names of jobs such as a_b would match a-b
-// if they were used as SQL patterns.
+// TestRun_otherJobs checks that run counts only the batches of its own job. As an SQL pattern, the name a_b would match
+// a-b.
 func TestRun_otherJobs(t *testing.T) {
 	t.Parallel()
 	pool, _ := newPool(t)
@@ -248,8 +247,8 @@ func TestRun_otherJobs(t *testing.T) {
 	}
 }
 
-// TestRun_moreCards runs a job again with more cards. The job must fail. It must not send the batch whose number of
-// cards has changed.
+// TestRun_moreCards checks that a job fails if it runs again with more cards, and does not send the batch whose number
+// of cards has changed.
 func TestRun_moreCards(t *testing.T) {
 	t.Parallel()
 	pool, _ := newPool(t)
@@ -264,7 +263,7 @@ func TestRun_moreCards(t *testing.T) {
 	assert.Contains(t, why, "had another number of cards in an earlier run, in batch 0")
 }
 
-// stopping is a RoundTripper. At its 20th request it calls the function stop, which does what ctrl-C would do.
+// stopping is a RoundTripper that stops the run at its 20th request, as ctrl-C would do.
 type stopping struct {
 	requests atomic.Int64
 	stop     context.CancelFunc

@@ -14,7 +14,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// failing is a journal. The field left is the number of calls of Begin that still succeed. Later calls fail.
+// failing is a journal. Its method Begin succeeds as often as the field left says, and then fails.
 type failing struct{ left atomic.Int64 }
 
 func (f *failing) Begin(context.Context, string, int) (payvault.BatchState, error) {

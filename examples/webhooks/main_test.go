@@ -100,8 +100,8 @@ func (g gate) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestNotificationUnderWayIsFinished checks that serve, when its context ends, waits for a notification that is being
-// received. The sender of the notification must get status 204.
+// TestNotificationUnderWayIsFinished checks that serve waits for a notification that is being received when the context
+// ends. The sender of the notification must get status 204.
 func TestNotificationUnderWayIsFinished(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -153,8 +153,8 @@ func post(ctx context.Context, url string, body io.Reader) int {
 	return response.StatusCode
 }
 
-// TestServerThatFailsEndsTheWork checks what serve does if its HTTP server fails. It must cancel the context of the
-// function work, and return the errors of the server and of work.
+// TestServerThatFailsEndsTheWork checks that serve cancels the context of its work if its HTTP server fails, and
+// returns the errors of both.
 func TestServerThatFailsEndsTheWork(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -30,7 +30,7 @@ func offline(ctx context.Context, out io.Writer) error {
 	})
 }
 
-// happen changes records of the emulator so that each event of attach occurs once.
+// happen changes records of the emulator so that each event that attach adds occurs once.
 func happen(ctx context.Context, srv *payvaulttest.Server) error {
 	_, err := srv.Client().AccountUpdater.Submit(ctx, []payvault.AccountUpdaterCard{
 		{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.FormatExpDate(1, 2027)},

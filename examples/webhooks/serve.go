@@ -13,7 +13,7 @@ import (
 const shutdownTime = 10 * time.Second
 
 // serve receives notifications while the function work runs. Afterwards serve accepts no new notifications, and waits
-// for those that are being received. Otherwise the program could end before it has stored a notification.
+// for those that are being received.
 func serve(ctx context.Context, listener net.Listener, r *receiver, work func(context.Context) error) error {
 	fmt.Fprintln(r.out, "Listening on", listener.Addr())
 	mux := http.NewServeMux()

@@ -28,8 +28,8 @@ func Client(getenv func(string) string, opts ...payvault.Option) (*payvault.Clie
 	return payvault.NewClient(baseURL, key, append(opts, payvault.WithMerchantID(payvault.MerchantID(merchant)))...)
 }
 
-// Offline prints that an example uses an emulator. If the user has given flags, it returns an error: flags name the
-// user's own data, and a run with an emulator changes no real data.
+// Offline prints that an example uses an emulator. If the user has given flags, it returns an error instead, because
+// flags name data that the emulator does not have.
 func Offline(out io.Writer, flags bool) error {
 	if flags {
 		return errors.New("flags need a sandbox, and this would run on an emulator: " +

@@ -62,7 +62,7 @@ func (c *cards) stream(halt func(error)) iter.Seq[payvault.AccountUpdaterCard] {
 	}
 }
 
-// rows returns a text with the line numbers of the cards from position start up to, but not including, end.
+// rows returns a text with the line numbers of the cards from position start to position end-1.
 func (c *cards) rows(start, end int) string {
 	end = min(end, len(c.lines))
 	if start >= end {
@@ -86,8 +86,8 @@ func (c *cards) explain(batch *payvault.AccountUpdaterBatch) string {
 
 var places = regexp.MustCompile(`data\[(\d{1,2})\]`)
 
-// eachRow calls the function each for one row of a file after the other, until it returns false. The result sum is the
-// SHA-256 of the bytes that were read.
+// eachRow calls a function for each row of a file, until the function returns false. It returns the SHA-256 of the
+// bytes that were read.
 func eachRow(path string, each func(cardfile.Row) bool) (sum string, err error) {
 	file, err := os.Open(path) //nolint:gosec // the user chooses the file
 	if err != nil {

@@ -91,8 +91,8 @@ func parse(args []string) (batch int, status payvault.BatchStatus, err error) {
 	return batch, status, err
 }
 
-// onlyJob records the name of the job in the journal of a file. If the journal has another job, it returns an error.
-// Otherwise all cards would be sent again under the new name.
+// onlyJob records the name of the job in the journal of a file. It returns an error if the journal has another job,
+// because all cards would be sent again under the new name.
 func onlyJob(ctx context.Context, file, job string) error {
 	db, err := openTable(ctx, file)
 	if err != nil {

@@ -101,8 +101,8 @@ func TestSecondRunSendsNothing(t *testing.T) {
 	}
 }
 
-// TestInterrupted checks what happens when ctrl-C cancels the context of a run. The run must wait for the requests in
-// flight, and a later run must send the other cards.
+// TestInterrupted checks that a run that ctrl-C cancels waits for the requests in flight, and that a later run sends
+// the other cards.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 5000)
@@ -129,8 +129,7 @@ func TestInterrupted(t *testing.T) {
 	assert.Equal(t, 5000, f.arrived(t))
 }
 
-// TestInterruptedWhileRefused checks a run that waits after a 429. The run must stop at once when its context is
-// canceled.
+// TestInterruptedWhileRefused checks that a run that waits after a 429 stops at once when its context is canceled.
 func TestInterruptedWhileRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 5000)
@@ -167,8 +166,8 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestFailures checks what later runs do with the failed batches of a run. They must not send a batch that may have
-// arrived. They must send a batch that was refused with 429.
+// TestFailures checks that later runs send a batch that was refused with 429, and do not send a batch that may have
+// arrived.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 1000)
@@ -216,8 +215,8 @@ func TestKilled(t *testing.T) {
 	assert.Greater(t, f.arrived(t), 5000)
 }
 
-// TestFilesThatAreRefused checks files that cannot be read, or have no valid card. The program must refuse each of them
-// with an error that has the reason. Nothing may be sent, and no journal may be created.
+// TestFilesThatAreRefused checks that the program refuses a file that cannot be read or has no valid card, and says
+// why. Nothing may be sent, and no journal may be created.
 func TestFilesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	const heading = "card_number,exp_date,card_id\n"
@@ -240,8 +239,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestRowsThatCannotBeSent checks a file in which some rows, and even 100 consecutive rows, cannot be sent. The program
-// must print and skip these rows, and all other cards must be accepted.
+// TestRowsThatCannotBeSent checks that the program prints and skips rows that cannot be sent, even 100 consecutive
+// rows, and that all other cards are accepted.
 func TestRowsThatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 0)
@@ -291,9 +290,8 @@ func TestRefused(t *testing.T) {
 	assert.Contains(t, out, "; data[7] is line 10\n")
 }
 
-// TestCommands checks three commands of the program. The command unresolved must list the batches of unknown outcome.
-// The command refused must list the refused batches. The command resolve must record an outcome that the next run
-// obeys.
+// TestCommands checks that the commands unresolved and refused list the right batches, and that the next run obeys the
+// outcomes that the command resolve has recorded.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 350)
@@ -360,8 +358,8 @@ func TestWrongCommands(t *testing.T) {
 	require.ErrorIs(t, run(t.Context(), "", f.args, f.getenv, io.Discard), errUsage)
 }
 
-// TestFinishedJob checks what the program does with a file whose cards are all accepted. The command resolve must
-// refuse to change the outcome of an accepted batch. If a card is added to the file, the program must refuse the file.
+// TestFinishedJob checks a file whose cards are all accepted. The command resolve must not change the outcome of a
+// batch. If a card is added to the file, the program must refuse the file.
 func TestFinishedJob(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 250)
@@ -375,8 +373,8 @@ func TestFinishedJob(t *testing.T) {
 	require.ErrorContains(t, err, "put new cards into another file")
 }
 
-// TestFileThatHasChanged changes the content of a file after a run. The program must refuse the file. With the original
-// content, a run must succeed and send nothing. After the journal is removed, a run must send all cards again.
+// TestFileThatHasChanged checks that the program refuses a file that has changed since the first run. With the original
+// content, a run must send nothing. After the journal is removed, a run must send all cards again.
 func TestFileThatHasChanged(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(text string) string{
@@ -412,8 +410,8 @@ func TestFileThatHasChanged(t *testing.T) {
 	}
 }
 
-// TestOneJob checks onlyJob with eight jobs at the same time: one of them is recorded in the journal, and all others
-// get an error.
+// TestOneJob checks that onlyJob records one of eight jobs that run at the same time, and returns an error to all
+// others.
 func TestOneJob(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "cards?")

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// replaceFile replaces the file at path with the output of the function write. The new file is readable only by the
-// user. The old file stays unchanged until the output is complete, so a failed or interrupted export does not change
-// it. If path is a symbolic link, replaceFile replaces the file that it points to.
+// replaceFile replaces the file at path with the output of a function. The old file stays unchanged until the output is
+// complete. Only the user can read the new file. If path is a symbolic link, replaceFile replaces the file that the
+// link points to.
 func replaceFile(path string, write func(io.Writer) error) error {
 	path, err := target(path)
 	if err != nil {

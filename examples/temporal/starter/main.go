@@ -10,7 +10,7 @@
 //
 // The journal of the workers identifies a file by its contents. If you run this program again with the same file, no
 // batch is sent twice. If the workflow of the file is still running, the program prints the progress of this workflow.
-// While it runs you can use:
+// While a workflow runs you can use:
 //
 //	temporal workflow query --workflow-id cards-november-… --name progress
 //	temporal workflow update execute --workflow-id cards-november-… --name pause
@@ -102,8 +102,7 @@ func submit(ctx context.Context, server client.Client, file string, out io.Write
 	return report(file, &summary, out)
 }
 
-// workflowID returns the ID of the workflow of a file. It consists of the name of the file and the start of its
-// checksum, so a changed file gets another workflow.
+// workflowID returns the name of a file and the start of its checksum, so that a changed file gets another workflow.
 func workflowID(file string, s temporalpayvault.Snapshot) string {
 	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	return "cards-" + name + "-" + s.Checksum[:min(len(s.Checksum), 12)]

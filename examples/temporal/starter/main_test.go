@@ -13,16 +13,15 @@ import (
 	"example.com/payvault/temporalpayvault"
 )
 
-// TestWorkflowID checks that the workflow ID consists of the name and the start of the checksum of the file. So a
-// changed file gets another workflow.
+// TestWorkflowID checks that the workflow ID consists of the name and the start of the checksum of the file.
 func TestWorkflowID(t *testing.T) {
 	t.Parallel()
 	id := workflowID("/cards/november.csv", temporalpayvault.Snapshot{Checksum: "0123456789abcdef"})
 	assert.Equal(t, "cards-november-0123456789ab", id)
 }
 
-// TestReport checks that report writes a file only if some batch was not accepted. The file must have the rows of this
-// batch.
+// TestReport checks that report writes a file with the rows of batches that were not accepted, and no file if there are
+// none.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "cards.csv")

@@ -124,8 +124,8 @@ func (w *world) statuses(ctx context.Context, part string) (_ map[int]payvault.B
 		return nil, err
 	}
 	defer func() {
-		// All workers were killed, so db.Close removes the -wal file. But the database file would still say that it has a
-		// -wal file, and sqlpayvault would refuse the database file. This statement corrects that, as Journal.Close does.
+		// The workers were killed. Without this statement, db.Close would remove the -wal file, but the header of the
+		// database file would still name it, and sqlpayvault would refuse the file.
 		_, unmark := db.ExecContext(ctx, `PRAGMA journal_mode = DELETE`)
 		err = errors.Join(err, unmark, db.Close())
 	}()
@@ -190,8 +190,7 @@ func (w *world) weigh(ctx context.Context, id string) error {
 }
 
 // leaks returns an error if it finds a card in the histories, in the files of the server and of the journals, or in the
-// logs. It also returns an error if it does not find, in each of them, a text that has to be there, because then the
-// search for cards proves nothing.
+// logs. To prove that the search works, it also searches each of them for a text that has to be there.
 func (w *world) leaks(ctx context.Context) error {
 	events, _, err := w.histories(ctx, "")
 	if err != nil {

@@ -1,8 +1,8 @@
 // Soak submits cards while processes are killed and frozen, connections are cut and delayed, and requests fail. Then it
 // checks that the service has performed no batch twice and that no batch is missing. It submits by SubmitAll with a
 // journal in SQLite, and by SubmitCards on a real Temporal server. It exports transactions by ExportLists on Temporal.
-// Last, it submits by an activity without a journal. In this part the check must find batches that were performed
-// twice. Otherwise the check would prove nothing about the other parts.
+// Last, it submits by an activity without a journal. There the check must find batches that were performed twice,
+// because otherwise it would prove nothing.
 //
 //	go run . -temporal ./temporal
 //	go run . -temporal ./temporal -harm=false -faults 0 -cards 1000000     # measures the speed
@@ -21,8 +21,7 @@ import (
 	"example.com/payvault/temporalpayvault"
 )
 
-// settings has the flags of the program. The program starts itself as child processes, with flags for the last five
-// fields.
+// settings has the flags of the program. The last five fields are for child processes, which run the same program.
 type settings struct {
 	temporal, record      string
 	cards, workers, kills int

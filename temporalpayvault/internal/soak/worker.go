@@ -149,8 +149,7 @@ func (s *settings) submitOnce(ctx context.Context) error {
 	return left
 }
 
-// naive has an activity without a journal, as a beginner would write it. The heartbeat has the progress of the
-// activity, and failures are retried.
+// naive has an activity without a journal, as a beginner would write it.
 type naive struct{ *temporalpayvault.Activities }
 
 func (n *naive) Naive(ctx context.Context, part string, start, end int) error {

@@ -165,7 +165,7 @@ func (w *world) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	w.emulator.ServeHTTP(out, r)
 }
 
-// start starts a child process. The argument as says what the child does: childWork or childSubmit.
+// start starts a child process for childWork or childSubmit.
 func (w *world) start(ctx context.Context, as string) (*exec.Cmd, error) {
 	//nolint:gosec // it is this program
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), os.Args[0],
@@ -181,8 +181,8 @@ func (w *world) start(ctx context.Context, as string) (*exec.Cmd, error) {
 const mostFailures = 50
 
 // supervise starts the child processes, and restarts a child that was killed or has failed. If a child fails
-// mostFailures times in a row, supervise cancels the returned context, and the error of the child becomes its cause.
-// The function stop kills the child processes.
+// mostFailures times in a row, supervise cancels the returned context with the error of the child. The function stop
+// kills the child processes.
 func (w *world) supervise(ctx context.Context, as string) (working context.Context, stop func()) {
 	w.processes, w.finished = make([]*exec.Cmd, w.workers), make(chan struct{})
 	var running sync.WaitGroup
@@ -290,8 +290,8 @@ func (w *world) amid(ctx context.Context, part, as string, requests int, do func
 // harms counts the disturbances of processes and networks.
 type harms struct{ Killed, Frozen, Cut, Late, Server int }
 
-// harmAll disturbs the processes and connections, and counts the disturbances in done. It spreads them evenly over the
-// expected number of requests.
+// harmAll disturbs the processes and connections, and counts the disturbances in the argument done. It spreads the
+// disturbances evenly over the expected number of requests.
 func (w *world) harmAll(ctx context.Context, as string, requests int, done *harms) error {
 	if !w.harm {
 		return nil

@@ -24,8 +24,8 @@ type Progress struct {
 // lines is the number of lines that are printed in all if out is no terminal.
 const lines = 10
 
-// New returns a Progress that counts up to total and prints to out. The argument what is the name of the things that it
-// counts, such as "customers".
+// New returns a Progress that counts up to total and prints to out. The argument what names the counted things, such as
+// "customers".
 func New(out io.Writer, what string, total int) *Progress {
 	p := &Progress{out: out, what: what, total: total}
 	p.next = p.step()

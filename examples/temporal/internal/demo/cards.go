@@ -55,13 +55,12 @@ func Check(ctx context.Context, name string) (snapshot temporalpayvault.Snapshot
 	return snapshot, bad, err
 }
 
-// File is a card source that reads CSV files. The reference of a source is the path of a file, which all workers must
-// be able to read. Errors name the problem in the file and contain no card data.
+// File is a card source that reads CSV files. A reference is the path of a file, which all workers must be able to
+// read. Errors name the problem in the file and contain no card data.
 type File struct{}
 
-// Snapshot counts the rows of a file and computes its checksum. It reads the whole file each time that an activity
-// calls it. If your files are large, keep the result as long as the size and the modification time of the file stay the
-// same.
+// Snapshot counts the rows of a file and computes its checksum. Each call reads the whole file. If your files are
+// large, keep the result while the size and the modification time of the file stay the same.
 func (File) Snapshot(_ context.Context, ref string) (s temporalpayvault.Snapshot, err error) {
 	file, err := os.Open(ref) //nolint:gosec // as above
 	if err != nil {
@@ -80,8 +79,8 @@ func (File) Snapshot(_ context.Context, ref string) (s temporalpayvault.Snapshot
 	return s, nil
 }
 
-// Cards returns the cards from position start up to, but not including, end. To find them, it also reads the rows
-// before start. A source that reads a database table would select a range of keys instead.
+// Cards returns the cards from position start to position end-1. To find them, it also reads the earlier rows. A source
+// that reads a database table would select a range of keys instead.
 func (File) Cards(_ context.Context, ref string, start, end int) (cards []payvault.AccountUpdaterCard, err error) {
 	n := 0
 	for row, err := range rows(ref) {
@@ -114,7 +113,7 @@ func MakeUp(name string, n int) error {
 }
 
 // WriteReport writes a CSV line for each range of rows that were not accepted: the first and the last line number, the
-// status and the reason. It returns the number of these ranges.
+// status and the reason. It returns the number of these lines.
 func WriteReport(w io.Writer, file string, s *temporalpayvault.Summary) (lines int, err error) {
 	var numbers []int // line numbers of the cards
 	for row, err := range rows(file) {
