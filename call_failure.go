@@ -139,8 +139,8 @@ func shownCode(own, other answer.Code, status int) answer.Code {
 //
 //   - A text or a list of texts is the Detail.
 //   - With code 2, data is documented as an object with messages by field name. Fields gets all of them.
-//   - With another code, a text in data.message is the Detail. The other members of data become the Fields if they are
-//     only lists of texts and nulls. If not, data is taken for a record and sets no Fields.
+//   - With another code, a text in data.message is the Detail. The other members of data become the Fields if each of
+//     them is a list of texts or null. Otherwise data is not about fields, but for example a copy of the saved record.
 func (e *Error) readData(data jsontext.Value) {
 	if texts, areTexts := messages(data); areTexts {
 		e.Detail = strings.Join(texts, ", ")

@@ -115,8 +115,8 @@ func (r *Store[K, V]) find(c *call, key K) (*V, error) {
 
 func (r *Store[K, V]) has(key K) bool { return r.rows[key] != nil }
 
-// seed stores a copy of a record. It returns an error if the service could not have the record, or if no account may
-// act for its merchant.
+// seed stores a copy of a record. It returns an error if such a record could not exist in the service, or if no
+// account may act for its merchant.
 func (r *Store[K, V]) seed(record V) (*V, error) {
 	_, owner := r.rules.key(&record)
 	*owner = cmp.Or(*owner, r.home)

@@ -3,8 +3,8 @@
 // file about the merchant, until the application passes.
 //
 // The program runs offline, against the emulator, unless PAYVAULT_BASE_URL and PAYVAULT_PARTNER_API_KEY name a sandbox.
-// A sandbox also needs PAYVAULT_VENDOR_ID, PAYVAULT_CHANNEL_ID and PAYVAULT_SALES_REP, but no key and no ID of a
-// merchant.
+// A sandbox also needs PAYVAULT_VENDOR_ID, PAYVAULT_CHANNEL_ID and PAYVAULT_SALES_REP. It does not need a merchant's
+// API key or a merchant ID.
 package main
 
 import (

@@ -80,9 +80,9 @@ type Request struct {
 	// passes its permission as Place. So the first attempt does not wait. Place is nil for a single call, which waits by
 	// itself, and for a walk without Pace.
 	//
-	// After a 429 the walk waits again and makes a new call, so a call with Place does not retry a 429. The exception is a
-	// call with Replay whose earlier attempt may have performed the operation: the result of a new call would not report
-	// that attempt.
+	// After a 429, a call with Place returns the error, and the walk waits again and makes a new call. One case is
+	// different: if an earlier attempt of the call may have performed the operation, the call retries the 429 itself. A
+	// new call could not report that attempt.
 	Place *overload.Place
 	// StopContext is set by SubmitAll, and ends when SubmitAll stops. Then the call begins no wait and no attempt, and a
 	// wait under way ends. An attempt in flight goes on, so that its outcome is not lost. StopContext must not outlive the

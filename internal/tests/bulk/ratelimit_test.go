@@ -350,8 +350,8 @@ func TestWaitInTheRecord(t *testing.T) {
 	})
 }
 
-// TestIgnoreOverload checks that with IgnoreOverload a call makes all its attempts after 429 responses, and that
-// SubmitAll goes on after a batch that failed with a 429.
+// TestIgnoreOverload checks that with IgnoreOverload a call that gets only 429 responses makes all its attempts. It
+// also checks that SubmitAll goes on after a batch that failed with a 429.
 func TestIgnoreOverload(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -243,8 +243,8 @@ func zipped(body string) payvault.Option {
 	}))
 }
 
-// TestHostileBodies checks that reading a response body of at most the default size makes the heap grow by at most
-// mostHeap, garbage included.
+// TestHostileBodies checks that the heap grows by at most mostHeap while the client reads a response body that
+// is within the default size limit. Memory that the garbage collector could free counts too.
 //
 //nolint:paralleltest // it measures the heap of the process
 func TestHostileBodies(t *testing.T) {

@@ -76,7 +76,8 @@ func NewWorld(testdata string) (*World, error) {
 	return w, w.certify()
 }
 
-// cutPage splits the first record of an operation's documented page at the value of a field, and stores the parts.
+// cutPage takes the first record of an operation's example page in testdata, and stores the JSON before and after the
+// value of a field. The method page puts other values in its place.
 func (w *World) cutPage(op payvault.Operation, field string) error {
 	var page struct {
 		Data []map[string]any `json:"data"`
