@@ -175,7 +175,7 @@ func (j *Journal) known(ctx context.Context, job string, batch int, number int64
 		FROM payvault_batches WHERE job = $1 AND batch = $2`, job, batch).
 		Scan(&o.Status, &run, &by, &o.Cards, &o.RequestID, &o.StatusCode, &o.Code, &o.Message)
 	switch {
-	case err == nil && o.Status == payvault.BatchNotSent && j.shared: // another journal has ended the batch in the meantime
+	case err == nil && o.Status == payvault.BatchNotSent && j.shared: // another journal has ended the batch meanwhile
 		return s, errAgain
 	case errors.Is(err, sql.ErrNoRows), err == nil && o.Status == payvault.BatchNotSent: // the lease is lost
 		return s, ErrRunning
