@@ -74,9 +74,9 @@ func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 	}
 }
 
-// isTurnedAway reports whether the final error of a batch is a status 429 that stops the walk. Without IgnoreOverload
-// every 429 stops it, because send has already decided not to wait and start over. With IgnoreOverload only a 429 with
-// too long a wait stops it. A 429 after an attempt of unknown outcome never stops it.
+// isTurnedAway reports whether the final error of a batch is a status 429 that stops the walk. A 429 after an attempt
+// of unknown outcome does not. Without IgnoreOverload every other 429 does: send would have waited and sent the batch
+// again if that were allowed. With IgnoreOverload only a 429 with too long a wait stops the walk.
 func (w *bulkWalk) isTurnedAway(e *Error) bool {
 	c := w.service.caller
 	isPaced := c.paces[OpAccountUpdaterSubmit] != nil // the pace is nil with IgnoreOverload

@@ -151,7 +151,7 @@ func (e *hiddenError) Error() string {
 // Is reports whether the wrapped error matches target.
 func (e *hiddenError) Is(target error) bool { return errors.Is(e.err, target) }
 
-// As finds the first error that target can point to in the wrapped error, and sets target to it.
+// As looks in the wrapped error for the first error of the type that target points to, and stores it there.
 func (e *hiddenError) As(target any) bool { return errors.As(e.err, target) }
 
 // Format writes the text of Error under every verb.

@@ -66,9 +66,8 @@ func (causeJournal) Begin(ctx context.Context, _ string, _ int) (payvault.BatchS
 
 func (causeJournal) End(context.Context, string, int, payvault.BatchOutcome) error { return nil }
 
-// besides returns functions that make one or more calls while a sibling fails. Each function returns the errors of all
-// its calls or batches, whether they were sent or not. When the sibling fails, the first requests of the function are
-// in flight.
+// besides returns functions that make one call, or the calls of a bulk job. The tests make another call fail while the
+// first requests of such a function are in flight. Each function returns one error per call or batch.
 func besides() map[string]func(context.Context, *payvault.Client) []error {
 	submitAll := func(ctx context.Context, c *payvault.Client, options payvault.SubmitAllOptions) (errs []error) {
 		cards := slices.Repeat([]payvault.AccountUpdaterCard{card()}, 10*payvault.MaxAccountUpdaterCards)

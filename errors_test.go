@@ -96,8 +96,8 @@ func TestError_hostileService(t *testing.T) {
 	}
 }
 
-// TestError_notSent checks that the text of an error has the reason why a request was not sent, but not the text of an
-// error that the SDK does not recognize.
+// TestError_notSent checks that the text of an error says why a request was not sent. It contains the text of an error
+// of the key source. Of an error of the connection that the SDK does not recognize, it does not contain the text.
 func TestError_notSent(t *testing.T) {
 	t.Parallel()
 	const unknownAuthority = "x509: certificate signed by unknown authority"

@@ -81,7 +81,7 @@ func (m *masked) mask(text []byte) {
 }
 
 // Reveal returns the text.
-func (s Secret) Reveal() string { // short enough to be inlined: then a text that does not escape needs no heap memory
+func (s Secret) Reveal() string { // short enough to be inlined, which saves an allocation for short texts
 	if s.masked == nil {
 		return ""
 	}

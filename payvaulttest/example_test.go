@@ -48,7 +48,8 @@ func ExampleServer_Inject() {
 	// sent: 1
 }
 
-// The interface names an operation that returns an application, but does not document the operation.
+// The documentation of the service mentions an operation that returns an application, but does not describe it. Handle
+// adds such an operation to the emulator.
 func ExampleServer_Handle() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()

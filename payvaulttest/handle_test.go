@@ -14,7 +14,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// acceptDispute is an operation that the interface names but does not document.
+// acceptDispute is an operation that the documentation of the service mentions but does not describe.
 const acceptDispute payvault.Operation = "PUT /platform/dispute/{rec_id}/accept"
 
 // handleAccept adds acceptDispute to a server. The operation refuses a request without a note.

@@ -37,10 +37,10 @@ type Subscription struct {
 // texts, dates and batch numbers that are empty.
 type Transaction struct {
 	MerchantID          payvault.MerchantID     `json:"merchant_id"`
-	Time                time.Time               `json:"tran_time"`          // with its UTC offset
-	Status              string                  `json:"tran_status"`        // such as "P"
-	AuthCode            string                  `json:"auth_code,omitzero"` // as seeded
-	RCode               string                  `json:"rcode"`              // 000 is success
+	Time                time.Time               `json:"tran_time"`   // with its UTC offset
+	Status              string                  `json:"tran_status"` // such as "P"
+	AuthCode            string                  `json:"auth_code,omitzero"`
+	RCode               string                  `json:"rcode"` // 000 is success
 	RMsg                string                  `json:"rmsg,omitzero"`
 	CardNumber          string                  `json:"card_number,omitzero"` // masked
 	CardType            string                  `json:"card_type,omitzero"`
@@ -52,11 +52,11 @@ type Transaction struct {
 	Currency            string                  `json:"tran_currency"` // numeric code
 	DisputeFlag         bool                    `json:"dispute_flag"`
 	AmtRefunded         payvault.Amount         `json:"amt_refunded"`
-	BatchNumber         int64                   `json:"batch_number,omitzero"` // as seeded
+	BatchNumber         int64                   `json:"batch_number,omitzero"`
 	CustomerID          string                  `json:"customer_id"`
 	SubscriptionID      payvault.SubscriptionID `json:"subscription_id"`
 	MerchRefNum         string                  `json:"merch_ref_num,omitzero"`
-	BatchID             int64                   `json:"batch_id,omitzero"`    // as seeded
+	BatchID             int64                   `json:"batch_id,omitzero"`
 	BatchDate           string                  `json:"batch_date,omitzero"`  // YYYY-MM-DD
 	SettleDate          string                  `json:"settle_date,omitzero"` // YYYY-MM-DD
 	AmtFunded           payvault.Amount         `json:"amt_funded"`

@@ -143,8 +143,8 @@ func goals(s samples) string {
 		s.limited("1,200 a minute, 13,200 items, Retry-After", "per-minute", 0.9)
 }
 
-// limitedWithBurst returns the table row of a service that permits rate requests a second, and as many requests at
-// once.
+// limitedWithBurst returns the table row of a service with a token bucket. The number rate is both the requests that it
+// permits in a second and the requests that it permits at once.
 func (s samples) limitedWithBurst(rate, items int, after string, share float64) string {
 	what := fmt.Sprintf("%d/s, %d items", rate, items)
 	if after != "" {

@@ -93,7 +93,7 @@ func read(text []byte, into any, how reader) (unread []string, err error) {
 	if mayBeStrict && json.Unmarshal(text, into, form) == nil {
 		return nil, nil
 	}
-	pass := how            // a copy, which is allocated only for the tolerant pass
+	pass := how            // a copy: pass.value moves it to the heap, and most calls need no such copy
 	if !utf8.Valid(text) { // for example, the text is Latin-1
 		text = bytes.ToValidUTF8(text, []byte("\ufffd"))
 	}

@@ -102,8 +102,9 @@ func receive[T any](ctx context.Context, p *Pace, longest time.Duration, from <-
 // and not the cause, which may be the error of another call. Otherwise it returns a channel that is closed when p.until
 // moves.
 //
-// longest is compared with askedUntil, because a caller that accepts a wait of 30 seconds also accepts the random
-// addition. The deadline is compared with p.until, because no request is sent earlier.
+// The service has asked for a wait until p.askedUntil. A random addition makes p.until later than that. longest is
+// compared with p.askedUntil, because a caller that accepts the wait also accepts the addition. The deadline is
+// compared with p.until, because no request is sent earlier.
 func (p *Pace) mayWait(ctx context.Context, longest time.Duration) (postponed <-chan struct{}, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

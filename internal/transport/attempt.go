@@ -96,7 +96,7 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 	if err := c.takeResponse(resp, trace); err != nil {
 		return nil, err
 	}
-	return c.responseForEngine(req), nil // the response refers to req, because sent has the key
+	return c.responseForEngine(req), nil // Response.Request is req, not sent: the header of sent has the API key
 }
 
 // beginAttempt begins the result of the next attempt. It keeps Unsure and Keys, which are about the whole call.

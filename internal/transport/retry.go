@@ -140,8 +140,8 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// backoff returns the wait before retry n, counted from 0: the Retry-After of the response, or exponential backoff with
-// full jitter.
+// backoff returns the wait before retry n, counted from 0. It is none if the rate limit sets the wait, the Retry-After
+// of the response if there is one, and otherwise exponential backoff with full jitter.
 func (c *call) backoff(_, _ time.Duration, n int, resp *http.Response) time.Duration {
 	if c.isPaced(resp) {
 		return 0 // the attempt waits for the rate limit

@@ -81,8 +81,9 @@ func submit(ctx context.Context, server client.Client, file string, out io.Write
 	}
 	job := temporalpayvault.Job{Source: file, Snapshot: snapshot}
 	id := workflowID(file, snapshot)
+	// If the workflow is running already, ExecuteWorkflow returns its present run.
 	run, err := server.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: demo.Queue},
-		temporalpayvault.SubmitCards, job) // if the workflow is still running, this is its run
+		temporalpayvault.SubmitCards, job)
 	if err != nil {
 		return err
 	}

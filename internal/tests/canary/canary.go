@@ -56,8 +56,8 @@ func Holds(t, what reflect.Type) bool {
 	return found[what]
 }
 
-// reach adds t, and the types of its elements and exported fields, to found. If calls is true, it also adds the types
-// in the signatures of methods and functions.
+// reach adds t to found, with the types of its keys, elements, exported fields, parameters and results. If calls is
+// true, it also adds the parameters and results of all methods.
 func reach(t reflect.Type, found map[reflect.Type]bool, calls bool) {
 	if found[t] {
 		return

@@ -216,7 +216,7 @@ func notSuccess() []*fault {
 	} {
 		all = append(all, answer("200 with another code "+text, 200, "7", text, rejected))
 	}
-	for code, is := range map[string]effect{ // another form of zero, such as "00", counts as malformed, not as rejected
+	for code, is := range map[string]effect{ // zero in another decimal form, such as "00", counts as malformed
 		"0.0": malformed, "-0": malformed, "00": malformed, " 0": malformed, "0e5": malformed,
 		"-1": rejected, "1": rejected, "10": rejected, "0x0": rejected,
 	} {
