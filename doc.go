@@ -44,8 +44,8 @@
 //     [ErrNotFound] or [ErrConflict] because the first call succeeded.
 //   - errors.Is(err, [ErrUnauthorized]) or [ErrForbidden]: the key or the rights of the account are wrong.
 //   - errors.Is(err, [ErrRejected]): the service refused. Error.Code, Message and Fields say why.
-//   - Any other error of a call is about its answer: it matches [ErrMalformedResponse] or [ErrResponseTooLarge], or
-//     Error.StatusCode says what came.
+//   - Any other error of a call that was sent is about its answer: it matches [ErrMalformedResponse] or
+//     [ErrResponseTooLarge], or Error.StatusCode says what came.
 //
 // Error.Delivery says whether the request reached the service: [DeliveryNotSent], [DeliveryAnswered] or
 // [DeliveryUnknown].

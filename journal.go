@@ -74,7 +74,7 @@ const (
 	// before is no usable answer.
 	BatchUnknown BatchStatus = "unknown"
 	// BatchNotSent is a batch that was not performed: it was not sent, or it was refused with status 401, 403 or 429. Any
-	// other status from 400 to 499, except 408, means the same if the answer is complete and has no code. Such an answer
-	// comes from a proxy.
+	// other status from 400 to 499, except 408, means the same if the body is complete, not empty and has no code.
+	// Such an answer comes from a proxy.
 	BatchNotSent BatchStatus = "not sent"
 )

@@ -36,9 +36,9 @@ const (
 // the RequestID or with the error. It yields a batch as soon as the requests of this batch and of all earlier batches
 // have ended. If an argument is invalid, the walk reads no card and yields one batch without cards that has the error.
 //
-// A card that cannot be sent is listed in Invalid, and the rest of its batch is sent. If no card of a batch can be
-// sent, the batch is yielded as not sent, with an error that matches [ErrInvalidRequest]. The journal does not record
-// it.
+// A card that fails [AccountUpdaterCard.Check] is listed in Invalid, and the rest of its batch is sent. If no card of a
+// batch can be sent, the batch is yielded as not sent, with an error that matches [ErrInvalidRequest]. The journal does
+// not record it.
 //
 // A walk never sends a batch of unknown outcome again. With [WithReplay], which states that repeating does no harm, a
 // lost request is repeated before the outcome of its batch counts as unknown.

@@ -60,7 +60,7 @@ var _ payvault.Journal = (*Journal)(nil)
 // Option configures a [Journal].
 type Option func(*Journal)
 
-// WithLease sets the time after which a run without a heartbeat loses its job. The default is 5 s, also if d is not
+// WithLease sets the time after which a run without a heartbeat may lose its job. The default is 5 s, also if d is not
 // positive. The minimum is 10 ms. A run writes five heartbeats in this time. If a process is killed, the next run of
 // its job waits for the end of the lease before it begins its first batch.
 func WithLease(d time.Duration) Option {
