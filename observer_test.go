@@ -110,7 +110,7 @@ func TestObserver_context(t *testing.T) {
 }
 
 // TestObserver_severalInOrder checks that observers are called in the order in which they were given, and that nil
-// functions are not called.
+// functions are not called. A Start that returns nil does not change the context.
 func TestObserver_severalInOrder(t *testing.T) {
 	t.Parallel()
 	var order []string
@@ -123,7 +123,9 @@ func TestObserver_severalInOrder(t *testing.T) {
 			End: func(context.Context, payvault.CallInfo, payvault.CallResult) { order = append(order, "end "+name) },
 		})
 	}
-	none := payvault.WithObserver(payvault.Observer{})
+	none := payvault.WithObserver(payvault.Observer{
+		Start: func(context.Context, payvault.CallInfo) context.Context { return nil },
+	})
 	require.NoError(t, addEvent(t, answering(t, 200, `{"code":0,"data":{}}`, note("1"), none, note("2"))))
 	assert.Equal(t, []string{"start 1", "start 2", "end 1", "end 2"}, order)
 }

@@ -274,6 +274,7 @@ func TestClearing_secretsOfBodies(t *testing.T) {
 		outer{Inner: &Inner{first}, inner: inner{second}},
 		outer{X: []any{&first, map[string]any{"a": second}}},
 		[]any{callerV2{first}, callerV2{second}},
+		[]any{map[payvault.Secret]int{first: 1, payvault.NewSecret("third"): 2}, second},
 		payvault.Pairs{{Name: "a", Value: first}, {Name: "b", Value: second}},
 		payvault.ApplicationData{TaxID: first, Extra: []payvault.ApplicationField{{Key: "b", Value: second}}},
 		[]payvault.SavedField{

@@ -230,6 +230,18 @@ func TestJournalThatFails(t *testing.T) {
 	})
 }
 
+// TestJournalThatFailsAfterARefusal checks that SubmitAll also yields the error of the journal if the last batch has
+// another error.
+func TestJournalThatFailsAfterARefusal(t *testing.T) {
+	t.Parallel()
+	j := newJournal(t, nil)
+	j.fail = func(step string, _ int) error { return map[string]error{"end": errDisk}[step] }
+	got := j.run(&fake{answer: gives(http.StatusConflict, `{"code":7}`, 0)}, 50)
+	require.Len(t, got, 2)
+	service.AssertMatches(t, got[0].Err, payvault.ErrConflict, payvault.ErrRejected)
+	require.ErrorIs(t, got[1].Err, errDisk)
+}
+
 // TestJournalOfOtherCards checks that SubmitAll stops if a batch has another number of cards than in an earlier run,
 // and does not send the batch.
 func TestJournalOfOtherCards(t *testing.T) {
@@ -297,7 +309,9 @@ func TestJournalOfABatchThatWaits(t *testing.T) {
 		time.AfterFunc(10*time.Second, func() {
 			j.mu.Lock()
 			defer j.mu.Unlock()
-			assert.Equal(t, payvault.BatchNotSent, j.known[0].Outcome.Status, "it is recorded as turned away")
+			if ended := j.known[0].Outcome; assert.NotNil(t, ended, "it is begun while it waits") {
+				assert.Equal(t, payvault.BatchNotSent, ended.Status, "it is recorded as turned away")
+			}
 			if meanwhile == "the journal fails" {
 				j.fail = func(step string, _ int) error { return map[string]error{"begin": errDisk}[step] }
 			}

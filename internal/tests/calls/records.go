@@ -68,7 +68,7 @@ func badListOptions() (*payvault.ListOptions, fields) {
 	where, dates := payvault.Where, payvault.ConditionBetweenDates
 	options := &payvault.ListOptions{
 		OrderBy: "ASC", Count: -1, Page: -1, Prefetch: -1, MerchantID: ThirdParty,
-		Filters: []payvault.Filter{payvault.BetweenDates("tran_date", day(2026, 1, 1), day(2026, 3, 1))},
+		Filters: []payvault.Filter{payvault.BetweenDates("tran_date", day(2026, 1, 1), day(2026, 1, 1))},
 	}
 	problems := fields{
 		"order_by": {"is neither asc nor desc"}, "count": {"is negative"}, "page": {"is negative"},
