@@ -430,6 +430,26 @@ func TestContextThatEnds(t *testing.T) {
 	d.hold = nil // the statement of Close must not be blocked
 }
 
+// TestCloseWaits checks that Close waits for an End that is under way, so that its outcome is not lost.
+func TestCloseWaits(t *testing.T) {
+	t.Parallel()
+	j, d := newDropping(t, filepath.Join(t.TempDir(), "journal"))
+	d.hold = &hold{make(chan struct{}), make(chan struct{})}
+	errs := make(chan error, 2)
+	go func() { errs <- j.End(t.Context(), job, 0, payvault.BatchOutcome{Status: payvault.BatchAccepted}) }()
+	<-d.hold.entered
+	go func() { errs <- j.Close() }()
+	select {
+	case <-d.hold.entered:
+		assert.Fail(t, "Close uses the database before End has ended")
+	case <-time.After(200 * time.Millisecond):
+		go func() { <-d.hold.entered }() // the statement of Close
+	}
+	close(d.hold.release)
+	require.NoError(t, <-errs)
+	require.NoError(t, <-errs)
+}
+
 // TestTablesAreMadeOnce checks that several runs can make the tables of a new database at the same time.
 func TestTablesAreMadeOnce(t *testing.T) {
 	t.Parallel()

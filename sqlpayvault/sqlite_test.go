@@ -1,7 +1,6 @@
 package sqlpayvault_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/payvault"
 	"example.com/payvault/sqlpayvault"
 )
 
@@ -141,24 +139,6 @@ func TestFileThatWasCutOff(t *testing.T) {
 		_, err = sqlpayvault.Open(t.Context(), short)
 		require.Error(t, err, part)
 		assert.Less(t, time.Since(start), 5*time.Second, "nobody waits for a file that stays damaged")
-	}
-}
-
-// TestCloseWaits checks that Close waits for the calls of End that are under way, so that no outcome is lost.
-func TestCloseWaits(t *testing.T) {
-	t.Parallel()
-	j, err := sqlpayvault.Open(t.Context(), filepath.Join(t.TempDir(), "journal"))
-	require.NoError(t, err)
-	errs := make(chan error, 100)
-	for batch := range cap(errs) {
-		go func() { errs <- j.End(t.Context(), job, batch, payvault.BatchOutcome{Status: payvault.BatchAccepted}) }()
-	}
-	require.NoError(t, <-errs)
-	require.NoError(t, j.Close())
-	for range cap(errs) - 1 {
-		if err := <-errs; !errors.Is(err, sqlpayvault.ErrClosed) { // the error of a call after Close
-			require.NoError(t, err)
-		}
 	}
 }
 

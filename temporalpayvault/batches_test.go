@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
@@ -260,6 +262,30 @@ func TestSubmit_sourceHangs(t *testing.T) {
 	}
 }
 
+// TestSubmit_sourceIsSlow checks that the worker sends heartbeats in time while the source reads. Otherwise the server
+// would count the worker as lost.
+func TestSubmit_sourceIsSlow(t *testing.T) {
+	t.Parallel()
+	job, heartbeats := deck{n: 200}.job(), make(chan struct{}, 1)
+	job.HeartbeatTimeout = 4 * time.Second
+	env := newWorkflows(newActivities(newServer(t), source{deck: deck{n: 200}, cards: func(context.Context) error {
+		select {
+		case <-heartbeats:
+		case <-time.After(job.HeartbeatTimeout):
+			assert.Fail(t, "no heartbeat")
+		}
+		return nil
+	}}))
+	env.SetOnActivityHeartbeatListener(func(*activity.Info, converter.EncodedValues) {
+		select {
+		case heartbeats <- struct{}{}:
+		default:
+		}
+	})
+	env.ExecuteWorkflow(SubmitCards, job)
+	assert.Equal(t, 2, result[Summary](t, env).Accepted)
+}
+
 // TestSubmit_sourceFails checks that the activity does not report the text of an error or a panic of its source, except
 // the message of an application error.
 func TestSubmit_sourceFails(t *testing.T) {
@@ -429,6 +455,39 @@ func TestSubmit_regained(t *testing.T) {
 	assert.Equal(t, []int{28, 2, 0, 2}, []int{r.Accepted, len(r.Refused), r.Lost, r.Regained})
 }
 
+// lateJournal fails to begin the first batch, after another batch has ended.
+type lateJournal struct {
+	*book
+
+	ended chan struct{}
+}
+
+func (j lateJournal) Begin(ctx context.Context, job string, batch int) (payvault.BatchState, error) {
+	if batch == 0 {
+		<-j.ended
+		return payvault.BatchState{}, errCut
+	}
+	return j.book.Begin(ctx, job, batch)
+}
+
+func (j lateJournal) End(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
+	defer close(j.ended)
+	return j.book.End(ctx, job, batch, o)
+}
+
+// TestSubmit_lostWithoutProgress checks that an attempt reports its bad batches even if the first batch still has to be
+// sent. The next attempt finds them in the journal, and does not count them again.
+func TestSubmit_lostWithoutProgress(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 200}
+	a := newActivities(srv, d)
+	a.Journal = lateJournal{newBook(), make(chan struct{})}
+	inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.OtherCode, Code: 7})
+	r, err := submit(a, orderOf(d))
+	require.NoError(t, err)
+	assert.Equal(t, []int{0, 1}, []int{r.Done, r.Lost})
+}
+
 // TestSubmit_triedAgain checks an attempt that ends because the service asks for a wait. After progress, the attempt
 // returns its report. Otherwise it returns an error with the wait.
 func TestSubmit_triedAgain(t *testing.T) {
@@ -511,7 +570,9 @@ func TestEnding(t *testing.T) {
 func TestSubmission_stream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &submission{order: order{Interval: time.Second}, permits: newPermits(11, nil)}
+		j := &cardJob{dealer: dealer{dealt: &dealt{}, total: 44, per: 11, concurrency: 4, working: 1}}
+		j.RequestsPerSecond = 4
+		s := &submission{order: j.order(span{To: 11}), permits: newPermits(11, nil)}
 		cards, err := deck{n: 1050}.Cards(t.Context(), "", 0, 1050)
 		require.NoError(t, err)
 		began, n := time.Now(), 0

@@ -202,6 +202,28 @@ func TestSubmitCards_pauseAndResume(t *testing.T) {
 	assert.Equal(t, 5*time.Hour+4*time.Minute, env.Now().Sub(began).Round(time.Second))
 }
 
+// TestDealer_waits checks that a job that is resumed waits for the activities at work. These wait for their requests in
+// flight, which the test environment does not show, so the test reads the option.
+func TestDealer_waits(t *testing.T) {
+	t.Parallel()
+	env := newWorkflows(&Activities{})
+	resumed := func(ctx workflow.Context) ([]any, error) {
+		d := &dealer{dealt: &dealt{Paused: "why"}, resumed: func() {}, working: 1}
+		if err := d.begin(ctx, 0, func() (int, error) { return 0, nil }); err != nil {
+			return nil, err
+		}
+		workflow.Go(ctx, func(ctx workflow.Context) {
+			_ = workflow.Sleep(ctx, time.Hour)
+			d.working--
+		})
+		err := d.resume(ctx)
+		return []any{d.working, d.Paused, workflow.GetActivityOptions(d.acts).WaitForCancellation}, err
+	}
+	env.RegisterWorkflowWithOptions(resumed, workflow.RegisterOptions{Name: "resumed"})
+	env.ExecuteWorkflow("resumed")
+	assert.Equal(t, []any{0.0, "", true}, result[[]any](t, env))
+}
+
 // asIs is a converter that passes raw values unchanged.
 type asIs struct{ converter.DataConverter }
 
