@@ -68,8 +68,8 @@ func (a Amount) MarshalBinary() ([]byte, error) { return a.MarshalText() }
 // UnmarshalBinary reads a number as [Amount.UnmarshalText] does.
 func (a *Amount) UnmarshalBinary(text []byte) error { return a.UnmarshalText(text) }
 
-// MarshalBSON always returns an error. Without this method the BSON encoder would store 0, because it calls no other
-// method of Amount. Store the text of [Amount.String] instead.
+// MarshalBSON always returns an error. Without this method the BSON encoder would store an empty document, because it
+// calls no other method of Amount. Store the text of [Amount.String] instead.
 func (a Amount) MarshalBSON() ([]byte, error) { return nil, errNoBSON }
 
 // MarshalJSON writes a JSON number.

@@ -37,7 +37,7 @@ func TestAmount(t *testing.T) {
 }
 
 // TestAmount_refused checks that reading fails for a number that does not fit into 19 digits, and for a text that is
-// not a number or has commas in wrong places. The error does not contain the text.
+// not a number or has misplaced or ambiguous commas. The error does not contain the text.
 func TestAmount_refused(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`99999999999999999999`, `1.00000000000000000001`, `1e-20`, `1e400`} {

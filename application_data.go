@@ -59,7 +59,7 @@ type AuthTime string
 // AuthTimes is a set of AuthTime elements. On the wire it is a text of the form {1,30,30+}.
 type AuthTimes []AuthTime
 
-// MarshalText writes the set in its wire form. Package encoding/json uses it too.
+// MarshalText writes the set in its wire form. Package encoding/json calls this method.
 func (s AuthTimes) MarshalText() ([]byte, error) {
 	text := []byte("{")
 	for i, element := range s {
@@ -110,7 +110,7 @@ const (
 )
 
 // ApplicationData is the data of an application. It has a field for each documented key, and Extra for other keys.
-// Empty texts, nil pointers and nil lists are not sent. To send false or zero, use new(false) and
+// A field with its zero value is not sent. To send false or the amount 0, use new(false) or
 // new(payvault.MustParseAmount("0")). AuthTimes{} is sent as an empty set. To replace a saved text by an empty one, add
 // an element to Extra with the key of the field and the Value "". In JSON and on the wire, ApplicationData is a list of
 // pairs {key, value}.
@@ -158,7 +158,7 @@ type ApplicationData struct {
 }
 
 // ApplicationField is a key and a value. Use it for a key that [ApplicationData] has no field for. Use it with the
-// Value "" to empty a saved field. Use a [Secret] as the Value if it must not appear in logs.
+// Value "" to empty a saved field. If the value must not appear in logs, use a [Secret] as the Value.
 type ApplicationField struct {
 	Key   string `json:"key"`
 	Value any    `json:"value"` // a text, or an object for keys of the types address, checkbox_row and ownership
@@ -202,8 +202,8 @@ type pair struct {
 	Value jsontext.Value `json:"value"`
 }
 
-// UnmarshalJSON reads a list of pairs, or null for an empty list. If a value does not fit its field, the error names
-// the key.
+// UnmarshalJSON reads a list of pairs. It reads null as an empty list. If a value does not fit its field, the error
+// names the key.
 func (d *ApplicationData) UnmarshalJSON(b []byte) error {
 	var pairs []pair
 	if string(b) != "null" && answer.Read(b, &pairs) != nil {
@@ -248,7 +248,7 @@ func fieldOf(d *ApplicationData, key string) reflect.Value {
 }
 
 // ApplicationDataOf returns the data that saved fields hold. A saved field is left out if [ApplicationData] has no
-// field for its key. If values do not fit their fields, the error names the keys of all of them.
+// field for its key. The error names the keys of all values that do not fit their fields.
 func ApplicationDataOf(fields []SavedField) (ApplicationData, error) {
 	var data ApplicationData
 	var misfits []error
@@ -263,12 +263,12 @@ func ApplicationDataOf(fields []SavedField) (ApplicationData, error) {
 	return data, nil
 }
 
-// checkKeys adds a problem if no field is set, and if an element of business_services_auth_time would break the form of
-// the set. It also adds a problem for each of these keys in Extra:
+// checkKeys adds a problem if the data is empty, and if an element of business_services_auth_time would break the form
+// of the set. It also adds a problem for each of these keys in Extra:
 //
-//   - an empty key, and a key that occurs twice,
-//   - a key that has a field of its own. Such a key is allowed only with an empty text, and only if the field is not
-//     set.
+//   - an empty key,
+//   - a key that occurs twice,
+//   - a key that has a field of its own, unless the field is not set and the Value is an empty text.
 func (d ApplicationData) checkKeys(p *problems) {
 	if len(d.pairs()) == 0 {
 		p.add("data", "has no field")

@@ -102,7 +102,7 @@ func (r *savedReply) afterRead(_ []byte, unread []string) ([]string, error) {
 }
 
 // Validation is the answer of [ApplicationsService.Validate]. Problems has the messages about each field that does not
-// pass. Its keys are the names of the fields. Messages that name no field have the key "".
+// pass. The key is the name of the field, or "" for messages that name no field.
 type Validation struct {
 	Problems map[string][]string `json:"data,omitempty"`
 }
@@ -148,11 +148,11 @@ func (s *ApplicationsService) SaveData(
 }
 
 // Validate checks all fields of an application and their dependencies. An application that does not pass is no error:
-// the result has the problems. The service then answers with code 2 and messages about fields. Validate accepts such an
-// answer with HTTP status 400, 422 or any status below 300; with another status the answer is an error. Code 2 without
-// messages is also an error, because an empty Validation would mean that all fields pass. Data of more than 64 KiB is
-// an error with every code, because the SDK does not search longer data for messages; [WithResponse] has the whole
-// answer. Validate is replayable.
+// the result has the problems. For such an application the service answers with code 2 and messages about fields.
+// Validate accepts such an answer with HTTP status 400, 422 or any status below 300; with another status the answer is
+// an error. Code 2 without messages is also an error, because an empty Validation would mean that all fields pass. Data
+// of more than 64 KiB is an error with every code, because the SDK does not search longer data for messages;
+// [WithResponse] has the whole answer. Validate is replayable.
 //
 // GET /platform/application/{appId}/validate.
 func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, opts ...CallOption) (*Validation, error) {
@@ -191,15 +191,15 @@ func (r *validationReply) accept(e *Error, private []string) bool {
 	if !isAnswer || !errors.Is(e, ErrValidation) || len(e.Fields) == 0 {
 		return false
 	}
-	// The ID in the path is not cleared, because a message may have the same number, for example as a limit.
+	// The ID in the path is not redacted, because a message may contain the same number, for example as a limit.
 	e.clear(private)
 	r.problems, r.Code = e.Fields, answer.Code(e.Code)
 	return true
 }
 
 // problemsBeside returns the messages in the data of an answer with code 0. The key of a message is the name of its
-// member of data, or "" if the data itself is a text or a list. Every text, list or object counts as a message, unless
-// it is empty or is the text data.message. Card numbers are redacted.
+// member of data, or "" if the data itself is a text or a list. Each text, object or element of a list counts as a
+// message, unless it is empty or is the text data.message. Card numbers are redacted.
 func problemsBeside(data jsontext.Value) map[string][]string {
 	var members map[string]jsontext.Value
 	if data.Kind() != '{' || answer.Read(data, &members) != nil {

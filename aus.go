@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// AccountUpdaterService submits cards so that card networks refresh their data.
+// AccountUpdaterService submits cards, so that the card networks refresh the data of the cards.
 type AccountUpdaterService struct{ caller *caller }
 
 // MaxAccountUpdaterCards is the largest number of cards in one request.
@@ -21,7 +21,8 @@ type AccountUpdaterCard struct {
 }
 
 // Check returns nil if the card can be sent. The number has to be 12 to 19 digits, the expiration date MMYY, and the
-// CardID valid UTF-8. Otherwise Check returns an *[Error] that matches [ErrInvalidRequest] and names the fields.
+// CardID valid UTF-8 without [REDACTED]. Otherwise Check returns an *[Error] that matches [ErrInvalidRequest] and names
+// the fields.
 func (c AccountUpdaterCard) Check() error {
 	var p problems
 	c.check(&p)

@@ -45,8 +45,8 @@ func staticKey(key string) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) { return header, nil }
 }
 
-// rotatingKey returns a function that asks source for a key on each attempt, and returns the Authorization header for
-// that key.
+// rotatingKey returns a function that asks the function source for a key on each attempt, and returns the Authorization
+// header for that key.
 func rotatingKey(source func(context.Context) (string, error)) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		key, err := source(ctx)

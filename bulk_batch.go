@@ -53,8 +53,8 @@ func (b *bulkBatch) next() *bulkBatch {
 // sent returns the number of cards in the request of a batch.
 func (b *bulkBatch) sent() int { return b.End - b.Start - len(b.Invalid) }
 
-// cardNumber matches a text that may be a card number: 12 digits in a row, groups of digits as on a card, or 12 digits
-// in a text without letters. A UUID rarely matches.
+// cardNumber matches what may be a card number: 12 or more digits in a row, groups of digits as on a card, or a whole
+// text with 12 or more digits and no letters. A UUID rarely matches.
 var cardNumber = regexp.MustCompile(
 	`\pN{12,}|(?:\pN{4}[^\pL\pN]+){3,}\pN{3,}|\pN{4}[^\pL\pN]+\pN{6}[^\pL\pN]+\pN{4,}|^(?:\PL*\pN){12}\PL*$`)
 

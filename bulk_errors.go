@@ -39,7 +39,7 @@ func isCutOff(body []byte) bool {
 	return bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) && !isWhole
 }
 
-// refusesAll reports whether the service would refuse all other batches with the same error.
+// refusesAll reports whether all other batches would be refused with the same error as e.
 func refusesAll(e *Error) bool { return isKeyRefused(e) || hasNoCode(e) }
 
 // isKeyRefused reports whether the service refused the API key, by status 401 or 403.
@@ -47,9 +47,9 @@ func isKeyRefused(e *Error) bool {
 	return e.StatusCode == http.StatusUnauthorized || e.StatusCode == http.StatusForbidden
 }
 
-// hasNoCode reports whether an answer has a status from 400 to 499 and no code, like the answer of a proxy. Status 408
-// is excluded, because the service itself may send it when a request takes too long. Status 429 is excluded, because
-// SubmitAll waits and sends the batch again.
+// hasNoCode reports whether an answer has a status from 400 to 499 and no code, like the answer of a proxy. It is false
+// if an earlier attempt may have performed the operation. Status 408 is excluded, because the service itself may send
+// it when a request takes too long. Status 429 is excluded, because SubmitAll waits and sends the batch again.
 func hasNoCode(e *Error) bool {
 	switch e.StatusCode {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:
@@ -69,7 +69,7 @@ func unsentError(cause error) *Error {
 
 // inShort returns the reason why SubmitAll has stopped, for the errors of batches that were not sent. A cause that is
 // not an *Error is returned unchanged. For an *Error, inShort returns an error with a short description. The new error
-// matches ErrRateLimited, ErrUnauthorized or ErrForbidden if the *Error does, and no other error.
+// matches ErrRateLimited, ErrUnauthorized or ErrForbidden if the *Error does. It matches no other error.
 func inShort(cause error) error {
 	first, ok := cause.(*Error) //nolint:errorlint // an error of the journal stays as it is
 	if !ok {
@@ -111,7 +111,7 @@ func otherCardsText(batch int) string {
 	return "had another number of cards in an earlier run, in batch " + strconv.Itoa(batch)
 }
 
-// earlierError returns the error of a batch that an earlier run sent and that was not accepted.
+// earlierError returns the error of a batch that an earlier run began and did not record as accepted. o is the outcome.
 func earlierError(o BatchOutcome) error {
 	e := &Error{Op: OpAccountUpdaterSubmit, StatusCode: o.StatusCode, Code: o.Code, cause: errors.New(o.Message)}
 	if o.Status == BatchRefused {

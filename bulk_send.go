@@ -7,9 +7,9 @@ import (
 
 // The functions of this file send one batch and record it in the journal.
 
-// send waits for the rate limit, sends a batch and sets its status and its error. It starts over when the service
-// refuses the batch with status 429. It calls begin only after the wait, because after begin the journal counts the
-// batch as sent.
+// send waits for the rate limit, sends a batch and sets its status and its error. It starts over if the service refuses
+// the batch with status 429 and startsOver permits it. It calls begin only after the wait, because after begin the
+// journal counts the batch as sent.
 func (w *bulkWalk) send(b *bulkBatch, cards []AccountUpdaterCard) {
 	for {
 		b.Status, b.Err, b.raw = "", nil, Response{} // forget the 429 of the previous call

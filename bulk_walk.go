@@ -12,8 +12,8 @@ import (
 )
 
 // bulkWalk is one loop over the result of SubmitAll, called a walk. One goroutine reads the stream and puts a task for
-// each batch into the window. Each task sends its batch in a goroutine of its own. The caller's loop takes the batches
-// from the window in their order.
+// each batch into a window.Window. Each task sends its batch in a goroutine of its own. The caller's loop takes the
+// batches from the window in their order.
 type bulkWalk struct {
 	service *AccountUpdaterService
 	journal Journal // nil without a journal
@@ -25,19 +25,19 @@ type bulkWalk struct {
 	ctx context.Context //nolint:containedctx // see above
 	// sending ends when ctx ends or stop is called. After that, no further request is sent.
 	sending context.Context         //nolint:containedctx // see above
-	stop    context.CancelCauseFunc // ends the context sending; only the first call sets the cause
+	stop    context.CancelCauseFunc // ends the context in sending; only the first call sets the cause
 	// requests is the context of the requests in flight. Without a journal it ends when ctx ends or cutOff is called. With
 	// a journal it never ends, because the journal has to record the outcome of each request.
 	requests context.Context //nolint:containedctx // see above
-	cutOff   func()          // ends the context requests; does nothing with a journal
+	cutOff   func()          // ends the context in requests; does nothing with a journal
 
 	ahead    *window.Window[*bulkBatch] // the batches that were read and not yet yielded
 	inFlight chan struct{}              // has one element for each batch that is being sent or waits for the rate limit
 	unknown  atomic.Int64               // number of batches of unknown outcome in a row, in the order in which they end
 	failure  atomic.Pointer[error]      // the first error of the journal
 
-	// reading waits for the goroutine that runs read. That goroutine sets the next two fields before it calls ahead.End,
-	// so both are set when Pop reports that no batch is left.
+	// reading waits for the goroutine that runs read. That goroutine sets early and panicked before it calls ahead.End, so
+	// both are set when Pop reports that no batch is left.
 	reading  sync.WaitGroup
 	early    error // why the walk had stopped when the stream ended; nil if it had not stopped
 	panicked any   // the value that the stream panicked with
@@ -55,8 +55,8 @@ func (w *bulkWalk) failJournal(err error) {
 // Concurrency, because one failure may hit all batches in flight and must not stop the walk.
 const mostUnknown = 10
 
-// stopIfHopeless stops the walk if the result of b means that the next batches would fail too: the service refuses all
-// batches, asks for a longer wait than a walk accepts, or seems to be down.
+// stopIfHopeless stops the walk if the service refuses all batches, if b ended with a 429 that stops the walk (see
+// isTurnedAway), or if the service seems to be down.
 func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 	e, failed := errors.AsType[*Error](b.Err)
 	if failed && (refusesAll(e) || w.isTurnedAway(e)) {

@@ -68,7 +68,7 @@ func inPath[T ~int64 | ~string](values ...T) []pathValue {
 	return path
 }
 
-// checkPath returns the texts for the parameters of the path. It adds a problem for each text that is wrong.
+// checkPath returns the texts for the parameters of the path. It adds a problem for each value that is wrong.
 func (c *call) checkPath(p *problems) []string {
 	texts := make([]string, len(c.path))
 	for i, name := range urlpath.Params(c.op.Path) {
@@ -87,7 +87,7 @@ func (c *call) checkPath(p *problems) []string {
 }
 
 // pathSecrets returns the values of the path that no error may repeat. It leaves out words of documented paths, words
-// of the name of a [Request], and the event of a webhook, such as transaction_status_updated.
+// of the name of the operation, and the event of a webhook, such as transaction_status_updated.
 func (c *call) pathSecrets() (ids []string) {
 	words := strings.FieldsFunc(string(c.op.Op), func(r rune) bool { return r == '.' || r == '-' || r == '_' })
 	for i, name := range urlpath.Params(c.op.Path) {

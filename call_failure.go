@@ -18,8 +18,8 @@ import (
 )
 
 // transportError returns the error of a call for which the transport returned err. The transport does so if no answer
-// came, if the body of the answer broke off or was too large, or if the wait for an attempt failed. r is the
-// transport's result of the last attempt.
+// came, if the body of an answer with a status below 400 broke off or was too large, or if the wait for an attempt
+// failed. r is the transport's result of the last attempt.
 func transportError(ctx context.Context, op OperationInfo, r transport.Result, err error) *Error {
 	e := resultError(op, r)
 	if r.Delivery == transport.Answered { // the last answer is a failure, and the wait for the next attempt failed
@@ -51,8 +51,8 @@ func answerError(op OperationInfo, r transport.Result, malformed error) *Error {
 }
 
 // resultError returns an error with the values of the transport's result. The constants of the types Delivery and
-// transport.Delivery have the same values. If an earlier attempt may have performed the operation (Unsure), the
-// delivery is unknown, even if the last attempt was refused.
+// transport.Delivery have the same values. If the operation may have been performed before the last request was sent
+// (Unsure), the delivery is unknown, even if the last request was refused.
 //
 // A status 3xx makes the error final. Such a status mostly comes from a wrong base URL or a proxy, and a new call would
 // get it again.
@@ -67,7 +67,8 @@ func resultError(op OperationInfo, r transport.Result) *Error {
 	return e
 }
 
-// failure is the body of a failed call. It has either code and message, or rcode and rmsg.
+// failure is the body of an answer that is not a success. The service documents rcode and rmsg for Tokenize, and code
+// and message for all other operations.
 type failure struct {
 	answer.Codes
 
@@ -93,8 +94,8 @@ func (x *excerpt) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// text returns the text of a value. It returns "" for false, [] and {}, because PHP programs write these values for an
-// empty text.
+// text returns the text of a value. It returns "" for null, false, [] and {}, because PHP programs write these values
+// for an empty text.
 func (x excerpt) text() string {
 	if x.Kind() != '"' && answer.IsNone(x.Value) {
 		return ""
@@ -139,8 +140,9 @@ func shownCode(own, other answer.Code, status int) answer.Code {
 //
 //   - A text or a list of texts is the Detail.
 //   - With code 2, data is documented as an object with messages by field name. Fields gets all of them.
-//   - With another code, a text in data.message is the Detail. The other members of data become the Fields if each of
-//     them is a list of texts or null. Otherwise data is not about fields, but for example a copy of the saved record.
+//   - With another code, a text in data.message is the Detail. The other members of data, except nulls, become the
+//     Fields if each of them is a list of texts. Otherwise data is not about fields, but for example a copy of the
+//     saved record.
 func (e *Error) readData(data jsontext.Value) {
 	if texts, areTexts := messages(data); areTexts {
 		e.Detail = strings.Join(texts, ", ")
@@ -196,7 +198,7 @@ func messages(raw jsontext.Value) (texts []string, areTexts bool) {
 	return texts, areTexts
 }
 
-// clear removes the given secrets, and card numbers, from the code, the message, the detail and the fields. The service
+// clear redacts the given secrets, and card numbers, in the code, the message, the detail and the fields. The service
 // writes these texts, and may repeat values of the request in them. A code that is too short for a card number stays as
 // it is: it may equal a security code by chance.
 func (e *Error) clear(secrets []string) {

@@ -55,9 +55,9 @@ func WithResponse(r *Response) CallOption { return func(o *callOptions) { o.resp
 // refusal, and also matches [ErrOutcomeUnknown].
 func WithReplay() CallOption { return func(o *callOptions) { o.replay = true } }
 
-// WithMaxAttempts limits the attempts of this call, the first included. For a walk, such as All or SubmitAll, it limits
-// the attempts of each page or batch. After status 429 a walk waits and makes a new call, which again may have n
-// attempts. With n = 1, every 429 ends the walk.
+// WithMaxAttempts limits the attempts of this call to n, the first included. For a walk, such as All or SubmitAll, it
+// limits the attempts of each page or batch. After status 429 a walk waits and makes a new call, which again may have n
+// attempts. With n = 1, every 429 ends the walk, except that SubmitAll with RetryPolicy.IgnoreOverload may go on.
 func WithMaxAttempts(n int) CallOption {
 	return func(o *callOptions) {
 		if n < 1 {
@@ -112,9 +112,9 @@ type Response struct {
 	Body       []byte        `json:"-" xml:"-" yaml:"-"` // raw bytes, as far as they were read
 	Attempts   int           // 0 if no attempt was made
 	Duration   time.Duration // time of the whole call, waits included
-	// Unread has JSON pointers to values that could not be read, in the answer of a write or in a refusal. It also has
-	// pointers to documented values that are missing and that the caller does not need. At most 20 values are unreadable:
-	// an answer with more of them is an error.
+	// Unread has JSON pointers to values that could not be read in a 2xx answer to a write or to [Client.Call]. It also
+	// has pointers to a few documented values, such as data and card_id, if they are missing and the caller does not need
+	// them. At most 20 values are unreadable: an answer with more of them is an error.
 	Unread []string
 }
 

@@ -8,22 +8,22 @@ import (
 	"example.com/payvault/internal/answer"
 )
 
-// reply is implemented by the variables into which the successful answers to operations are decoded.
+// reply is a variable into which the successful answer to an operation is decoded.
 type reply interface {
 	// afterRead finishes the decoding. For Client.Call it decodes body into the caller's own type. It returns the paths in
 	// unread, and those of the values that it skips itself.
 	afterRead(body []byte, unread []string) ([]string, error)
 	result() answer.Codes
-	// complete returns the path of the first documented value that is missing, or "". If the caller needs this value, such
-	// as the ID of a new record, the answer is malformed. If the data of the answer is missing, complete makes an empty
-	// record.
+	// complete returns the path of the first documented value that is missing, or "". needed means that the caller needs
+	// this value, such as the ID of a new record. Then the answer is malformed. If the data of the answer is missing,
+	// complete makes an empty record.
 	complete() (missing string, needed bool)
 	// accept reports whether a refusal is a normal answer, as for Validate. If so, it keeps the messages of the refusal,
-	// with the private texts redacted.
+	// with the texts in private redacted.
 	accept(refusal *Error, private []string) bool
 }
 
-// envelope has the codes that every answer has. For an operation without documented data, it is the whole reply.
+// envelope has the codes of an answer. For an operation without documented data, it is the whole reply.
 type envelope struct{ answer.Codes }
 
 func (*envelope) afterRead(_ []byte, unread []string) ([]string, error) { return unread, nil }
@@ -70,9 +70,10 @@ func (r *platformReply[T, P]) complete() (missing string, needed bool) {
 }
 
 // readReply decodes an answer with a 2xx status. It returns an error that matches ErrMalformedResponse if the answer is
-// not a success. The error names the path of a value that cannot be read or is missing. If the operation changes
-// something, readReply skips values that it cannot read, because the caller must learn of the success. unread has the
-// paths of the skipped values, even if there is an error.
+// not a success or cannot be used. The error names the path of a value that cannot be read or is missing. Unless the
+// operation only reads, readReply skips values that it cannot read, because the caller must learn of the success.
+// unread has the paths of the skipped values, even if there is an error, and of missing values that the caller does not
+// need.
 func readReply(op OperationInfo, body []byte, into reply) (unread []string, err error) {
 	unread, err = readInto(into, body, op.Replay != ReplayRead)
 	if err == nil {
@@ -97,8 +98,8 @@ func readReply(op OperationInfo, body []byte, into reply) (unread []string, err 
 	return nameMissing(unread, place), nil
 }
 
-// nameMissing adds the path of a missing value to unread, unless unread has that path or the path of its parent
-// already.
+// nameMissing adds the path of a missing value to unread, unless unread already has that path or the path of an
+// enclosing value.
 func nameMissing(unread []string, place string) []string {
 	for _, known := range unread {
 		if strings.HasPrefix(place+"/", known+"/") {

@@ -21,8 +21,8 @@ import (
 )
 
 var (
-	// anything matches the JSON pointers that TestReading skips. They belong to values that may have any type or are not
-	// read, to whole records, and to all saved fields except those with index 0 and 6.
+	// anything matches the JSON pointers that TestReading skips. They belong to result codes, to values that may have any
+	// type or are not read, to whole records, and to all saved fields except those with index 0 and 6.
 	anything = regexp.MustCompile(`^/(code|rcode|message)$|/(plan|relatedBusinesses)(/|$)|fields/\d+/value(/|$)|` +
 		`^(/data)?(/app|/fields)?(/\d+)?$|^/data/fields/([1-57-9]|\d\d)`)
 	// informs matches JSON pointers of values that the caller does not need. If such a value is missing, Unread has its
@@ -47,7 +47,7 @@ func eachValue(place string, value any, put func(any), visit func(place string, 
 	visit(place, value, put)
 }
 
-// otherForm is a JSON value that a service may send in place of a documented value, with its meaning.
+// otherForm is a JSON value that a service may send in place of a documented value, and the meaning of that JSON value.
 type otherForm struct {
 	json string
 	is   meaning
@@ -102,8 +102,9 @@ func otherForms(value any) (forms []otherForm) {
 }
 
 // TestReading puts each form of otherForms in the place of each value of each documented answer. A readable form must
-// be read. An unreadable form must fail an operation that only reads, and any other operation only if the caller needs
-// the value. The error or the log must have the JSON pointer of the value.
+// be read, unless it means "no value" and the caller needs the value. An unreadable form must fail an operation that
+// only reads, and any other operation only if the caller needs the value. The error or the log must have the JSON
+// pointer of the value.
 func TestReading(t *testing.T) {
 	t.Parallel()
 	for _, o := range calls.Table() {

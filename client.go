@@ -18,7 +18,7 @@ import (
 const Version = "0.1.0"
 
 // Client calls the service. It is safe for concurrent use. Make one Client per API key with [NewClient] and share it,
-// so that all calls share its connections. No call changes its arguments. Methods of the zero Client panic.
+// so that all calls share its connections. No call changes the values that it sends. Methods of the zero Client panic.
 type Client struct {
 	Tokens         *TokensService         // POST /pg/tokenize
 	Customers      *CustomersService      // /platform/vault/customer
@@ -33,9 +33,9 @@ type Client struct {
 	caller *caller
 }
 
-// NewClient returns a client of the service at baseURL, for example "https://sandbox.example.com". A path in baseURL is
-// kept as a prefix. apiKey is the key of a merchant, or the vendor API key of a partner. The key is sent to the host of
-// baseURL only.
+// NewClient returns a client of the service at baseURL, for example "https://sandbox.example.com". A path in baseURL
+// becomes a prefix of the path of each request. apiKey is the key of a merchant, or the vendor API key of a partner.
+// The key is sent to the host of baseURL only.
 //
 // NewClient does no I/O and reads no environment variables. It refuses these arguments with an error that matches
 // [ErrInvalidRequest]:
@@ -122,7 +122,8 @@ func (c *Client) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// hostPort returns the host and the port of a URL. If the URL has no port, it returns the port of its scheme.
+// hostPort returns the host and the port of a URL. If the URL has no port, hostPort returns the default port of the
+// scheme.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

@@ -15,14 +15,15 @@ import (
 	"example.com/payvault/internal/answer"
 )
 
-// Request is an operation for [Client.Call] that this package has no types for. Its body is written as encoding/json
-// writes it, except that each [Secret] in it is written as its text. If a MarshalJSON method of your own writes
-// [REDACTED] for a Secret, the call fails before anything is sent. A type with such a method also needs the method
-// MarshalJSONTo of JSON v2. The logs, JSON, XML and YAML of a Request do not contain path, query and body.
+// Request is an operation for [Client.Call] that this package has no types for. Its body is written as [MarshalWire]
+// writes it: like encoding/json, but with the texts of secrets. If a MarshalJSON method of your own writes [REDACTED]
+// for a Secret, the call fails before anything is sent. A type with such a method also needs the method MarshalJSONTo
+// of JSON v2. The logs, JSON, XML and YAML of a Request do not contain path, query and body.
 type Request struct {
 	// Name is the name of the operation in errors, logs, spans and metrics, such as "disputes.accept". If Name is empty,
-	// the name is "client.call". Name has at most 64 letters, digits, dots, hyphens and underscores. Use a constant:
-	// metrics count each name separately, and a secret in a name is not redacted.
+	// the name is "client.call". Name has at most 64 letters, digits, dots, hyphens and underscores, and is not the name
+	// of an operation of this package. Use a constant: metrics count each name separately, and a secret in a name is not
+	// redacted.
 	Name   string
 	Method string // an HTTP method
 	// Path has the segments after the base URL, not escaped and without "/". In errors they are redacted, because they may

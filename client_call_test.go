@@ -48,7 +48,7 @@ func TestCall(t *testing.T) {
 }
 
 // TestCall_codes checks that an answer to Client.Call may have a code, an rcode or both, and that a call that fails
-// does not change out. A 2xx answer is malformed if only one of the two codes means success.
+// does not change out. A 2xx answer with both codes is malformed if only one of them means success.
 func TestCall_codes(t *testing.T) {
 	t.Parallel()
 	malformed := []error{payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown}

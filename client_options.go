@@ -58,12 +58,12 @@ func defaultConfig() config {
 // Some RoundTrippers break promises of the SDK:
 //
 //   - A request may be performed twice if the RoundTripper sends it more than once, or continues to send it after
-//     RoundTrip has returned, or replaces http or https by [http.Transport.RegisterProtocol].
-//   - On HTTP/2, net/http may send a request twice if the RoundTripper makes a new request for it by [http.NewRequest],
-//     or sets its Body to [http.NoBody]. A RoundTripper that signs requests should only set headers, of the request or
-//     of its Clone.
-//   - If the RoundTripper makes a request of its own with the same context, such as for a token, the SDK takes it for a
-//     second sending of the request. The outcome is then unknown after an answer such as 429.
+//     RoundTrip has returned, or uses [http.Transport.RegisterProtocol] for http or https.
+//   - On HTTP/2, net/http may send a request twice if the RoundTripper copies the request with [http.NewRequest], or
+//     sets the Body of the request to [http.NoBody]. A RoundTripper that signs requests should only set headers, of the
+//     request or of its Clone.
+//   - If the RoundTripper makes a request of its own with the same context, such as for a token, the SDK takes that
+//     request for a second sending of the request of the call. The outcome is then unknown after an answer such as 429.
 //   - A RoundTripper that has to send the body again, as for digest authentication, does not work: it finds no GetBody.
 //   - A call lasts longer than its context if the RoundTripper, or its response body, does not end with the context.
 func WithHTTPClient(hc *http.Client) Option {
@@ -113,8 +113,8 @@ func WithTimeout(perAttempt time.Duration) Option {
 // [NewClient] is then not used and may be empty. If source returns an error, the attempt sends nothing, and the call
 // fails with that error as a cause.
 //
-// The function is called concurrently, so it should cache the key. Its context has the deadline of the attempt. When
-// this context ends, the function should return, because a later key is not used.
+// source must be safe for concurrent use, and should cache the key. Its context has the deadline of the attempt. When
+// this context ends, source should return, because a later key is not used.
 func WithKeySource(source func(context.Context) (string, error)) Option {
 	return func(c *config) {
 		if source == nil {
@@ -156,16 +156,16 @@ func WithDeveloperID(id string) Option {
 //   - operation, status, code, attempts, delivery, duration
 //   - waited: how long an attempt waited for the rate limit
 //   - budget_spent: true if no further attempt was made because the budget of retries was spent
-//   - unread: paths of the values in the answer that could not be read
+//   - unread: paths of values in the answer that could not be read or are missing; see [Response.Unread]
 //   - error_class and error, if the attempt or the call failed; see [CallResult.ErrorClass]
 //
 // The records hold no ID, query, body or header of the request. The attribute error may have texts of the service, in
 // which secrets, keys, IDs in the path and values of the query are redacted. docs/secrets.md lists the values that may
 // remain in such texts.
 //
-// Attempts, and calls that succeed, are logged at Debug. A call that fails, or whose answer could not be read as a
-// whole, is logged at Warn. A call of unknown outcome is logged at Error. A walk, such as SubmitAll, makes a new call
-// when it has waited after a 429, and each call has a record of its own.
+// Attempts are logged at Debug. A call of unknown outcome is logged at Error, and any other failed call at Warn. A call
+// that succeeds is logged at Warn if it has the attribute unread, and otherwise at Debug. A walk, such as SubmitAll,
+// makes a new call when it has waited after a 429, and each call has a record of its own.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) {
 		if l == nil {
@@ -200,9 +200,9 @@ func WithUserAgent(product string) Option {
 	}
 }
 
-// WithMaxResponseBytes limits the body of an answer, counted after decompression; 8 MiB by default. A larger body is an
-// error that matches [ErrResponseTooLarge]. With a status from 400 on, the error is about the status. It does not match
-// ErrResponseTooLarge, and may lack the message and the code of the service.
+// WithMaxResponseBytes limits the body of an answer, counted after decompression; 8 MiB by default. With a status below
+// 400, a larger body is an error that matches [ErrResponseTooLarge]. With a status from 400 on, the error is about the
+// status. It does not match ErrResponseTooLarge, and may lack the message and the code of the service.
 func WithMaxResponseBytes(n int64) Option {
 	return func(c *config) {
 		if n <= 0 {

@@ -18,8 +18,8 @@ import (
 
 const sandbox = "https://sandbox.example.com"
 
-// assertNoClient checks that NewClient refuses the arguments with the problems in want. The error must not contain a
-// key or a password.
+// assertNoClient checks that NewClient returns an error with the problems in want, and that the error contains no key
+// and no password.
 func assertNoClient(t *testing.T, want service.Fields, baseURL, key string, opts ...payvault.Option) {
 	t.Helper()
 	client, err := payvault.NewClient(baseURL, key, opts...)
@@ -28,8 +28,8 @@ func assertNoClient(t *testing.T, want service.Fields, baseURL, key string, opts
 	service.AssertHidden(t, err, "hunter2", service.APIKey)
 }
 
-// TestNewClient_baseURL checks that NewClient takes only an absolute http or https URL with at most a host, a port and
-// a path. It takes plain http only for loopback or with WithInsecureHTTP.
+// TestNewClient_baseURL checks that NewClient takes only an absolute http or https URL with a host, an optional port
+// and an optional path. NewClient takes plain http only for a loopback host or with WithInsecureHTTP.
 func TestNewClient_baseURL(t *testing.T) {
 	t.Parallel()
 	for want, refused := range map[string][]string{
@@ -140,7 +140,7 @@ func TestWithHTTPClient(t *testing.T) {
 	assert.Len(t, server.Seen(), 3)
 }
 
-// TestWithUserAgent checks that the User-Agent header has the product of the caller before the name of the package.
+// TestWithUserAgent checks that the User-Agent header has the product of the caller before payvault-go.
 func TestWithUserAgent(t *testing.T) {
 	t.Parallel()
 	for product, want := range map[string]string{"acme/2.1": `^acme/2\.1 payvault-go/`, "": "^payvault-go/"} {

@@ -104,7 +104,7 @@ type ShippingAddress struct {
 	MerchantID  MerchantID `json:"merchant_id,omitzero"`           // only in requests
 }
 
-// BillingCardRequest is a card or an ACH account of a customer in a request. In a result it is a [BillingCard].
+// BillingCardRequest is a card or an ACH account of a customer in a request. Results have a [BillingCard] instead.
 type BillingCardRequest struct {
 	CardNumber  Secret         `json:"card_number,omitzero"` // digits
 	ExpDate     string         `json:"exp_date,omitzero"`    // MMYY; see FormatExpDate
@@ -152,8 +152,8 @@ type BillingCard struct {
 	VerifiedDate CompactTime `json:"verified_date,omitzero"` // 14 digits without a time zone
 }
 
-// Create stores a customer profile and returns it with its ID. A request without an ID or a name, or with an expiration
-// date that is not MMYY, fails before anything is sent.
+// Create stores a customer profile and returns it with its ID. It fails before anything is sent if the request has
+// neither ID nor AutoGenerateCustomerID, lacks a name, or has an expiration date that is not MMYY.
 //
 // Without [WithReplay], the client repeats Create only after status 429, or if Create cannot have been performed
 // ([DeliveryNotSent]); see [SafeToRetry].
@@ -176,16 +176,17 @@ func (s *CustomersService) List(ctx context.Context, opt *ListOptions, opts ...C
 	return s.list().page(ctx, opt, opts)
 }
 
-// All returns an iterator over all customer profiles from opt.Page on. Without Prefetch it asks for a page when the
-// loop needs it. The loop ends after the first error: an error of List, or an error that matches [ErrMalformedResponse]
-// if the pages contradict each other. A second loop over the iterator begins at opt.Page again. All is replayable.
+// All returns an iterator over all customer profiles from opt.Page on. Without Prefetch, a page is requested only when
+// the loop needs it. The loop ends after the first error: an error of List, or an error that matches
+// [ErrMalformedResponse] if the pages contradict each other. A second loop over the iterator begins at opt.Page again.
+// All is replayable.
 //
 // GET /platform/vault/customer.
 func (s *CustomersService) All(ctx context.Context, opt *ListOptions, opts ...CallOption) iter.Seq2[*Customer, error] {
 	return s.list().all(ctx, opt, opts)
 }
 
-// Pages returns an iterator like that of All, but over whole pages. Use it in a program that saves its progress.
+// Pages returns an iterator like that of All, but over whole pages. Use Pages in a program that saves its progress.
 //
 // GET /platform/vault/customer.
 func (s *CustomersService) Pages(

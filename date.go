@@ -66,7 +66,8 @@ func (d Date) String() string {
 	return fmt.Sprintf("%04d-%02d-%02d", d.Year, d.Month, d.Day)
 }
 
-// MarshalText writes the wire form, for JSON, YAML and XML. A date that is not in the calendar is an error.
+// MarshalText writes the wire form, for JSON, YAML and XML. It fails for a date that is not [Date.Valid], except the
+// zero Date.
 func (d Date) MarshalText() ([]byte, error) {
 	if d != (Date{}) && !d.Valid() {
 		return nil, errNotDate
@@ -116,10 +117,10 @@ func (d *Date) UnmarshalJSON(b []byte) (err error) {
 }
 
 // Timestamp is an instant with the UTC offset in which the service wrote it. It is written in RFC 3339 form. It is read
-// with or without seconds and a fraction, and with a T or a blank after the day. The offset may be Z, UTC, +07:00,
-// +0700 or +07. A text without an offset cannot be read, because it is not an instant. The zero Timestamp means that
-// there is no time. It is read from 0, from the days 0000-00-00 and 0001-01-01, and from any value that means "none",
-// such as null.
+// with a T or a blank after the day; seconds and their fraction are optional. The offset may be Z, UTC, +07:00, +0700
+// or +07. The zero Timestamp means that there is no time. It is read from 0, from the days 0000-00-00 and 0001-01-01,
+// and from any value that means "none", such as null. Any other text without an offset cannot be read, because it is
+// not an instant.
 type Timestamp struct {
 	time.Time // its Location has the offset of the service
 }
@@ -165,8 +166,7 @@ func parseInstant(text string) (time.Time, error) {
 // service does not document the time zone, so the caller passes a time zone to In.
 type CompactTime string
 
-// In returns the instant at which clocks in loc showed c. A text that is not 14 digits of a date and a time is an
-// error.
+// In returns the instant at which clocks in loc showed c. In fails if c is not a date and time of 14 digits.
 func (c CompactTime) In(loc *time.Location) (time.Time, error) {
 	t, err := time.ParseInLocation("20060102150405", string(c), loc)
 	if err != nil || len(c) != 14 {

@@ -36,8 +36,8 @@ const (
 const MaxDisputeMessage = 5000
 
 // DisputeRespondRequest is an answer to a dispute. With a Type it answers a first-time dispute. Without a Type it
-// answers a retrieval dispute and requires Message and Evidence. The service does not document all required and
-// optional fields per dispute type.
+// answers a retrieval dispute and requires Message and Evidence. The service does not document completely which fields
+// are required and which are optional for each type of dispute.
 type DisputeRespondRequest struct {
 	Message string              `json:"message,omitzero"`           // at most MaxDisputeMessage characters
 	Type    DisputeResponseType `json:"cbr_response_type,omitzero"` // empty for a retrieval dispute
@@ -53,7 +53,7 @@ type DisputeRespondRequest struct {
 	Evidence *File `json:"-"`
 }
 
-// prepare checks the length of the message, the date and the file. For a retrieval dispute it requires the message and
+// prepare checks the date, the file and the length of the message. For a retrieval dispute it requires the message and
 // the file.
 func (r *DisputeRespondRequest) prepare(_ *caller, p *problems) {
 	if utf8.RuneCountInString(r.Message) > MaxDisputeMessage {
@@ -72,7 +72,7 @@ func (r *DisputeRespondRequest) prepare(_ *caller, p *problems) {
 	}
 }
 
-// inForm returns the content of a request that sends its JSON text and its file as parts of a form.
+// inForm returns the content of the request: a form with the JSON text and the file.
 func (r *DisputeRespondRequest) inForm(c *caller, p *problems) content {
 	content := jsonBody(r)(c, p)
 	content.form = r.form
@@ -88,12 +88,12 @@ func (r *DisputeRespondRequest) form(text []byte) *formdata.Body {
 	return formdata.New([][2]string{{"disputeResponse", string(text)}}, file)
 }
 
-// File is a document to upload. A call reads Content with ReadAt, more than once if it repeats the request, and never
-// closes it. A call waits for a ReadAt that is under way, even if its context has ended.
+// File is a document to upload. A call reads Content with ReadAt, may read it several times, and never closes it.
+// A call waits for a ReadAt that is under way, even if the context of the call has ended.
 //
-// If the content ends before Size, because the file is truncated during the call, the call fails with
-// [ErrOutcomeUnknown]. The call fails in the same way if ReadAt fails or panics. The upload then stops before the end
-// of the form, so that the service never gets a form that looks complete.
+// If, during the upload, the content ends before Size, or ReadAt fails or panics, the call fails with
+// [ErrOutcomeUnknown]. The upload then stops before the end of the form, so that the service never gets a form that
+// looks complete.
 type File struct {
 	Name    string      // file name without directories; control characters are replaced
 	Content io.ReaderAt `json:"-"` // content of the whole document
@@ -138,7 +138,7 @@ func (f File) Format(s fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(s, "{Name:%q Size:%d}", f.Name, f.Size)
 }
 
-// A PDF starts with pdfHeader. Programs that read PDFs look for it in the first 1,024 bytes.
+// Programs that read PDFs accept a file that has pdfHeader anywhere in its first pdfHeaderWithin bytes.
 const (
 	pdfHeader       = "%PDF-"
 	pdfHeaderWithin = 1024

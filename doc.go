@@ -3,8 +3,8 @@
 //
 // # Quick start
 //
-// A [Client] has a field for each resource, such as Tokens. Each operation of the service is a method of one of these
-// fields.
+// A [Client] has a field for each resource, such as Tokens. Each documented operation of the service is a method of
+// one of these fields.
 //
 //	client, err := payvault.NewClient("https://sandbox.example.com", apiKey, payvault.WithMerchantID(212345))
 //	if err != nil {
@@ -67,8 +67,8 @@
 //	status 400 to 499, or a code that refuses  error, DeliveryAnswered  error, DeliveryAnswered
 //
 // By default a call makes at most four attempts. All calls of a client share a budget of retries. After a 429 all calls
-// of the same operation slow down. Iterators and SubmitAll wait after every 429, up to 15 minutes each time. See
-// [RetryPolicy] for the settings, and docs/failures.md for every failure.
+// of the same operation slow down. By default, iterators and SubmitAll wait after every 429, unless its Retry-After is
+// beyond 15 minutes. See [RetryPolicy] for the settings, and docs/failures.md for every failure.
 //
 // # Secrets
 //

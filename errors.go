@@ -17,8 +17,9 @@ import (
 	"example.com/payvault/internal/redact"
 )
 
-// These sentinel errors are for [errors.Is]. One error may match several of them: a status 502 of a gateway, for
-// example, matches ErrUnavailable and ErrOutcomeUnknown.
+// These sentinel errors are for [errors.Is]. One error may match several of them: for example, the error of a creation
+// with status 502 matches ErrUnavailable and ErrOutcomeUnknown. If SubmitAll stops after ErrUnauthorized, ErrForbidden
+// or ErrRateLimited, the errors of the batches that it does not send match that sentinel too.
 var (
 	// ErrInvalidRequest means that a request failed a local check. Nothing was sent.
 	ErrInvalidRequest = errors.New("invalid request")
@@ -34,20 +35,21 @@ var (
 	// ErrConflict means HTTP status 409.
 	ErrConflict = errors.New("conflict")
 	// ErrRateLimited means HTTP status 429: the service refused the request without performing it. ErrRateLimited also
-	// means that a request was not sent because its wait for the rate limit would be longer than the [RetryPolicy] allows,
-	// or would end after the deadline of the context.
+	// means that a request was not sent, or not sent again, because its wait for the rate limit would be longer than the
+	// [RetryPolicy] allows, or would end after the deadline of the context.
 	ErrRateLimited = errors.New("rate limited")
 	// ErrRejected means an answer with a code other than 0, or an rcode other than 000, and a status below 500. A code
-	// that only looks like zero, such as 00, is no refusal but a malformed answer.
+	// that is zero in another form, such as 00, is no refusal. With a status below 400, it makes the answer malformed.
 	ErrRejected = errors.New("rejected")
 	// ErrValidation means code 2 with a status below 500, for any operation except Tokenize. The error also matches
-	// ErrRejected. [Error.Fields] holds the messages.
+	// ErrRejected. [Error.Fields] has the messages of the service about fields.
 	ErrValidation = errors.New("validation failed")
 	// ErrUnavailable means an HTTP status of 500 or above.
 	ErrUnavailable = errors.New("unavailable")
-	// ErrMalformedResponse means an answer with a status below 400 that is not of the documented shape. The answer is a
-	// redirect, is not JSON, is cut off, has no code, lacks a documented ID, or has a value that cannot be read. Or it has
-	// a code and an rcode, and only one of them means success. ErrMalformedResponse also means that the pages of a list
+	// ErrMalformedResponse means an answer with a status below 400 that is not of the documented shape. For example, the
+	// answer is a redirect, is not complete JSON, has no code, lacks a documented ID, or has a value that cannot be read.
+	// Or it has a code and an rcode, and only one of them means success. But after an operation that changes something,
+	// the SDK skips unreadable values that it does not need. ErrMalformedResponse also means that the pages of a list
 	// contradict each other.
 	ErrMalformedResponse = errors.New("malformed response")
 	// ErrResponseTooLarge means an answer with a status below 400 and a larger body than [WithMaxResponseBytes] allows.
@@ -79,10 +81,10 @@ const (
 	// DeliveryNotSent means that the operation cannot have been performed: too little of the request was written. Earlier
 	// attempts may have been sent, but the service refused them with status 429.
 	DeliveryNotSent
-	// DeliveryAnswered means that the service decided: it gave an HTTP status from 400 to 499, or a code with a status
-	// below 500, and no earlier attempt can have performed the operation. The exception is status 408 on a connection that
-	// may have been used before. Such an answer means DeliveryUnknown, because the service may have sent it before it got
-	// the request.
+	// DeliveryAnswered means that the service decided, and that no earlier attempt can have performed the operation. A
+	// decision is an HTTP status from 400 to 499, or a code with a status below 500. The exception is status 408 on a
+	// connection that may have been used before. This status means DeliveryUnknown, because the service may have sent the
+	// 408 before it got the request.
 	DeliveryAnswered
 )
 
@@ -106,11 +108,12 @@ func (d Delivery) String() string {
 // The text is one line with the operation, the status, the code, the message and the problems of fields. The text does
 // not contain:
 //
-//   - values of the request. If a body cannot be written, the text has the path of the value and the reason. A name in
-//     the path may be a name that you chose, and the reason may be an error of your own MarshalJSON.
-//   - secrets and header values of the request, API keys, IDs of the path and values of the query, if the service
-//     repeats them. The values of merchant_id, count, page, order_on and order_by stay. The service may repeat other
-//     values, see docs/secrets.md.
+//   - values of the request that the service does not repeat. If a body cannot be encoded, the text has the reason and
+//     the path of the value that failed. A name in the path may be a name that you chose, and the reason may be an
+//     error of your own MarshalJSON.
+//   - secrets and header values of the request, API keys, IDs of the path and values of the query, even if the service
+//     repeats them. The values of merchant_id, count, page, order_on and order_by stay. So do other values that the
+//     service repeats, see docs/secrets.md.
 //   - more than 20 fields, more than 300 characters of a text of the service, or more than 2,000 of a cause. Message,
 //     Detail and Fields have the whole texts, except texts and data of more than 64 KiB, which only the raw answer has.
 //
@@ -121,14 +124,14 @@ func (d Delivery) String() string {
 // as request, api_key or path[0].
 //
 // After an answer, Fields has the messages of the service about fields. The keys are the names that the service uses.
-// The service documents these messages for code 2. For any other code, Fields is set if data has only lists of texts by
-// name, apart from message and nulls.
+// The service documents these messages for code 2. Without code 2, Fields has the lists of texts in data of the answer,
+// if every other member of data is null or a text with the name message.
 //
 // # In a fake
 //
-// A fake of the client in your tests may make an Error itself. [ErrOutcomeUnknown] and [SafeToRetry] then use the class
-// of its Op in [Operations], or [ReplayNever] if the class depends on the request. The Delivery of such an Error is
-// DeliveryUnknown unless the fake sets it.
+// A fake of the client in your tests may make an Error itself. [ErrOutcomeUnknown] and [SafeToRetry] then use the
+// replay class of its Op in [Operations], or [ReplayNever] if the class depends on the request. The Delivery of such an
+// Error is DeliveryUnknown unless the fake sets it.
 type Error struct {
 	Op         Operation           // the operation, such as "customers.create"
 	StatusCode int                 // HTTP status; 0 if no response arrived
@@ -185,7 +188,7 @@ func (e *Error) reason() string {
 	if len(e.Fields) > 0 {
 		said = append(said, e.fieldsLine())
 	}
-	// Each text is cleared already, but a card number may be spread over the name of a field and its message.
+	// Each text is redacted already, but a card number may be spread over the name of a field and its message.
 	parts := []string{redact.CardNumbers(strings.Join(said, ": "))}
 	if e.cause != nil {
 		parts = append(parts, lineOf(e.cause.Error(), longCause))
@@ -257,8 +260,9 @@ func (e *Error) LogValue() slog.Value {
 		slog.Int("attempts", e.Attempts), slog.String("error", e.Error()))
 }
 
-// Unwrap returns the cause: a sentinel of a local check, the reason why an answer is malformed, or the failure of the
-// transport (a context error, a [net.OpError], …). It returns nil if the status or the code is reason enough.
+// Unwrap returns the cause, for example a sentinel of a local check, the reason why an answer is malformed, or a
+// failure of the transport (a context error, a [net.OpError], …). It returns nil if the status or the code is reason
+// enough.
 func (e *Error) Unwrap() error { return e.cause }
 
 // Is reports whether target is a sentinel that the fields of e match, such as ErrNotFound for status 404. [errors.Is]
@@ -312,24 +316,24 @@ func (e *Error) isLocal() bool {
 }
 
 // decided reports whether the answer to the last attempt is a decision of the service: a code that refuses, or a status
-// from 400 to 499. An exception is status 408 with an unknown delivery: servers end idle connections with 408, so the
-// server may have sent the 408 before it got the request.
+// from 400 to 499. A status 408 without such a code is no decision if the delivery is unknown: servers end idle
+// connections with 408, so the server may have sent the 408 before it got the request.
 func (e *Error) decided() bool {
 	provesNothing := e.StatusCode == http.StatusRequestTimeout && e.Delivery == DeliveryUnknown
 	return e.rejected() || e.StatusCode/100 == 4 && !provesNothing
 }
 
-// SafeToRetry reports whether calling again with the same request does no harm and may help:
+// SafeToRetry reports whether calling again with the same request does no harm and may help. It is true in two cases:
 //
 //   - The operation cannot have been performed: too little of the request was sent, or the service refused it with
 //     status 429.
-//   - The operation only reads, or performing it twice has the same effect as performing it once, and a later call may
-//     succeed.
+//   - A later call may succeed, and a second performance does no harm: the operation only reads, or has the same effect
+//     if it is performed twice.
 //
 // [WithReplay] has no effect here, because it applies only to the attempts of one call. Request.Replay of [Client.Call]
 // has an effect: it says that performing the request twice is harmless. SafeToRetry is false for a request that failed
 // a local check, because it would fail again. It is also false for a batch that SubmitAll with a [Journal] did not send
-// after it had stopped, and for errors of other packages. If err joins the errors of several calls, as [errors.Join]
+// after it had stopped, and for errors that wrap no *Error. If err joins the errors of several calls, as [errors.Join]
 // does, SafeToRetry is true only if it is true for all of them.
 func SafeToRetry(err error) bool {
 	calls := errorsOfCalls(err)
@@ -381,5 +385,5 @@ func (e *Error) safeToRetry() bool {
 
 var errPanic = errors.New("panic")
 
-// panicError returns the error that observers get for a call in which code of the caller panics, such as a key source.
+// panicError returns the error that observers get if code of the caller, such as a key source, panics during a call.
 func panicError(op Operation) error { return &Error{Op: op, cause: errPanic} }

@@ -23,8 +23,8 @@ var (
 	errIncomplete = errors.New("the body of the answer is cut off or too large")
 )
 
-// shownError has the text of an error (shown) that it must not match, because that error may belong to another call. It
-// matches only the error of an ended context (end), if that is not nil.
+// shownError has the text of the error in shown, but does not match that error, because it may belong to another call.
+// A shownError matches only the error of an ended context in end, if end is not nil.
 type shownError struct{ shown, end error }
 
 // Error returns the text of shown.
@@ -34,12 +34,13 @@ func (e *shownError) Error() string { return e.shown.Error() }
 func (e *shownError) Unwrap() error { return e.end }
 
 // disown takes an error that came from the caller's own code, such as a RoundTripper, a key source or a file. It
-// returns an error that does not match the error of another call. The caller's code may return such an error: errgroup
-// makes the error of one call the cause of the context of all others, and a RoundTripper may return that cause.
+// returns an error that does not match the error of another call. The caller's code may return the error of another
+// call: errgroup makes the error of one call the cause of the context of all others, and a RoundTripper may return that
+// cause.
 //
 // If err matches an error of a call or a sentinel of this package, the result has the same text. It matches
-// context.DeadlineExceeded or context.Canceled if err does, and nothing else. In all other cases the result is err
-// itself.
+// context.DeadlineExceeded or context.Canceled if err wraps that error outside of the errors of calls, and nothing
+// else. In all other cases the result is err itself.
 func disown(err error) error {
 	if err == nil {
 		return nil
@@ -73,9 +74,9 @@ func isOutsideCalls(err, target error) bool {
 	return errors.Is(err, target)
 }
 
-// safeCause takes the error of a failed request and returns the error that the caller may see. Its text has no URL, and
-// no bytes of the request or the answer. Two of the caller's own errors are shown unchanged: the cause of the context,
-// and the error of the key source.
+// safeCause takes the error of a failed request and returns the error that the caller may see. The text of the result
+// has no URL, and no bytes of the request or the answer. Two of the caller's own errors are shown unchanged: the cause
+// of the context, and the error of the key source.
 //
 // If the context has ended, the result matches ctx.Err() only. It does not match the cause of the context, because that
 // may be the error of another call.
@@ -136,7 +137,7 @@ func systemError(err error) error {
 	return nil
 }
 
-// hiddenError wraps an error whose text may quote bytes of the peer, like the errors of net/http. It matches the same
+// hiddenError wraps an error whose text may quote bytes from the peer, as errors of net/http do. It matches the same
 // targets as the wrapped error but has a text of its own.
 type hiddenError struct{ err error }
 

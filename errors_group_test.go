@@ -21,8 +21,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// silent returns a client of a service that reads each request and never answers. Only the creation of a payee gets an
-// answer, status 429.
+// silent returns a client of a service that answers only the creation of a payee, with status 429. The service reads
+// all other requests and never answers them.
 func silent(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	t.Helper()
 	pool := service.Pipe(t, func(w http.ResponseWriter, r *http.Request) {
@@ -40,8 +40,8 @@ func silent(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	return client
 }
 
-// siblings returns calls that fail and perform nothing. No other call may return such an error, because that call may
-// have performed something.
+// siblings returns calls that run beside the call under test. They fail and perform nothing. The call under test must
+// not return their errors, because it may have performed something.
 func siblings(ctx context.Context, client *payvault.Client) map[string]func() error {
 	return map[string]func() error{
 		"a failed local check": func() error {
@@ -57,7 +57,7 @@ func siblings(ctx context.Context, client *payvault.Client) map[string]func() er
 	}
 }
 
-// causeJournal is a journal whose Begin returns the cause of its context as an error, like some database drivers.
+// causeJournal is a journal whose Begin returns the cause of its context as an error, as some database drivers do.
 type causeJournal struct{}
 
 func (causeJournal) Begin(ctx context.Context, _ string, _ int) (payvault.BatchState, error) {
@@ -66,7 +66,7 @@ func (causeJournal) Begin(ctx context.Context, _ string, _ int) (payvault.BatchS
 
 func (causeJournal) End(context.Context, string, int, payvault.BatchOutcome) error { return nil }
 
-// besides returns functions that make one call, or the calls of a bulk job. The tests make another call fail while the
+// besides returns functions that make one call, or the calls of a bulk job. The test makes a sibling fail while the
 // first requests of such a function are in flight. Each function returns one error per call or batch.
 func besides() map[string]func(context.Context, *payvault.Client) []error {
 	submitAll := func(ctx context.Context, c *payvault.Client, options payvault.SubmitAllOptions) (errs []error) {
@@ -89,9 +89,9 @@ func besides() map[string]func(context.Context, *payvault.Client) []error {
 	}
 }
 
-// TestError_causeIsTheErrorOfASibling cancels the context of several calls as errgroup does, with the error of a
-// sibling as the cause. It checks that the requests in flight are of unknown outcome, that no other request is sent,
-// and that no error matches the error of the sibling or its sentinels.
+// TestError_causeIsTheErrorOfASibling cancels the context of calls as errgroup does: the cause is the error of a
+// sibling. It checks that the requests in flight are of unknown outcome, that no other request is sent, and that no
+// error matches the error of the sibling or its sentinels.
 func TestError_causeIsTheErrorOfASibling(t *testing.T) {
 	t.Parallel()
 	for _, sibling := range []string{"a failed local check", "a 429 that cannot be waited out"} {

@@ -96,8 +96,8 @@ func TestError_hostileService(t *testing.T) {
 	}
 }
 
-// TestError_notSent checks that the text of an error says why a request was not sent. It contains the text of an error
-// of the key source. Of an error of the connection that the SDK does not recognize, it does not contain the text.
+// TestError_notSent checks that the text of an error says why a request was not sent. The text contains the text of an
+// error of the key source. The text does not contain the text of a connection error that the SDK does not recognize.
 func TestError_notSent(t *testing.T) {
 	t.Parallel()
 	const unknownAuthority = "x509: certificate signed by unknown authority"
@@ -302,7 +302,8 @@ func TestError_cleared(t *testing.T) {
 }
 
 // TestError_echoOfTheCaller uses a service whose message repeats the whole request. It checks that IDs in the path,
-// values of filters and of the query, and header values are redacted. Names of fields and the paging parameters stay.
+// values of filters and of the query, and header values are redacted. Names of fields, the paging parameters and
+// merchant_id stay.
 func TestError_echoOfTheCaller(t *testing.T) {
 	t.Parallel()
 	client := service.Client(t, service.Nowhere, service.Over(service.RoundTripper(
@@ -334,7 +335,7 @@ func TestError_echoOfTheCaller(t *testing.T) {
 	assert.Contains(t, service.AsError(t, err).Message, kept.Encode(), "what names nobody's data stays")
 }
 
-// TestError_everyKey checks that the keys of all attempts are redacted, because an earlier key may still be valid.
+// TestError_everyKey checks that the API keys of all attempts are redacted, because an earlier key may still be valid.
 func TestError_everyKey(t *testing.T) {
 	t.Parallel()
 	server := service.Observe(t, func(n int, w http.ResponseWriter, r *http.Request) {

@@ -441,8 +441,8 @@ func ExampleAccountUpdaterService_SubmitAll() {
 	// 2 200 250 accepted <nil>
 }
 
-// memory is a journal for this example only. A journal that must survive a crash writes to disk before it returns, as
-// sqlpayvault does.
+// memory is a journal for this example only. A journal that must survive a crash writes to disk before Begin and End
+// return, as sqlpayvault does.
 type memory struct{ known sync.Map }
 
 func (m *memory) Begin(_ context.Context, _ string, batch int) (payvault.BatchState, error) {
@@ -528,8 +528,8 @@ func ExampleAccountUpdaterBatch_Position() {
 			continue
 		}
 		good := slices.Clone(cards[batch.Start:batch.End])
-		// Fields names all refused cards. The error of a batch that comes from a journal has no Fields, and its text names at
-		// most 20 fields.
+		// Fields names all refused cards. An error that comes from a journal has no Fields, and its text names at most 20
+		// fields.
 		refusal := batch.Err.Error()
 		if e, ok := errors.AsType[*payvault.Error](batch.Err); ok && len(e.Fields) > 0 {
 			refusal = strings.Join(slices.Collect(maps.Keys(e.Fields)), " ")
@@ -541,7 +541,8 @@ func ExampleAccountUpdaterBatch_Position() {
 				good[position-batch.Start] = payvault.AccountUpdaterCard{}
 			}
 		}
-		// DeleteFunc removes the refused cards, and those of batch.Invalid, because Check returns an error for both.
+		// DeleteFunc removes the refused cards, which are empty now, and the cards of batch.Invalid. Check returns an error
+		// for both.
 		good = slices.DeleteFunc(good, func(c payvault.AccountUpdaterCard) bool { return c.Check() != nil })
 		if len(good)+len(batch.Invalid) == batch.End-batch.Start {
 			log.Fatal(batch.Err) // the refusal names no card
@@ -611,7 +612,7 @@ func ExampleOpenFile() {
 	}
 	defer func() { _ = evidence.Close() }() // the client never closes the file
 
-	// The client streams the file on each attempt. FileFromBytes does the same with content in memory.
+	// The client streams the file on each attempt. FileFromBytes returns a file whose content is in memory.
 	fmt.Println(evidence)
 	fmt.Println(payvault.FileFromBytes("letter.pdf", []byte("%PDF-1.7 ...")))
 	// Output:

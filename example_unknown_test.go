@@ -144,8 +144,8 @@ func ExampleSubscriptionsService_Cancel_unknown() {
 	// Output: outcome unknown, rejected, conflict
 }
 
-// The emulator sends an invoice only once, so it refuses the second request. The real service may send the messages of
-// the invoice again.
+// WithReplay makes the client repeat the request. The emulator sends an invoice only once, so it refuses the second
+// request. The real service may send the messages of the invoice again.
 func ExampleInvoicesService_Send_unknown() {
 	srv, client := loseAnswer()
 	defer srv.Close()

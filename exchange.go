@@ -76,7 +76,7 @@ type outcome struct {
 	err    error
 }
 
-// tell fills in the Response of WithResponse, if there is one, and calls End of the observers.
+// tell fills in the Response of WithResponse, if there is one, and calls the method End of the observers.
 func (e *outcome) tell(ctx context.Context, observers observers, info CallInfo, into reply, response *Response) {
 	if e.err == errPanic { //nolint:errorlint // set by perform
 		e.err = panicError(info.Op)
@@ -147,8 +147,8 @@ func (out *outgoing) setBody(text []byte) {
 }
 
 // finish decodes a successful answer into the reply, or returns the error of the call. r and err are the result of the
-// transport. unread has the paths of values that could not be read, and of documented values that are missing and that
-// the caller does not need.
+// transport. unread has the paths of the values that could not be read, and the path of a missing value that the caller
+// does not need.
 func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) (unread []string, _ error) {
 	var failed *Error
 	switch {
@@ -177,8 +177,9 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) 
 	return unread, failed
 }
 
-// privateTexts returns the texts that no error may repeat: the secrets of the request, the API keys, the values of the
-// query, and the values of headers that are not reserved. pathSecrets returns the values of the path.
+// privateTexts returns the texts that no error may repeat: the secrets of the body, the API keys, and the values of the
+// query and of headers. It leaves out reserved headers and those values of the query that identify nobody. pathSecrets
+// returns such texts of the path.
 func (out *outgoing) privateTexts(keys []string) []string {
 	texts := secretsOf(out.content.body)
 	for _, key := range keys {

@@ -40,7 +40,7 @@ func Where(field string, condition Condition, values ...string) Filter {
 	return Filter{Field: field, Condition: condition, Values: values}
 }
 
-// BetweenDates returns a filter on a date or time field, with from as the first day and to as the last day.
+// BetweenDates returns a filter on a date or time field. The parameters from and to are the first and the last day.
 func BetweenDates(field string, from, to Date) Filter {
 	return Where(field, ConditionBetweenDates, from.String(), to.String())
 }
@@ -86,10 +86,10 @@ func (f Filter) wire() string {
 	return f.Field + "," + string(f.Condition) + "," + strings.Join(f.Values, ",")
 }
 
-// ListOptions selects, sorts and pages a list. Empty fields are not sent, so that the undocumented defaults of the
-// service apply. Page is sent even if it is 0. Only a call for a single page with nil options does not send it: such a
-// call sends at most the merchant of [Client.ForMerchant]. The JSON, XML and YAML of the options do not contain the
-// values of filters.
+// ListOptions selects, sorts and pages a list. Empty fields other than Page are not sent, so that the undocumented
+// defaults of the service apply. Page is sent even if it is 0. If the options are nil, a call for a single page sends
+// at most the merchant of [Client.ForMerchant]. The JSON, XML and YAML of the options do not contain the values of
+// filters.
 type ListOptions struct {
 	OrderOn    string     // wire name of the field to sort by
 	OrderBy    Order      // Ascending or Descending
@@ -98,9 +98,9 @@ type ListOptions struct {
 	Page       int        // zero-based number of the page; an iterator begins with this page
 	MerchantID MerchantID // the merchant to act for; see also Client.ForMerchant
 
-	// Prefetch is the number of pages that an iterator keeps in flight. With 0 it asks for a page when the loop has used
+	// Prefetch is the number of pages that an iterator requests ahead. With 0 it requests a page when the loop has used
 	// up the previous page. When the totals of the service show that the list has changed, the iterator goes on as with a
-	// Prefetch of 1, which asks for one page after another; see docs/paging.md. An iterator keeps at most Prefetch pages
+	// Prefetch of 1, which requests one page after another; see docs/paging.md. An iterator keeps at most Prefetch pages
 	// in memory, besides the page in use. A page of 100 customers takes less than 1 MB. With the default of
 	// [WithMaxResponseBytes] no page takes more than 300 MB, whatever the service answers. So a hostile service can make
 	// 32 pages take 10 GB. If you do not trust the service, choose a small Prefetch.

@@ -8,8 +8,9 @@ import (
 )
 
 // Journal records each batch of [AccountUpdaterService.SubmitAll] before the batch is sent, and again when the call of
-// the batch has ended. So a later run of the same job sends no batch twice, even if this process is killed. Package
-// sqlpayvault, a module of its own, keeps a journal in SQLite or Postgres. One journal keeps many jobs.
+// the batch has ended. So a later run of the same job does not send a batch again that may have been performed, even if
+// this process is killed. Package sqlpayvault, a module of its own, keeps a journal in SQLite or Postgres. One journal
+// keeps many jobs.
 //
 // The methods of a Journal are called concurrently, for different batches. When a method returns, its record has to
 // survive the end of the process. After the first error of a method, SubmitAll sends nothing more.
@@ -22,8 +23,8 @@ type Journal interface {
 	// outcome of a batch that is begun and never ended stays unknown. A batch that the service refuses with status 429
 	// ends as BatchNotSent, and is begun again before it is sent again.
 	Begin(ctx context.Context, job string, batch int) (BatchState, error)
-	// End records the outcome of a batch and replaces the earlier record. The context does not end with the context of
-	// SubmitAll.
+	// End records the outcome of a batch and replaces the earlier record. The context does not end when the context of
+	// SubmitAll ends.
 	End(ctx context.Context, job string, batch int, outcome BatchOutcome) error
 }
 
@@ -31,8 +32,8 @@ type Journal interface {
 // has changed is another job, so all of its cards are sent. If your jobs also differ in something else, such as the
 // merchant, add it to the name.
 //
-// Keep the name as private as the cards: anybody who has the name of a small file can find its card numbers by trying
-// all numbers.
+// Keep the name as private as the cards: anybody who has the name of a job with few cards can find the card numbers by
+// trying all numbers.
 func JobName(cards io.Reader) (string, error) {
 	hash := sha256.New()
 	if _, err := io.Copy(hash, cards); err != nil {
@@ -70,8 +71,8 @@ const (
 	// the batch instead. The same holds for any other status from 400 to 499, except 401, 403 and 429, if the body is
 	// empty, cut off or too large.
 	BatchRefused BatchStatus = "refused"
-	// BatchUnknown is a batch that may have been sent and got no usable answer. Status 408 on a connection that was used
-	// before is no usable answer.
+	// BatchUnknown is a batch that may have reached the service in an attempt that got no usable answer. Status 408 on a
+	// connection that may have been used before is no usable answer.
 	BatchUnknown BatchStatus = "unknown"
 	// BatchNotSent is a batch that was not performed: it was not sent, or it was refused with status 401, 403 or 429. Any
 	// other status from 400 to 499, except 408, means the same if the body is complete, not empty and has no code.

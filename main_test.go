@@ -42,7 +42,8 @@ func inTurn(statuses ...int) payvault.Option {
 	}))
 }
 
-// addEvent makes a call of AddEvent, which is not repeated if it may have been performed.
+// addEvent calls AddEvent. Without WithReplay, the client does not repeat AddEvent after an attempt that may have
+// performed it.
 func addEvent(tb testing.TB, c *payvault.Client, opts ...payvault.CallOption) error {
 	tb.Helper()
 	_, err := c.Webhooks.AddEvent(tb.Context(), "w", "e", opts...)
@@ -74,10 +75,12 @@ func decode[T any](text string) (T, error) {
 	return v, err
 }
 
-// garbageCanary is a part of values that cannot be read. No error may contain it.
+// garbageCanary is part of test values that cannot be read. No error may contain it.
 const garbageCanary = "4111garbage1111"
 
-// assertUnreadable checks that decoding each text into a T fails, with an error that does not contain the text.
+// assertUnreadable checks that decoding into a T fails for each text, for true, and for values with garbageCanary. The
+// error must contain neither garbageCanary nor the text. A text of up to 8 bytes is not looked for, because it may
+// occur in the error by chance.
 func assertUnreadable[T any](t *testing.T, texts ...string) {
 	t.Helper()
 	texts = append(texts, `"`+garbageCanary+`"`, `{"a":"`+garbageCanary+`"}`, `["`+garbageCanary+`"]`, `true`)

@@ -13,14 +13,14 @@ import (
 	"example.com/payvault/internal/trust"
 )
 
-// Observer has functions that run for every call, for traces and metrics; see [WithObserver]. Each page of an iterator
-// is a call, and so is each batch of [AccountUpdaterService.SubmitAll] that is sent. If the wait of a page or batch for
-// the rate limit fails, no call is made, and no function runs. No function runs for a call with a nil context either.
-// Functions that are nil are not called. The functions run in the goroutine of the call, which waits for them.
-// Concurrent calls run the functions concurrently.
+// Observer has functions that run for each call with a non-nil context, for traces and metrics; see [WithObserver]. An
+// iterator makes a call for each page, and [AccountUpdaterService.SubmitAll] makes a call for each batch that it sends.
+// If the wait of a page or batch for the rate limit fails, no call is made, and no function runs. Functions that are
+// nil are not called. The functions run in the goroutine of the call, which waits for them. Concurrent calls run the
+// functions concurrently.
 type Observer struct {
-	// Start is called before anything is checked or sent. It returns the context for the HTTP requests of the call, and
-	// for Attempt and End. The context that it returns has to be derived from ctx.
+	// Start is called before the request is checked and sent. It returns the context for the HTTP requests of the call,
+	// and for Attempt and End. The context that it returns has to be derived from ctx.
 	Start func(ctx context.Context, call CallInfo) context.Context
 	// Attempt is called after each attempt.
 	Attempt func(ctx context.Context, call CallInfo, result CallResult)
@@ -29,9 +29,9 @@ type Observer struct {
 }
 
 // CallInfo describes a call. It identifies no record and no person. Each field has few different values, so metrics can
-// use them as labels.
+// use the fields as labels.
 type CallInfo struct {
-	Op     Operation // such as "invoices.send"; for Client.Call the name of its Request, or OpCall
+	Op     Operation // such as "invoices.send"; for Client.Call Request.Name, or OpCall if the name is empty or invalid
 	Method string    // HTTP method
 	Path   string    // template below the base URL, such as "/platform/invoice/{invoice_id}/send"; "" for Client.Call
 	Server string    // host and port of the base URL
@@ -47,7 +47,7 @@ type CallResult struct {
 	Delivery Delivery      // whether the request reached the service
 	Duration time.Duration // time of the attempt, or of the whole call with its waits
 	Unread   []string      // see [Response.Unread]
-	Waited   time.Duration // only for an attempt: its wait for the rate limit, after a 429 to this call or another
+	Waited   time.Duration // wait of an attempt for the rate limit, after a 429 to this or another call; 0 for a call
 	// BudgetSpent is set for an attempt if no further attempt was made because the budget of retries was spent.
 	BudgetSpent bool
 	Err         error // the error that the call returns; for an attempt the reason why no complete answer came
@@ -57,18 +57,20 @@ type CallResult struct {
 // it returns the first of this list:
 //
 //   - invalid_request, merchant_not_supported: a local check failed, and nothing was sent
-//   - outcome_unknown: the operation may have been performed, whatever the reason; for an attempt, the class is the
-//     reason instead
+//   - outcome_unknown: the error of a call matches [ErrOutcomeUnknown], whatever the reason; an attempt has the class
+//     of the reason instead
 //   - rate_limited: status 429, or the request was not sent because of the rate limit
 //   - no_key: the key source failed, or its key is invalid
-//   - canceled, timeout: the context ended, or the attempt took too long
+//   - canceled: the context was canceled
+//   - timeout: the deadline of the context passed, or an attempt took too long
 //   - rejected: the service refused by a code, with a status below 500
 //   - response_too_large, malformed_response: the answer has a status below 400 and cannot be used
 //   - status: HTTP status 400 to 499 without a code that refuses, or from 500 on
 //   - stopped: the request was not sent or not repeated, because SubmitAll had stopped
-//   - panic: a key source or a transport panicked, in a call that only reads; any other call has outcome_unknown
-//   - certificate, dns, connection: the connection failed, because of the server's certificate, of the name of the
-//     host, or for another reason
+//   - panic: your code, such as a key source, panicked in a call that only reads; any other call has outcome_unknown
+//   - certificate: the server's certificate is not trusted
+//   - dns: the name of the host was not resolved
+//   - connection: the attempt got no complete answer for another reason
 func (r CallResult) ErrorClass() string {
 	switch err := r.Err; {
 	case err == nil:
@@ -99,8 +101,8 @@ func (r CallResult) ErrorClass() string {
 	return connectionClass(r.Err)
 }
 
-// connectionClass returns the class of an error that came without an answer. ErrorClass has handled canceled contexts
-// and timeouts before.
+// connectionClass returns the class of the error of a call or attempt that got no complete answer. ErrorClass handles
+// canceled contexts and timeouts before it calls connectionClass.
 func connectionClass(err error) string {
 	switch {
 	case errors.Is(err, errStopped):
@@ -150,7 +152,8 @@ func (os observers) attempts(ctx context.Context, call CallInfo) func(transport.
 			StatusCode: a.Status, Attempts: a.Number, Delivery: Delivery(a.Delivery), Duration: a.Duration,
 			Waited: a.Waited, BudgetSpent: a.Spent,
 		}
-		// A status outside of 2xx and 4xx does not decide the outcome, and the body is not decoded here.
+		// A status outside of 2xx and 4xx does not decide the outcome. A code in the body may decide it, but the body is
+		// not decoded here.
 		if class := a.Status / 100; a.Status != 0 && class != 2 && class != 4 {
 			result.Delivery = DeliveryUnknown
 		}

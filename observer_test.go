@@ -32,7 +32,8 @@ type diary struct {
 
 type diaryKey struct{}
 
-// option adds the observer of the diary. Its Start adds a value to the context of a call.
+// option returns the option that adds an observer which writes into the diary. Start of the observer adds a value to
+// the context of a call.
 func (d *diary) option() payvault.Option {
 	return payvault.WithObserver(payvault.Observer{
 		Start: func(ctx context.Context, call payvault.CallInfo) context.Context {
@@ -130,8 +131,9 @@ func TestObserver_severalInOrder(t *testing.T) {
 	assert.Equal(t, []string{"start 1", "start 2", "end 1", "end 2"}, order)
 }
 
-// TestObserver_hiddenURL checks that the errors of a call and of its attempts match the error of the RoundTripper.
-// Their texts must contain neither that error nor the URL.
+// TestObserver_hiddenURL has a RoundTripper that wraps an error in a *url.Error. It checks that the errors of a call
+// and of its attempt match the wrapped error but not the *url.Error, and that they show neither the URL nor the text of
+// the wrapped error.
 func TestObserver_hiddenURL(t *testing.T) {
 	t.Parallel()
 	var d diary
@@ -151,8 +153,8 @@ func TestObserver_hiddenURL(t *testing.T) {
 	assert.Empty(t, canary.Find(fmt.Sprintf("%+v %#v", d.attempts[0], d.calls[0]), canary.Forms(canary.Secret)))
 }
 
-// TestCallResult_ErrorClass checks the class of each kind of error. An error with a code that refuses is not "rejected"
-// if its outcome is unknown or its status is 429.
+// TestCallResult_ErrorClass checks the class of each kind of error except "stopped" and "panic". An error with a code
+// that refuses is not "rejected" if its outcome is unknown or its status is 429.
 func TestCallResult_ErrorClass(t *testing.T) {
 	t.Parallel()
 	noKey := addEvent(t, service.Client(t, service.Nowhere, payvault.WithKeySource(

@@ -5,7 +5,7 @@ import "slices"
 // Operation is the name of an operation of the service, as in [Error.Op] and in log records.
 type Operation string
 
-// The operations of the service; [Operations] describes them.
+// The names of operations. [Operations] describes all of them except OpCall and OpNewClient.
 //
 //nolint:gosec // names, no credentials
 const (
@@ -33,7 +33,7 @@ type Replay string
 
 // The classes of replay. The SDK repeats an operation of any class after status 429, and if there was no connection.
 // After a lost connection, a timeout of the attempt, and statuses 502, 503 and 504, it repeats an operation unless its
-// class is ReplayNever.
+// class is ReplayNever. With [WithReplay] it repeats such an operation too.
 const (
 	ReplayNever      Replay = "never"          // performing it twice may move money, send a message or store data twice
 	ReplayWithCardID Replay = "with a card_id" // ReplaySame if the request has a card_id, else ReplayNever
@@ -47,8 +47,8 @@ type OperationInfo struct {
 	Method   string    // HTTP method
 	Path     string    // template below the base URL, such as "/platform/vault/payee/{payee_id}"
 	Replay   Replay    // effect of performing the operation twice
-	Merchant bool      // the request takes a merchant_id, so that a client of [Client.ForMerchant] can call it
-	Result   string    // JSON pointer to the result in the answer; "" for the whole answer; "-" if none is documented
+	Merchant bool      // the request takes a merchant_id, so a client of [Client.ForMerchant] can call the operation
+	Result   string    // JSON pointer to the result in the answer; "" for the whole answer; "-" if no result is documented
 }
 
 // Operations lists the operations of the service that have a method of their own.

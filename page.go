@@ -21,7 +21,7 @@ type pageReply[T any] struct {
 
 	TotalPages   int `json:"totalPages"`
 	TotalRecords int `json:"totalRecords"`
-	// After reading, Data tells apart three answers:
+	// After reading, Data shows what the answer had as data:
 	//   - a list: Data points to it, and the list is not nil, even if it is empty.
 	//   - null, or another value that means "none": Data is nil.
 	//   - no data at all: Data still points to items, and items is nil.
@@ -32,10 +32,11 @@ type pageReply[T any] struct {
 	tidy   func(record *T) (missing string, needed bool) // see list.tidy
 }
 
-// complete checks that the answer has data, and calls tidy with each record.
+// complete checks that the answer has data, and calls tidy with each record. If a value that the caller needs is
+// missing, complete returns the JSON pointer of the value, and true.
 //
-// If data is null, or another value that means "none", the page has no records. Such a value counts as missing data
-// only if the totals of the service claim records for this page.
+// Data may be null, or another value that means "none". If the totals of the service claim records for this page, such
+// data counts as missing. Otherwise the page has no records.
 func (r *pageReply[T]) complete() (missing string, needed bool) {
 	claimsRecords := r.TotalRecords > 0 && (r.number == 0 || r.number < r.TotalPages)
 	isNull := r.Data == nil

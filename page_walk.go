@@ -63,7 +63,7 @@ func (l list[T]) pages(ctx context.Context, o *ListOptions, opts []CallOption) i
 }
 
 // pageWalk is one walk over the pages of a list. It runs in the goroutine of the caller's loop. Only fetch may run in
-// other goroutines, so it changes no field except failed.
+// other goroutines, so fetch changes no field except failed.
 type pageWalk[T any] struct {
 	list     list[T]
 	options  ListOptions // Page is the first page of the run
@@ -128,7 +128,8 @@ func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 	}
 }
 
-// fill starts to fetch the next pages in the background, below w.end and as long as the window has room.
+// fill starts to fetch the next pages in the background. It stops at w.end, when the window is full, or when a fetch
+// has failed.
 func (w *pageWalk[T]) fill(ctx context.Context) {
 	for w.next < w.end && w.ahead.HasRoom() && !w.failed.Load() {
 		number := w.next
@@ -144,11 +145,12 @@ func (w *pageWalk[T]) get(ctx context.Context, number int) fetched[T] {
 		return w.fetch(ctx, number)
 	}
 	w.fill(ctx)
-	f, _ := w.ahead.Pop() // fill has started to fetch it: it is below end, and no earlier page has failed
+	f, _ := w.ahead.Pop() // fill has started this page, because the page is below end, and no earlier page has failed
 	return f
 }
 
-// fetch gets one page: it waits for the rate limit and starts over after status 429. Its error names the page.
+// fetch gets one page. It waits for the rate limit, and starts over after status 429 if startsOver permits it. onPage
+// adds the number of the page to an error.
 func (w *pageWalk[T]) fetch(ctx context.Context, number int) (f fetched[T]) {
 	options, opts := w.options, w.opts
 	options.Page = number
@@ -200,11 +202,12 @@ func (w *pageWalk[T]) count(p *Page[T]) {
 }
 
 // recordsBefore estimates the number of records on the pages before the first page of the walk. It assumes that each of
-// them is as long as the first page. The last page of the list may be shorter than all others. So if the walk may begin
-// there, Count is taken as the length, unless it does not fit TotalRecords.
+// these pages is as long as the first page of the walk. But if the walk may begin on the last page of the list, that
+// page may be shorter than all others. Then recordsBefore assumes that each earlier page has Count records, unless that
+// would be more records than TotalRecords allows.
 //
 // A result that is too low does no harm: the walk still ends at an empty page. With a result that is too high, the walk
-// would end before the last record.
+// may end before the last record.
 func (w *pageWalk[T]) recordsBefore(first *Page[T]) int {
 	mayBeShorter := first.Number+1 >= first.TotalPages
 	countFits := first.Number*w.options.Count+len(first.Items) <= first.TotalRecords
@@ -222,15 +225,15 @@ func (w *pageWalk[T]) isLast(p *Page[T]) bool {
 
 // repeats reports whether p has the same records as the previous page, as if the service ignored the page number. It is
 // false if TotalRecords has grown by the length of p: then added records have moved the same records to p. Both pages
-// are without slices.
+// must be results of withoutSlices.
 func (p *Page[T]) repeats(previous *Page[T]) bool {
 	added := p.TotalRecords - previous.TotalRecords
 	return len(p.Items) > 0 && added != len(p.Items) && reflect.DeepEqual(p.Items, previous.Items)
 }
 
 // fetchEnd returns the new value of pageWalk.end after p, which is not the last page. The page after p may always be
-// asked for, because the service may claim too few pages. Without TotalRecords no further page may be asked for: the
-// walk would not notice that the list changes.
+// asked for, because the service may claim too few pages. Without TotalRecords, no page beyond that page may be asked
+// for, because the walk might not notice that the list changes.
 func (p *Page[T]) fetchEnd() int {
 	if p.TotalRecords <= 0 {
 		return p.Number + 2
@@ -238,8 +241,8 @@ func (p *Page[T]) fetchEnd() int {
 	return max(p.TotalPages, p.Number+2)
 }
 
-// withoutSlices returns a copy of the page. Each slice in a record of the copy is nil, because the caller has the same
-// slice and may change it. The other fields, which include the IDs, are enough to compare records.
+// withoutSlices returns a copy of the page. Each slice field of a record is nil in the copy, because the caller has the
+// same slice and may change its elements. The other fields, which include the IDs, are enough to compare records.
 func (p *Page[T]) withoutSlices() *Page[T] {
 	copied := *p
 	copied.Items = slices.Clone(p.Items)
@@ -255,16 +258,16 @@ func (p *Page[T]) withoutSlices() *Page[T] {
 }
 
 // walkError returns the error of a list whose pages contradict each other. The error is safe to retry, because the next
-// walk may succeed: if a service sends no TotalRecords, a page also seems to repeat when one page of records was just
-// added.
+// walk may succeed: without TotalRecords, a page also seems to repeat the previous page if exactly one page of new
+// records was just added.
 func walkError(op Operation, text string) error {
 	return &Error{
 		Op: op, Attempts: 1, Delivery: DeliveryUnknown, cause: fmt.Errorf("%w: %s", ErrMalformedResponse, text),
 	}
 }
 
-// onPage adds the number of the page to an error of the service or of the network. Any other error is returned
-// unchanged, such as the error of a local check, which concerns all pages.
+// onPage adds the number of the page to an *Error. It returns the error of a local check unchanged, because such an
+// error concerns all pages. An error of another type is returned unchanged too.
 func onPage(page int, err error) error {
 	if e, ok := errors.AsType[*Error](err); !ok || e.isLocal() {
 		return err

@@ -22,8 +22,9 @@ type Pair struct {
 	Value any    // any value that JSON can represent
 }
 
-// ParsePairs reads text such as [{"order":"17"},{"lane":"4"}], for example [TokenizeResponse.EchoFields]. A text of
-// another form is an error, and so is an object with two pairs, even if both pairs have the same name.
+// ParsePairs reads a JSON array of single-pair objects, such as [{"order":"17"},{"lane":"4"}]. Use it for
+// [TokenizeResponse.EchoFields]. A text of another form is an error, and so is an object with two pairs, even if both
+// pairs have the same name.
 func ParsePairs(text string) (Pairs, error) {
 	var objects []map[string]any
 	if answer.ReadExactly([]byte(text), &objects) != nil || objects == nil {

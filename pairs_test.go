@@ -49,7 +49,9 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestPairs_refused checks that reading a text of another form fails, with an error that does not contain the text.
+// TestPairs_refused checks that ParsePairs fails unless the text is an array of single-pair objects, and that decoding
+// fails unless a JSON string holds such an array. The errors must not contain the text. Encoding fails for a value that
+// JSON cannot represent.
 func TestPairs_refused(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{

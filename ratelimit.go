@@ -11,12 +11,12 @@ import (
 	"example.com/payvault/internal/transport"
 )
 
-// The functions of this file make walks obey the rate limit. A walk waits before each call. After status 429 it waits
-// again and makes a new call. callInTurn does this for lists. Bulk work has its own loop in bulk_send.go, because that
-// loop also writes into the journal.
+// A walk is one loop over the pages of a list or over the batches of SubmitAll. The functions of this file make walks
+// obey the rate limit. A walk waits before each call. After status 429 it waits again and makes a new call. callInTurn
+// does this for lists. SubmitAll has a loop of its own in bulk_send.go, which also writes into the journal.
 
 // callInTurn waits for the rate limit of the operation, and then runs the given call, which asks for one page. It does
-// both again as long as startsOver returns true for the error. It returns an error if ctx ends during a wait.
+// both again as long as startsOver returns true for the error. It returns the error of waitInWalk or of the last call.
 func (c *caller) callInTurn(
 	ctx context.Context, op Operation, opts []CallOption, call func(opts []CallOption) error,
 ) error {
@@ -33,7 +33,8 @@ func (c *caller) callInTurn(
 }
 
 // waitInWalk waits for the rate limit of an operation, and returns the options for the call. It returns an error if ctx
-// ends first, or if the wait would last beyond the deadline of ctx or longer than MaxBulkRetryAfter.
+// ends first, if the wait would last beyond the deadline of ctx, or if the service asks for a longer wait than
+// MaxBulkRetryAfter.
 func (c *caller) waitInWalk(ctx context.Context, op Operation, opts []CallOption) ([]CallOption, error) {
 	longest := c.policy.MaxBulkRetryAfter
 	var place *overload.Place

@@ -11,22 +11,23 @@ type RetryPolicy struct {
 	MaxAttempts int // largest number of attempts, the first included; 4 by default, 1 turns retries off
 
 	// The wait before a retry is random. MinBackoff is the longest wait before the first retry, 200 ms by default. The
-	// longest wait doubles for each further retry up to MaxBackoff, 5 s by default. If the service sent a Retry-After, or
-	// if the retry waits for the rate limit after a 429, MinBackoff and MaxBackoff are not used.
+	// longest wait doubles with each further retry, up to MaxBackoff, 5 s by default. If the service sent a Retry-After,
+	// or if the retry waits for the rate limit after a 429, MinBackoff and MaxBackoff are not used.
 	MinBackoff time.Duration
 	MaxBackoff time.Duration
 
-	// MaxRetryAfter is the longest Retry-After of the service that a call waits for. The default is 30 s; the value must
+	// MaxRetryAfter is the longest wait that the service may ask for with Retry-After. The default is 30 s; the value must
 	// be below 24 h. If the service asks for a longer wait, the call fails at once.
 	MaxRetryAfter time.Duration
-	// MaxBulkRetryAfter is the longest wait that SubmitAll and the iterators of lists accept. The default is 15 minutes,
-	// or MaxRetryAfter if that is longer: a long wait is better than a failed loop, which the caller has to start again.
-	// It must be below 24 h.
+	// MaxBulkRetryAfter takes the place of MaxRetryAfter in SubmitAll and in the iterators of lists. The default is 15
+	// minutes, or MaxRetryAfter if that is longer: a long wait is better than a failed loop, which the caller has to start
+	// again. The value must be below 24 h.
 	MaxBulkRetryAfter time.Duration
 
-	// IgnoreOverload turns off the two limits that the calls of a client share: the retry budget, and the rate limit of
-	// an operation after status 429; see docs/failures.md. A retry that is not made, because the context has ended, costs
-	// nothing of the budget. A call that waits for the rate limit follows a new rate within a second.
+	// IgnoreOverload turns off the two limits that the calls of a client share: the retry budget, and the rate limit of an
+	// operation after status 429; see docs/failures.md. A retry that is not made because the context has ended takes
+	// nothing from the budget. If the rate changes while a call waits for the rate limit, the call follows the new rate
+	// within a second.
 	IgnoreOverload bool
 }
 

@@ -28,8 +28,8 @@ type SavedField struct {
 // In a variable of type any, all numbers are [encoding/json.Number]. In a variable of another type that contains any,
 // such as a map[string]any, numbers are float64, which may lose digits. The error names the key.
 //
-// If the field has no value, Decode changes nothing. If the variable is a pointer or contains pointers, the values "",
-// [] and {} do not change a pointer, and false changes only a *bool.
+// If the field has no value, Decode changes nothing. If the variable is a pointer or contains pointers, the values
+// null, "", [] and {} do not change a pointer, and false changes only a *bool.
 func (f SavedField) Decode(into any) error {
 	if err := readSaved(jsontext.Value(f.Value.Reveal()), into); err != nil {
 		return fmt.Errorf("payvault: %s %w", f.Key, err)
@@ -45,7 +45,7 @@ type savedField[T any] struct {
 	Settings FieldSettings `json:"settings"`
 }
 
-// savedOf returns the field that was read, with the JSON of its value as a secret.
+// savedOf makes a SavedField of a wire form that was read. The JSON of the value becomes a secret.
 func savedOf(wire savedField[stdjson.RawMessage]) SavedField {
 	saved := SavedField{Key: wire.Key, Type: wire.Type, Settings: wire.Settings}
 	if value := jsontext.Value(wire.Value); value.Kind() != 'n' {
@@ -56,8 +56,8 @@ func savedOf(wire savedField[stdjson.RawMessage]) SavedField {
 	return saved
 }
 
-// readSaved decodes a saved value into a variable, mostly a field of ApplicationData, through a pointer. Null leaves
-// the variable as it is. [answer.ReadSaved] has the rules for pointers.
+// readSaved decodes a saved value. The argument into is a pointer to the variable, mostly a field of ApplicationData.
+// Null or an empty text leaves the variable unchanged. [answer.ReadSaved] has the rules for pointers in the variable.
 func readSaved(raw jsontext.Value, into any) error {
 	variable := reflect.ValueOf(into)
 	if variable.Kind() != reflect.Pointer || variable.IsNil() {
@@ -87,7 +87,7 @@ func (f SavedField) writeJSON(enc *jsontext.Encoder) error {
 	return json.MarshalEncode(enc, savedField[secretJSON]{f.Key, secretJSON{f.Value}, f.Type, f.Settings})
 }
 
-// UnmarshalJSON reads the wire form. A value with [REDACTED] in it is an error.
+// UnmarshalJSON reads the wire form. It fails if [REDACTED] stands in the value, written without escapes.
 func (f *SavedField) UnmarshalJSON(b []byte) error {
 	var wire savedField[stdjson.RawMessage]
 	if err := answer.Read(b, &wire); err != nil {

@@ -56,7 +56,7 @@ type masked struct {
 	tag  uint64 // a hash of the text
 }
 
-// block identifies eight bytes of a text: the tag of the text, and the position of the first byte.
+// block identifies eight bytes of a text by the tag of the text and the position of the first byte.
 type block struct {
 	tag uint64
 	at  int
@@ -68,7 +68,7 @@ type block struct {
 var tagKey, maskKey = maphash.MakeSeed(), maphash.MakeSeed()
 
 // mask hides a text, or restores a hidden one. The result depends on the tag, so that one known text does not reveal
-// the others. Hiding only prevents accidents. It is no encryption: whoever can read the memory of the process can read
+// other texts. Hiding only prevents accidents. It is no encryption: whoever can read the memory of the process can read
 // the keys too.
 func (m *masked) mask(text []byte) {
 	var stream uint64
@@ -96,7 +96,8 @@ func (s Secret) IsZero() bool { return s.masked == nil }
 // hasMark reports whether a text contains [REDACTED].
 func hasMark(text string) bool { return strings.Contains(text, redacted) }
 
-// Format writes [REDACTED] under every verb except %T and %p: for %T fmt writes the type, and for %p an error.
+// Format writes the result of MarshalText under every verb, in quotes for %q and with the flag #. For %T and %p, fmt
+// does not call Format, and does not write the text either.
 func (s Secret) Format(f fmt.State, verb rune) {
 	text, _ := s.MarshalText()
 	if verb == 'q' || f.Flag('#') {
@@ -124,7 +125,7 @@ func (s *Secret) UnmarshalBinary(text []byte) error { return s.UnmarshalText(tex
 func (s Secret) MarshalBSON() ([]byte, error) { return nil, errNoBSON }
 
 // UnmarshalJSON reads a string or the digits of a number. From a value that means "none", such as null, it reads a
-// secret without a text. It fails if the text contains [REDACTED].
+// secret without a text. It fails for any other value, and if the text contains [REDACTED].
 func (s *Secret) UnmarshalJSON(b []byte) error {
 	raw := jsontext.Value(b)
 	if kind := raw.Kind(); kind != '"' && kind != '0' && !answer.IsNone(raw) {
@@ -137,7 +138,7 @@ func (s *Secret) UnmarshalJSON(b []byte) error {
 	return s.UnmarshalText([]byte(answer.Text(raw)))
 }
 
-// UnmarshalText sets the secret to text. It fails if text contains [REDACTED].
+// UnmarshalText sets the text of the secret. It fails if the text contains [REDACTED].
 func (s *Secret) UnmarshalText(text []byte) error {
 	if hasMark(string(text)) {
 		return errRedacted

@@ -10,19 +10,19 @@ import (
 
 // SubmitAllOptions sets how [AccountUpdaterService.SubmitAll] works through its cards.
 type SubmitAllOptions struct {
-	// Concurrency is the number of requests in flight; 4 if it is not positive, and 10,000 at most. If a request takes
-	// 5 ms, 4 requests send up to 80,000 cards a second, and 32 send up to eight times as many. The client's own pool
-	// keeps connections for 128 requests.
+	// Concurrency is the largest number of requests in flight; 4 if it is not positive, and 10,000 at most. If a request
+	// takes 5 ms, 4 requests in flight send up to 80,000 cards a second, and 32 send up to eight times as many. The
+	// client's own pool keeps connections for 128 requests.
 	Concurrency int
 	// Journal lets a later run go on where this run ends, even if the process is killed. Without a Journal every run sends
 	// all cards.
 	Journal Journal
 	// Job is the name of the cards in the Journal. It is required with a Journal, and refused without one. Use the same
 	// name for each run of the same cards, in the same order, for the same service and merchant. Under another name all
-	// cards are sent again. Other cards under the same name are not sent, because they are taken for the cards of the
-	// earlier run. So make the name from the cards: see [JobName]. The journal keeps the number of cards of each batch
-	// that has ended. If a later run has another number of cards in such a batch, SubmitAll stops with an error that
-	// matches ErrInvalidRequest and has the field Job.
+	// cards are sent again. If other cards have the same name, SubmitAll does not send the batches whose numbers the
+	// journal has: it takes their cards for the cards of the earlier run. So make the name from the cards: see [JobName].
+	// The journal keeps the number of cards of each batch that has ended. If a later run has another number of cards in
+	// such a batch, SubmitAll stops with an error that matches ErrInvalidRequest and has the field Job.
 	Job string
 }
 
@@ -38,7 +38,7 @@ const (
 //
 // A card that fails [AccountUpdaterCard.Check] is listed in Invalid, and the rest of its batch is sent. If no card of a
 // batch can be sent, the batch is yielded as not sent, with an error that matches [ErrInvalidRequest]. The journal does
-// not record it.
+// not record such a batch.
 //
 // A walk never sends a batch of unknown outcome again. With [WithReplay], which states that repeating does no harm, a
 // lost request is repeated before the outcome of its batch counts as unknown.
@@ -68,25 +68,26 @@ const (
 //
 //   - ctx ends,
 //   - the journal fails, or has another number of cards for a batch,
-//   - a batch gets status 401 or 403, or another status from 400 to 499 without a code of the service (except 408): all
-//     other batches would get the same status,
-//   - a batch gets status 429, and the service asks for a longer wait than RetryPolicy.MaxBulkRetryAfter (15 minutes),
+//   - a batch gets status 401 or 403, or another status from 400 to 499 (except 408 and 429) without a code of the
+//     service: all other batches would get the same status,
+//   - a batch gets status 429, and the service asks for a longer wait than RetryPolicy.MaxBulkRetryAfter (15 minutes by
+//     default),
 //   - a batch gets status 429 and no retry, because ctx ends before the wait is over, or because only one attempt is
 //     allowed (RetryPolicy.MaxAttempts or [WithMaxAttempts]). With RetryPolicy.IgnoreOverload such a batch does not
 //     stop the walk,
-//   - 10 batches that were sent in a row, or 2 × Concurrency if that is more, are of unknown outcome: the service seems
-//     to be down, and somebody has to look up each of these batches.
+//   - 10 sent batches in a row, or 2 × Concurrency if that is more, are of unknown outcome: the service seems to be
+//     down, and somebody has to look up each of these batches.
 //
 // When a walk has stopped, it sends nothing more and yields the rest of the stream as not sent. Requests in flight are
 // completed, within the time of one attempt, and are not repeated. Without a Journal they are cut off when ctx ends,
 // which leaves their outcome unknown. If the walk stopped before the end of its stream, or if the journal failed, the
-// error of the last batch that it yields has the reason. This may be one more batch, without cards. With a Journal an
-// earlier run may have sent a batch that this run leaves out after the stop. So [SafeToRetry] is false for the error of
-// such a batch: run the job again.
+// error of the last batch that it yields has the reason. The last batch may be an additional batch without cards. With
+// a Journal an earlier run may have sent a batch that this run leaves out after the stop. So [SafeToRetry] is false for
+// the error of such a batch: run the job again.
 //
-// Leaving the loop ends the walk, like the end of ctx. Leaving waits until the stream yields its next card or returns.
-// So if the stream may wait for long, cancel ctx before you leave the loop. If the stream, a transport, a key source or
-// the journal panics, the loop panics after it has yielded the earlier batches.
+// Leaving the loop ends the walk, like the end of ctx. Leaving waits for the requests in flight, and until the stream
+// yields its next card or returns. So if the stream may wait for long, cancel ctx before you leave the loop. If the
+// stream, a transport, a key source or the journal panics, the loop panics after it has yielded the earlier batches.
 //
 // POST /platform/aus/add.
 func (s *AccountUpdaterService) SubmitAll(

@@ -61,8 +61,8 @@ func (r *SubscriptionCancelRequest) prepare(c *caller, p *problems) {
 // and filters that are not valid, fail before anything is sent; see [ListOptions]. Transactions is replayable.
 //
 // Sort and filter by fields of [Transaction], named as on the wire. The service documents customer_id and tran_time as
-// examples for sorting, tran_date for filtering, and no other field. [BetweenDates] takes a date: tran_date, or perhaps
-// tran_time, batch_date or settle_date.
+// examples for sorting, tran_date for filtering, and no other field. [BetweenDates] needs a date field: tran_date, or
+// perhaps tran_time, batch_date or settle_date.
 //
 // GET /platform/subscription/transactions/{subscription_id}.
 func (s *SubscriptionsService) Transactions(
@@ -71,10 +71,10 @@ func (s *SubscriptionsService) Transactions(
 	return s.list(id).page(ctx, opt, opts)
 }
 
-// AllTransactions returns an iterator over all transactions of a subscription from opt.Page on. Without Prefetch it
-// asks for a page when the loop needs it. The loop ends after the first error: an error of Transactions, or an error
-// that matches [ErrMalformedResponse] if the pages contradict each other. A second loop over the iterator begins at
-// opt.Page again. AllTransactions is replayable.
+// AllTransactions returns an iterator over all transactions of a subscription from opt.Page on. Without Prefetch the
+// iterator requests each page when the loop needs the page. The loop ends after the first error: an error of
+// Transactions, or an error that matches [ErrMalformedResponse] if the pages contradict each other. A second loop over
+// the iterator begins at opt.Page again. AllTransactions is replayable.
 //
 // GET /platform/subscription/transactions/{subscription_id}.
 func (s *SubscriptionsService) AllTransactions(
@@ -113,9 +113,9 @@ func (t *Transaction) tidy() (place string, needed bool) {
 // that is not positive and a request without a customer ID fail before anything is sent.
 //
 // Without [WithReplay], the client repeats Cancel only after status 429, or if Cancel cannot have been performed
-// ([DeliveryNotSent]); see [SafeToRetry]. After [ErrOutcomeUnknown] the subscription may be canceled. No documented
-// operation shows whether it is canceled: see docs/unknown.md. A second call may be refused because the first call
-// succeeded.
+// ([DeliveryNotSent]); see [SafeToRetry]. After [ErrOutcomeUnknown] the subscription may already be canceled. No
+// documented operation shows whether it is canceled: see docs/unknown.md. A second call may be refused because the
+// first call succeeded.
 //
 // POST /platform/subscription/{subscription_id}/cancel.
 func (s *SubscriptionsService) Cancel(

@@ -6,10 +6,10 @@ import "context"
 type TokensService struct{ caller *caller }
 
 // TokenizeRequest is payment data to store. Only the merchant ID is documented as required. The service does not
-// document which other fields a card, an ACH account or a wallet needs. The operator has to enable the second kind of
-// wallet.
+// document which other fields a card, an ACH account or a wallet needs. The operator of the service has to enable the
+// wallet of PayloadWalletTwoPay.
 type TokenizeRequest struct {
-	// MerchantID is required. It is a text on the wire. See also WithMerchantID and Client.ForMerchant.
+	// MerchantID is required, here or by WithMerchantID or Client.ForMerchant. On the wire it is a string.
 	MerchantID MerchantID `json:"merchant_id,string"`
 	ProfileID  string     `json:"profile_id,omitzero"` // payment profile of the merchant
 	// DeveloperID names the integration by any text; see also WithDeveloperID.
@@ -66,7 +66,7 @@ type TokenizeResponse struct {
 	EchoFields string `json:"echo_fields,omitzero"` // the pairs of the request; see ParsePairs
 }
 
-// tokenizeReply is the successful answer to Tokenize. Its values are members beside the code and not members of data.
+// tokenizeReply is the successful answer to Tokenize. Its values are members beside the rcode and not members of data.
 type tokenizeReply struct {
 	envelope
 
@@ -92,8 +92,8 @@ func (r *tokenizeReply) complete() (missing string, needed bool) {
 //
 // With a CardID Tokenize is replayable. Without a CardID and without [WithReplay], the client repeats Tokenize only
 // after status 429, or if Tokenize cannot have been performed ([DeliveryNotSent]); see [SafeToRetry]. A second call may
-// store the data a second time, under another CardID, and no operation lists cards without a customer. If a stored card
-// that nobody uses does no harm, call again after [ErrOutcomeUnknown], or pass [WithReplay].
+// store the data a second time, under another CardID, and no operation lists the cards that belong to no customer. If a
+// stored card that nobody uses does no harm, call again after [ErrOutcomeUnknown], or pass [WithReplay].
 //
 // POST /pg/tokenize.
 func (s *TokensService) Tokenize(

@@ -23,8 +23,8 @@ const (
 )
 
 // AddEvent attaches an event kind to a webhook. The service then calls the notification_url of the webhook when such an
-// event occurs. An ID or event that is empty or a dot segment fails before anything is sent. The service decides about
-// all other names of events. AddEvent does not take a merchant_id: through [Client.ForMerchant] it fails with
+// event occurs. An ID or event that is empty or a dot segment fails before anything is sent. The service decides which
+// other event names are valid. AddEvent does not take a merchant_id: through [Client.ForMerchant] it fails with
 // [ErrMerchantNotSupported].
 //
 // Without [WithReplay], the client repeats AddEvent only after status 429, or if AddEvent cannot have been performed
@@ -39,7 +39,7 @@ func (s *WebhooksService) AddEvent(
 	}, opts)
 }
 
-// Notification is a call of a notification_url. The service documents neither the shape of its body nor a signature, so
+// Notification is a call of a notification_url. The service documents neither the shape of the body nor a signature, so
 // Header and Body are unchanged. They may contain private data, so the JSON, XML and YAML of a Notification do not
 // contain them. To store a notification, store its two fields.
 type Notification struct {
@@ -47,7 +47,7 @@ type Notification struct {
 	Body   []byte      `json:"-" xml:"-" yaml:"-"` // the whole body, unchanged
 }
 
-// Format writes the size of the body under every verb. It does not write header and body.
+// Format writes the size of the body under every verb. It writes neither the header nor the body.
 func (n Notification) Format(f fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(f, "{Body:%d bytes}", len(n.Body))
 }
@@ -60,10 +60,10 @@ func (n Notification) LogValue() slog.Value {
 // maxNotification limits the body of a notification.
 const maxNotification = 1 << 20
 
-// NotificationHandler returns the handler of a notification_url. It takes POST requests with a body of up to 1 MiB and
-// calls f. If f returns nil, the handler answers 204, so that the service knows that the notification has arrived. If f
-// returns an error, the handler answers 500 and logs the error to [slog.Default] at level Error, with the context of
-// the request. The sender does not see the error. NotificationHandler panics if f is nil.
+// NotificationHandler returns the handler of a notification_url. The handler takes POST requests with a body of up to 1
+// MiB and calls f. If f returns nil, the handler answers 204, so that the service knows that the notification has
+// arrived. If f returns an error, the handler answers 500 and logs the error to [slog.Default] at level Error, with the
+// context of the request. The sender does not see the error. NotificationHandler panics if f is nil.
 //
 // Do not trust a notification: the service documents no signature, so anyone who knows the URL can send one. Look up
 // the record in question before you act on a notification. The URL is a secret: make it long and random, and keep it

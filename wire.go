@@ -19,17 +19,17 @@ import (
 
 // MarshalWire returns the JSON that is sent for v, with the texts of its secrets. v is a request, a result, or a value
 // of your own that holds requests or results. Use MarshalWire for a request that has to wait, in a queue for example.
-// json.Unmarshal reads the result back. json.Marshal would write [REDACTED] for the secrets.
+// json.Unmarshal reads the JSON back. json.Marshal would write [REDACTED] for the secrets.
 //
-// The result may contain card data in clear text: encrypt it, keep it out of logs, and delete it when it has been sent.
+// The JSON may contain card data in clear text: encrypt it, keep it out of logs, and delete it when it has been sent.
 // The rules of the card industry forbid keeping security codes and track data once a payment is authorized.
 //
-// MarshalWire writes the same values as [encoding/json.Marshal], with three differences in form. The characters <, >,
-// &, U+2028 and U+2029 are not escaped. Escapes in raw JSON are rewritten. A json.Number is written as a number even
-// with the option string. Two values are not read back: a [Secret] in a field of type any comes back as a string, and
-// the file of a [DisputeRespondRequest] is not in the JSON.
+// Apart from secrets, MarshalWire writes the same values as [encoding/json.Marshal], with three differences in form.
+// The characters <, >, &, U+2028 and U+2029 are not escaped. Escapes in raw JSON are rewritten. A json.Number is
+// written as a number even with the option string. Two values are not read back: a [Secret] in a field of type any
+// comes back as a string, and the file of a [DisputeRespondRequest] is not in the JSON.
 //
-// A value that cannot be sent is an error that matches [ErrInvalidRequest]. These values cannot be sent: a value that
+// For a value that cannot be sent, the error matches [ErrInvalidRequest]. These values cannot be sent: a value that
 // encoding/json refuses, a text that is not UTF-8, a text that contains [REDACTED], and an object in which a name
 // occurs twice. A MarshalJSON method of your own writes [REDACTED] for each secret in its type. Such a type needs the
 // method MarshalJSONTo of JSON v2. MarshalJSONTo gets the options that write the texts of secrets.
@@ -63,8 +63,8 @@ func marshal(v any, p *problems) []byte {
 	return nil
 }
 
-// byKeys is a body with a list of pairs. byKey takes the names of a JSON pointer, and puts the key of a pair in place
-// of its index, because the key says more to the caller.
+// byKeys is a body with a list of pairs. byKey takes the names of a JSON pointer, and replaces the names that lead to
+// the value of a pair by the key of the pair, because the key says more to the caller.
 type byKeys interface {
 	byKey(names []string) []string
 }
@@ -72,8 +72,8 @@ type byKeys interface {
 // secretJSON is a secret whose text is JSON. In wireForm it is written as null if it has no text.
 type secretJSON struct{ Secret }
 
-// selfWriter is a type that is not written field by field. writeJSON keeps the options of enc, because they say how
-// secrets are written.
+// selfWriter is a type that is not written field by field. writeJSON has to write with the options of enc, because they
+// say how secrets are written.
 type selfWriter interface {
 	writeJSON(enc *jsontext.Encoder) error
 }
@@ -154,13 +154,13 @@ func placeOfMark(wire []byte) jsontext.Pointer {
 	}
 }
 
-// unwritable takes the error of the encoder apart: into the place of the value that cannot be written, and the reason.
+// unwritable gets the error of the encoder. It returns the place of the value that cannot be written, and the reason.
 // The JSON packages wrap their errors in each other. The place is the outermost JSON pointer, and the reason is the
 // innermost error.
 //
-// The place is cut before the first name that is neither like a field nor like an index, because the caller may have
-// chosen that name. The reason may be the error of the caller's own MarshalJSON. Any other reason quotes at most an
-// invalid character or escape of raw JSON.
+// The place is cut before the first name that looks neither like a field nor like an index: the caller may have chosen
+// that name, and it may be a secret. The reason may be the error of the caller's own MarshalJSON. Any other reason
+// quotes at most an invalid character or escape of raw JSON.
 func unwritable(err error) (place []string, reason string) {
 	var outermost jsontext.Pointer
 	for {
@@ -187,8 +187,8 @@ func wrappedBy(err error) (place jsontext.Pointer, wrapped error) {
 	return "", nil
 }
 
-// index matches the index of an element of a list, in names that are joined by dots. It also matches a name that begins
-// with digits, which no documented field has.
+// index matches the index of an element of a list, in names that are joined by dots. It also matches digits at the
+// beginning of a name, but no documented field has such a name.
 var index = regexp.MustCompile(`\.(\d+)`)
 
 // wirePath turns the names of a JSON pointer into a path such as billing_cards[1].exp_date.

@@ -1,4 +1,4 @@
-// Package api holds the interface of the service as an OpenAPI document, which [OpenAPI] returns.
+// Package api describes the operations of the service in an OpenAPI document. [OpenAPI] returns the document.
 package api
 
 import (

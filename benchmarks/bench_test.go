@@ -115,8 +115,8 @@ func BenchmarkPages(b *testing.B) {
 
 const pageSize = 100
 
-// customers returns a page with 100 copies of the customer in testdata, about 150 KB. The argument pages is its
-// totalPages.
+// customers returns a page with 100 copies of the first customer in testdata, about 130 KB. The argument pages is the
+// totalPages of the page.
 func customers(tb testing.TB, pages int) string {
 	tb.Helper()
 	text, err := os.ReadFile("../testdata/customers/list.response.json")
@@ -194,7 +194,7 @@ func BenchmarkSubmitAll(b *testing.B) {
 	}
 }
 
-// updater returns a service that answers a request with the ID of its first card.
+// updater returns a service that answers with the request ID "aus-" plus the CardID of the first card.
 func updater() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

@@ -34,9 +34,9 @@ const (
 	maxAnswer      = 8 << 20
 )
 
-// byHand is the client that a careful engineer writes with net/http for the same work. Like payvault, it has deadlines,
-// a limit for the size of an answer, connections for many callers, and bulk work with ordered results. Unlike payvault,
-// it never retries, and does not find out whether a request was sent.
+// byHand is the client that a careful engineer writes with net/http for the work of the benchmarks. Like payvault, it
+// has deadlines, a limit for the size of an answer, connections for many callers, and bulk work with ordered results.
+// Unlike payvault, it never retries, and does not find out whether a request was sent.
 type byHand struct {
 	base, auth string
 	http       *http.Client
@@ -139,7 +139,7 @@ func (c *byHand) tokenize(ctx context.Context, in *tokenizeRequest) (out tokeniz
 	return out, err
 }
 
-// envelope has the JSON fields that all answers of the platform have in common.
+// envelope is the JSON form of the answers to operations under /platform. Only pages have totalPages.
 type envelope[T any] struct {
 	Code       int    `json:"code"`
 	Message    string `json:"message"`
@@ -164,8 +164,8 @@ func (c *byHand) page(ctx context.Context, number int) (*customerPage, error) {
 	return &out, errors.Join(err, out.err())
 }
 
-// customers yields the customers of all pages. The first page has the number of pages. After the first page, up to
-// inFlight pages are requested at a time.
+// customers yields the customers of all pages. The first page says how many pages there are. After the first page, up
+// to inFlight pages are requested at a time.
 func (c *byHand) customers(ctx context.Context, inFlight int) iter.Seq2[*payvault.Customer, error] {
 	pages := func(yield func(*customerPage, error) bool) {
 		first, err := c.page(ctx, 0)
@@ -217,7 +217,7 @@ func count[T any](n int, item func(int) T) iter.Seq[T] {
 	}
 }
 
-// chunks splits a stream into slices of size items. The last slice may be shorter.
+// chunks splits a stream into slices. The argument size is the length of each slice; the last slice may be shorter.
 func chunks[T any](stream iter.Seq[T], size int) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
 		var chunk []T

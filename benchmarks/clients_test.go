@@ -38,8 +38,8 @@ func rivals() []maker {
 	return list
 }
 
-// everyone returns the rivals and two peers: resty, an HTTP client for SDKs, and go-github, an SDK. They were the
-// fastest of several packages that were tried. The call of a peer is about as large as the call of a rival.
+// everyone returns the rivals and two peers: resty (an HTTP client for SDKs) and go-github (an SDK). The peers
+// were the fastest of several packages that were tried. The call of a peer is about as large as the call of a rival.
 func everyone() []maker {
 	const comment = `{"id":1347,"node_id":"MDU6SXNzdWUx","body":"12 St James's Square, 10001, ada@example.com",` +
 		`"created_at":"2026-01-15T09:30:42Z","updated_at":"2026-01-15T09:30:42Z","author_association":"OWNER"}`
@@ -124,7 +124,8 @@ func tokenizeResty(tb testing.TB, url string, transport http.RoundTripper) call 
 	}
 }
 
-// commentGitHub comments on an issue. go-github makes one attempt and leaves its deadline to the caller.
+// commentGitHub returns a call that comments on an issue. go-github makes one attempt and sets no deadline, so the
+// call sets one.
 func commentGitHub(tb testing.TB, url string, transport http.RoundTripper) call {
 	tb.Helper()
 	base := url + "/"

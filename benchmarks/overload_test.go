@@ -22,13 +22,12 @@ import (
 	"example.com/payvault"
 )
 
-// These tests run in virtual time, because a slow or failing service would take minutes of real time. Each case prints
-// a line in the form of a benchmark, which the command in the directory report reads.
+// These tests run in virtual time, because with a slow or failing service they would take minutes of real time. Each
+// case prints a line in the form of a benchmark, which the command in the directory report reads.
 
-// limited is a service that permits rate requests a second and answers each request after 50 ms. If rate is 0, the
-// service is down.
+// limited is a service with a rate limit. It answers each request after 50 ms.
 type limited struct {
-	rate       float64
+	rate       float64 // number of requests that are permitted per second; 0 if the service is down
 	burst      float64 // number of requests that are permitted at once
 	retryAfter string
 	jitter     time.Duration // the longest random delay of a request on its way to the service

@@ -178,7 +178,8 @@ func together(n int64, next http.Handler) http.Handler {
 	})
 }
 
-// requests records all requests as text, without the parts that differ between clients on purpose.
+// requests records all requests as text, without the parts that may differ: the host, the user agent and the boundary
+// of a form.
 type requests struct {
 	mu  sync.Mutex
 	all []string

@@ -38,14 +38,14 @@ func load(t *testing.T) *contract {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromFile(documentFile)
 	require.NoError(t, err)
-	doc.Servers = nil // the interface does not document the address of the service
+	doc.Servers = nil // the service does not document its address
 	router, err := gorillamux.NewRouter(doc)
 	require.NoError(t, err)
 	return &contract{doc, router}
 }
 
-// loadClosed loads the document and forbids unknown members in all objects. The document permits them in answers, but
-// neither the emulator nor testdata may have any.
+// loadClosed loads the document and forbids unknown members in every object that has documented members. The document
+// permits unknown members in answers, but neither the emulator nor testdata may have any.
 func loadClosed(t *testing.T) *contract {
 	t.Helper()
 	c := load(t)
@@ -59,7 +59,8 @@ func loadClosed(t *testing.T) *contract {
 	return c
 }
 
-// walk visits a schema and all schemas inside it. at is the path of the schema.
+// walk calls visit for a schema and for the schemas of its members and elements, at every depth. The parameter at is
+// the path of the schema. walk does not follow oneOf.
 func walk(at string, schema *openapi3.Schema, visit func(at string, schema *openapi3.Schema)) {
 	visit(at, schema)
 	for name, property := range schema.Properties {
@@ -127,7 +128,7 @@ func describe(err *openapi3.SchemaError) string {
 type checked = openapi3filter.RequestValidationInput
 
 // checkRequest returns an error unless a request matches the document. The first result is nil if the document has no
-// such operation.
+// operation for the request.
 func (c *contract) checkRequest(ctx context.Context, r *http.Request, body []byte) (*checked, error) {
 	r = r.Clone(ctx)
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
@@ -157,8 +158,8 @@ func checkToken(_ context.Context, in *openapi3filter.AuthenticationInput) error
 	return nil
 }
 
-// checkAnswer returns an error unless the answer to a request matches the document. The interface does not document the
-// HTTP statuses of failures, so the result code decides whether the answer must be a success.
+// checkAnswer returns an error unless the answer to a request matches the document. The service does not document the
+// HTTP statuses of failures, so the result code decides whether the answer must match the schema of a success.
 func checkAnswer(ctx context.Context, in *checked, header http.Header, body []byte) error {
 	status := http.StatusInternalServerError
 	switch code := codeOf(body); {

@@ -103,8 +103,9 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestRefused checks that the document refuses wrong messages. Each line of testdata/refused.txt has the name of a
-// schema, a message that must match it, and a message that must not. Or it has an operation and two such queries.
+// TestRefused checks that the document refuses wrong messages. Each rule in testdata/refused.txt has the name of a
+// schema, a message that must match the schema, and a message that must not. A rule for queries has the name of an
+// operation and two queries instead.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	c := load(t)
@@ -144,7 +145,8 @@ func (c *contract) checkQuery(t *testing.T, op, query string) error {
 	return err
 }
 
-// TestKnownValues checks that the document lists exactly the string constants of the SDK as permitted or known values.
+// TestKnownValues checks that the permitted and known values in the document are exactly the string constants that the
+// SDK has for the service. A few fixed texts of the document, such as "Success", have no constant.
 func TestKnownValues(t *testing.T) {
 	t.Parallel()
 	surface, err := os.ReadFile("../api/payvault.txt")
@@ -152,7 +154,7 @@ func TestKnownValues(t *testing.T) {
 	sdk, _, _ := strings.Cut(string(surface), "\npackage ")
 	var constants []string
 	for _, found := range regexp.MustCompile(`(?m)^(?:\t|const )\w+ (\w+) = "(.*)"$`).FindAllStringSubmatch(sdk, -1) {
-		// these types are not in the document, because the SDK itself has defined them
+		// these types are not in the document, because only the SDK uses them
 		if !slices.Contains([]string{"Operation", "Replay", "BatchStatus"}, found[1]) {
 			constants = append(constants, found[2])
 		}

@@ -15,9 +15,9 @@ import (
 	"example.com/payvault/internal/tests/calls"
 )
 
-// TestFixtures checks that the requests and answers in testdata match the OpenAPI document. A full request and its
-// answer must have every field of the document, because internal/tests/operations compares them with the types of the
-// SDK.
+// TestFixtures checks that the requests and answers in testdata match the OpenAPI document, except testdata/errors and
+// the files *tolerant.json. The files *.request.json and *.response.json must have every field of their schemas,
+// because internal/tests/operations compares them with the types of the SDK.
 func TestFixtures(t *testing.T) {
 	t.Parallel()
 	c := loadClosed(t)
@@ -80,7 +80,7 @@ func TestRequiredInRequests(t *testing.T) {
 }
 
 // TestRequiredInAnswers checks that the document requires every field of the outer object of an answer, and the ID that
-// the SDK needs. The answers of tokenize and validate have another form; testdata/refused.txt has their rules.
+// the SDK needs. The test skips Tokenize and Validate, whose rules are in testdata/refused.txt.
 func TestRequiredInAnswers(t *testing.T) {
 	t.Parallel()
 	c := load(t)
@@ -99,8 +99,8 @@ func TestRequiredInAnswers(t *testing.T) {
 	}
 }
 
-// TestApplicationData checks that the key-value pairs in testdata/applications/save_data.*.json have the names and
-// types of the members of the schema ApplicationData.
+// TestApplicationData checks that the key-value pairs in save_data.request.json and save_data.response.json, which are
+// in testdata/applications, have the names and types of the members of the schema ApplicationData.
 func TestApplicationData(t *testing.T) {
 	t.Parallel()
 	schema := loadClosed(t).doc.Components.Schemas["ApplicationData"].Value

@@ -57,7 +57,7 @@ func readAll(t *testing.T, body io.ReadCloser) []byte {
 }
 
 // newServer starts an emulator with the cards that testdata names, and with an account that may perform all operations.
-// The client sends its requests through the checker.
+// The returned client sends its requests through the returned checker.
 func newServer(t *testing.T, c *contract) (*payvaulttest.Server, *payvault.Client, *checker) {
 	t.Helper()
 	account := payvaulttest.Account{
@@ -78,7 +78,8 @@ func newServer(t *testing.T, c *contract) (*payvaulttest.Server, *payvault.Clien
 	return srv, srv.PartnerClient(payvault.WithHTTPClient(&http.Client{Transport: wire})), wire
 }
 
-// subscription returns a subscription whose transaction has every field that a seed can set.
+// subscription returns a subscription with one transaction. The emulator returns this transaction with every field of
+// the document.
 func subscription() payvaulttest.Subscription {
 	return payvaulttest.Subscription{CustomerID: "CUST6101", Transactions: []payvaulttest.Transaction{{
 		AuthCode: "123456", RMsg: "Approved", CardNumber: "4111111111111111", PurchaseID: "order-17", PGID: "PG1",

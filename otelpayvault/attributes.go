@@ -59,8 +59,8 @@ func failure(r payvault.CallResult) []attribute.KeyValue {
 //   - the HTTP status if it is 400 or above, as the conventions require
 //   - the class of the error
 //
-// An application that does not pass Validate is no error. Its result has no Err and the Code 2, and may have any
-// status.
+// A call of Validate is a success even if the application does not pass. Such a call has no Err, has the Code 2, and
+// may have status 400 or 422.
 func errorType(r payvault.CallResult) string {
 	class := r.ErrorClass()
 	switch {
@@ -82,7 +82,7 @@ func code(r payvault.CallResult) attribute.KeyValue {
 	return codeKey.String(r.Code)
 }
 
-// sentNothing reports whether an attempt made no HTTP request, because the key source returned no API key.
+// sentNothing reports whether an attempt made no HTTP request, because the key source returned no valid API key.
 func sentNothing(r payvault.CallResult) bool {
 	return r.StatusCode == 0 && r.Delivery == payvault.DeliveryNotSent && r.ErrorClass() == "no_key"
 }

@@ -66,8 +66,8 @@ type observer struct {
 	instruments instruments
 }
 
-// callKey is the context key of the span of a call. OpenTelemetry's own key may have another span, if other code has
-// started one.
+// callKey is the context key for the span of a call. Each observer has its own callKey. The context key of
+// OpenTelemetry is not enough, because other code may have replaced its value with a span of its own.
 type callKey struct{ *observer }
 
 func (o *observer) start(ctx context.Context, call payvault.CallInfo) context.Context {
@@ -76,7 +76,8 @@ func (o *observer) start(ctx context.Context, call payvault.CallInfo) context.Co
 	return context.WithValue(ctx, callKey{o}, span)
 }
 
-// attempt makes the span of an attempt that has ended. An attempt that made no HTTP request gets no span.
+// attempt records the metrics of an attempt that has ended, and makes its span. The attempt gets no span if the call is
+// not sampled, or if the key source returned no valid key.
 func (o *observer) attempt(ctx context.Context, call payvault.CallInfo, r payvault.CallResult) {
 	end := time.Now()
 	o.instruments.attempt(ctx, call, r)

@@ -75,8 +75,8 @@ func (r *rig) attributes(t *testing.T, more ...attribute.KeyValue) []attribute.K
 		attribute.String("url.template", "/platform/vault/customer")), more...)
 }
 
-// metrics returns all recorded metrics by name. It checks that the scope of each metric has the name and the version of
-// this package.
+// metrics returns all recorded metrics by name. It checks that the scope of each metric has the name of package
+// otelpayvault and the version of the SDK.
 func (r *rig) metrics(t *testing.T) map[string]metricdata.Metrics {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -183,7 +183,7 @@ func TestSpansOfAFailure(t *testing.T) {
 
 // TestErrorTypeOfACall checks the error.type of a call in its span and in its metric. It is outcome_unknown for an
 // unknown outcome, rate_limited after a 429, and the status after another refusal. The error.type of the last attempt
-// is always its status.
+// is the status in all three cases.
 func TestErrorTypeOfACall(t *testing.T) {
 	t.Parallel()
 	for want, faults := range map[string][]payvaulttest.Fault{
@@ -238,7 +238,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // TestSpansShowNothing checks that spans and metrics contain no ID, query, body, header or unknown method of a request,
-// and no text of the service.
+// and no message of the service.
 func TestSpansShowNothing(t *testing.T) {
 	t.Parallel()
 	const canary = "c4nary"
@@ -351,8 +351,8 @@ func assertHistogram(t *testing.T, m metricdata.Metrics, want ...attribute.Set) 
 	assert.ElementsMatch(t, want, got)
 }
 
-// TestCodesAreShort checks that the attribute payvault.code has the code of the service only if the code has at most 12
-// plain characters. Any other code must become "other".
+// TestCodesAreShort checks that a code of the service becomes "other" in the attribute payvault.code, unless it has at
+// most 12 characters, all of them ASCII letters, digits, dots, underscores or hyphens.
 func TestCodesAreShort(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]string{

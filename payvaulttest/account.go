@@ -95,8 +95,8 @@ func (a accounts) merchant() Account { return a.first(func(a Account) bool { ret
 
 func (a accounts) partner() Account { return a.first(func(a Account) bool { return a.Partner }) }
 
-// home returns the owner of seeded records without a merchant ID: the first account that is not a partner, or else the
-// first account.
+// home returns the merchant that owns seeded records without a merchant ID. It is the merchant of the first account
+// that is not a partner, or else of the first account.
 func (a accounts) home() payvault.MerchantID { return cmp.Or(a.merchant().MerchantID, a[0].MerchantID) }
 
 // serve reports whether at least one account may act for a merchant.

@@ -14,8 +14,8 @@ import (
 	"example.com/payvault/payvaulttest/internal/openapi"
 )
 
-// Application is a merchant application. Its saved values may contain tax IDs, so they are not in a field: only
-// [Application.Data] returns them.
+// Application is a merchant application. Only [Application.Data] returns its saved values, because they may contain tax
+// IDs.
 type Application struct {
 	ID              payvault.ApplicationID `json:"app_id"`
 	Partner         payvault.MerchantID    `json:"partner"`          // ID of the partner that created the application
@@ -170,7 +170,7 @@ func (v *applications) validateApplication(c *call) (any, error) {
 // of them has a value.
 func validate(d *document, app *Application) problems {
 	p, data := problems{}, app.Data()
-	// has reports whether the value of a key is more than an empty object, an empty list or a blank text.
+	// has reports whether a key has a value. Quotes, braces, brackets and spaces alone are no value.
 	has := func(key string) bool { return strings.Trim(string(data[key]), `"{}[] `) != "" }
 	for key, field := range d.fields {
 		message := "This field is required"

@@ -24,7 +24,7 @@ func newApplication(t *testing.T) (api, string) {
 	return a, fmt.Sprintf("/platform/application/%d", app.ID)
 }
 
-// save sends a request with the JSON of keys and values, and returns the fields of the answer.
+// save sends a request that saves pairs of keys and values, written as JSON. It returns the fields of the answer.
 func (a api) save(t *testing.T, path, pairs string) []any {
 	t.Helper()
 	fields, _ := a.post(t, path+"/data", `{"data":[`+pairs+`]}`).ok(t)["fields"].([]any)
@@ -59,8 +59,8 @@ func (a api) saveAll(t *testing.T, path string) {
 	a.post(t, path+"/data", string(all)).ok(t)
 }
 
-// TestApplicationSave checks that the answer to a save has all saved values in order, with the types and options of the
-// OpenAPI document.
+// TestApplicationSave checks that the answer to a save has all saved values in the order in which their keys were first
+// saved, with the types and options of the OpenAPI document.
 func TestApplicationSave(t *testing.T) {
 	t.Parallel()
 	a, path := newApplication(t)

@@ -53,8 +53,8 @@ type updateRequest struct {
 	Data []paymentFields `json:"data"`
 }
 
-// submitUpdate performs POST /platform/aus/add. It triggers the event that the request was created, and immediately
-// afterwards the event that the request was completed.
+// submitUpdate performs POST /platform/aus/add. If the request is valid, it triggers the created event and immediately
+// afterwards the completed event of the account updater.
 func (v *accountUpdaterRequests) submitUpdate(c *call, in updateRequest) (any, error) {
 	p := problems{}
 	request := AccountUpdaterRequest{MerchantID: c.merchant}

@@ -9,8 +9,8 @@ import (
 	"example.com/payvault"
 )
 
-// A call is a request in the form that actions read. An action gets a call only after the request has passed the check
-// against api/openapi.yaml.
+// A call is the input of an action, taken from a request. The action gets the call only after the request has passed
+// the check against api/openapi.yaml.
 type call struct {
 	account  Account
 	merchant payvault.MerchantID // the merchant for which the call acts
@@ -20,8 +20,8 @@ type call struct {
 	parts    []Part
 }
 
-// actFor sets the merchant of a call: the merchant_id in the query or in the body, or else the merchant of the account.
-// It returns a refusal if the account may not act for this merchant.
+// actFor sets the merchant of a call: the merchant_id in the query, else the merchant_id in the body, else the merchant
+// of the account. It returns a refusal if the account may not act for this merchant.
 func (c *call) actFor(body any) error {
 	c.merchant = c.account.MerchantID
 	fields, _ := body.(map[string]any)
@@ -40,7 +40,7 @@ func (c *call) actFor(body any) error {
 	return nil
 }
 
-// id returns a path parameter as a number. If the parameter is not a number, id returns 0, which is the ID of no
+// id returns a path parameter as an int64. If the parameter is not an int64, id returns 0, which is the ID of no
 // record.
 func (c *call) id(name string) int64 {
 	if id, err := strconv.ParseInt(c.path(name), 10, 64); err == nil {
@@ -53,7 +53,7 @@ func (c *call) id(name string) int64 {
 // the state.
 type action func(*call) (any, error)
 
-// reading returns an action that decodes the JSON body of a call and passes it to perform.
+// reading returns an action that decodes the JSON body of a call, and gives perform the call and the decoded body.
 func reading[T any](perform func(*call, T) (any, error)) action {
 	return func(c *call) (any, error) { return perform(c, bind[T](c.body)) }
 }

@@ -18,8 +18,8 @@ const (
 	CardKindWallet CardKind = "wallet"
 )
 
-// Card is saved payment data. Its fields are named as on the wire. The emulator keeps no full card number, security
-// code, track, wallet payload or account number.
+// Card is saved payment data. In JSON, its fields are named as on the wire, except kind. A stored Card has no full card
+// number, security code, track, wallet payload or account number.
 type Card struct {
 	ID             string              `json:"card_id"`
 	MerchantID     payvault.MerchantID `json:"merchant_id"`
@@ -63,8 +63,8 @@ func (v *cards) permits(c *Card) error {
 
 func (*cards) detach(*Card) {} // a copy shares nothing with the card
 
-// paymentFields holds the payment data of a request. Requests about customers and the account updater have fewer of
-// these fields.
+// paymentFields has the payment data of a tokenize request, of a billing card, or of a card in an account updater
+// request. None of these three can have all the fields.
 type paymentFields struct {
 	CardNumber string `json:"card_number"`
 	ExpDate    string `json:"exp_date"`
@@ -80,8 +80,8 @@ type paymentFields struct {
 
 const wrongNumber = "must be 12 to 19 digits"
 
-// check adds problems for the rules that api/openapi.yaml cannot express: a request must have payment data or a card
-// ID, the card number must have 12 to 19 digits, and card_swipe must be track data.
+// check adds problems for rules that are not in api/openapi.yaml: a request must have payment data or a card ID, the
+// card number must be 12 to 19 digits, and card_swipe must be track data with a card number.
 func (f *paymentFields) check(p problems, path string) {
 	number, swipe := openapi.WirePath(path, "card_number"), openapi.WirePath(path, "card_swipe")
 	given := f.CardID != "" || f.Swipe != "" || f.card().Kind != ""
@@ -105,8 +105,8 @@ func (f *paymentFields) card() Card {
 	return card
 }
 
-// save creates a card. If the request has a card ID, save updates the card with this ID instead: the fields of the
-// request that are not empty replace the saved fields.
+// save creates a card. If the request has a card ID, save updates the card with this ID instead: new payment
+// data, a new expiration date and a new cardholder name replace the saved ones. ACH data has no expiration date.
 func (v *cards) save(c *call, in paymentFields) (card *Card, err error) {
 	with := in.card()
 	if in.CardID == "" {
@@ -126,8 +126,8 @@ func (v *cards) save(c *call, in paymentFields) (card *Card, err error) {
 	return card, err
 }
 
-// show copies the card number, expiration date and card type into a billing card of an answer. If one of these values
-// is empty, show removes the field from the billing card.
+// show copies the card number, expiration date and card type into a billing card. If one of these values is empty,
+// show removes its field from the billing card.
 func (c *Card) show(billing map[string]any) {
 	shown := map[string]string{"card_number": c.CardNumber, "exp_date": c.ExpDate, "card_type": c.CardType}
 	for name, text := range shown {

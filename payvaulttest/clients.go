@@ -15,14 +15,14 @@ func (s *Server) Merchant() Account { return s.state.accounts.copied().merchant(
 // returns the zero Account, and PartnerClient panics.
 func (s *Server) Partner() Account { return s.state.accounts.copied().partner() }
 
-// Accounts returns every account of the server, in the order in which they were given.
+// Accounts returns all accounts of the server, in the order in which they were added.
 func (s *Server) Accounts() []Account { return s.state.accounts.copied() }
 
-// Client returns a client that works as the account of [Server.Merchant]. To keep tests fast, it waits only a few
-// milliseconds before a retry, and has neither a retry budget nor a rate limit: see IgnoreOverload in
-// [payvault.RetryPolicy]. The given options replace these settings. For example, [payvault.WithRetryPolicy] with a zero
-// policy gives the client the waits, the retry budget and the rate limit of any other client. Client panics if the
-// options are invalid.
+// Client returns a client that works as the account of [Server.Merchant]. To keep tests fast, the client waits at most
+// 10 ms before a retry, unless the answer has a Retry-After. It has neither a retry budget nor a rate limit: see
+// IgnoreOverload in [payvault.RetryPolicy]. The given options can replace these settings. For example,
+// [payvault.WithRetryPolicy] with a zero policy gives the client the waits, the retry budget and the rate limit of any
+// other client. Client panics if an option is invalid.
 func (s *Server) Client(opts ...payvault.Option) *payvault.Client {
 	return s.ClientFor(s.Merchant(), opts...)
 }

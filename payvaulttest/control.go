@@ -32,15 +32,15 @@ func (s *Server) Requests() []Request {
 	return slices.Clone(s.handler.requests.list)
 }
 
-// Handle adds an operation that the service interface names but does not document. A test can then run code that calls
-// the operation with [payvault.Client.Call]. Method and path have the form of a pattern of [http.ServeMux], for example
-// GET and /platform/application/{appId}. The path is relative to [Server.URL]. The handler may use the server. The
-// handler gets only requests with a known API key and a body of at most 1 MiB. The operation counts as performed if the
-// handler answers with a status of 2xx.
+// Handle adds an operation that the documentation of the service mentions but does not describe. A test can then run
+// code that calls the operation with [payvault.Client.Call]. Method and path together are a pattern of [http.ServeMux],
+// for example GET and /platform/application/{appId}. The path is relative to [Server.URL]. The handler may use the
+// server. The handler gets only requests with a known API key and a body of at most 1 MiB. The operation counts as
+// performed if the handler answers with a status of 2xx.
 //
 // [Request], [Fault] and [Server.Commits] name the operation by method and path: "GET /platform/application/{appId}".
-// Handle panics if method or path are invalid, if handler is nil, or if the server already has an operation with this
-// method and path.
+// Handle panics if method or path is invalid, if handler is nil, or if the pattern equals or conflicts with the pattern
+// of another operation of the server.
 func (s *Server) Handle(method, path string, handler http.HandlerFunc) {
 	if method == "" || !strings.HasPrefix(path, "/") || handler == nil {
 		panic("payvaulttest: Handle wants a method, a path that begins with a slash, and a handler")
@@ -51,7 +51,7 @@ func (s *Server) Handle(method, path string, handler http.HandlerFunc) {
 }
 
 // Inject makes the requests that arrive from now on fail as the fault describes. It returns a function that removes the
-// fault. If several faults fit a request, only the fault that was injected first makes it fail.
+// fault. If several faults would make a request fail, only the fault that was injected first does so.
 //
 // Inject returns an error, and injects nothing, if the fault can never make a request fail as described: its kind or
 // operation does not exist, a field has an invalid value, the kind does not read a field that is set, or AfterCommit is
@@ -84,9 +84,10 @@ func (s *Server) ClearFaults() {
 	s.handler.faults.list = nil
 }
 
-// TriggerEvent delivers an event to those webhooks of a merchant that have the event, and returns their number. Each
-// delivery has data, encoded as JSON. TriggerEvent panics if data cannot be encoded as JSON. The deliveries are made in
-// the background: [Server.WaitDeliveries] waits for them.
+// TriggerEvent delivers an event to those webhooks of a merchant that have the event and a notification URL, and
+// returns the number of these webhooks. Each delivery has data, encoded as JSON. TriggerEvent panics if it has to
+// deliver data that cannot be encoded as JSON. The deliveries are made in the background: [Server.WaitDeliveries] waits
+// for them.
 func (s *Server) TriggerEvent(merchant payvault.MerchantID, event payvault.Event, data any) int {
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()

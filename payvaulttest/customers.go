@@ -55,8 +55,8 @@ func (*customers) key(c *Customer) (CustomerKey, *payvault.MerchantID) {
 	return CustomerKey{c.NodeID, c.ID}, &c.NodeID
 }
 
-// prepare fills in missing values. It makes exactly one address and one card primary: the first that is marked as
-// primary, or else the first in the list.
+// prepare fills in missing values, masks the primary card number, and removes merchant_id from the addresses. It makes
+// one address and one card primary: the first that is marked as primary, or else the first in the list.
 func (v *customers) prepare(c *Customer) {
 	for c.ID == "" {
 		if made := v.ids.text("customer"); !v.has(CustomerKey{c.NodeID, made}) {
@@ -112,7 +112,7 @@ func (v *customers) detach(c *Customer) {
 	}
 }
 
-// copyParts copies addresses or billing cards, including their only list, billing_email.
+// copyParts copies addresses or billing cards. It also copies billing_email, the only value that is a list.
 func copyParts(parts []map[string]any) []map[string]any {
 	copies := make([]map[string]any, len(parts))
 	for i, part := range parts {
@@ -128,7 +128,8 @@ func copyParts(parts []map[string]any) []map[string]any {
 	return copies
 }
 
-// A customerRequest has the fields of a request that are not fields of a [Customer].
+// A customerRequest has the parts of a request that a [Customer] does not have: the wish for a generated ID, and the
+// payment data of the billing cards.
 type customerRequest struct {
 	AutoGenerate bool            `json:"auto_generate_customer_id"`
 	Billing      []paymentFields `json:"billing_cards"`
@@ -147,8 +148,8 @@ func (v *customers) createCustomer(c *call, in customerRequest) (any, error) {
 	return success(v.view(v.put(record))), nil
 }
 
-// checkCustomer refuses a customer before anything is stored. It checks that the required fields are there, that the
-// customer_id is not taken, and that the cards exist.
+// checkCustomer returns a refusal unless the required fields are there, the payment data is valid, the customer_id is
+// not taken, and the saved cards that the request names exist.
 func (v *customers) checkCustomer(c *call, record *Customer, in *customerRequest) error {
 	p := problems{}
 	p.check(record.ID != "" || in.AutoGenerate, "customer_id", "or auto_generate_customer_id is required")
@@ -167,9 +168,9 @@ func (v *customers) checkCustomer(c *call, record *Customer, in *customerRequest
 	return cmp.Or(p.err(), err)
 }
 
-// saveBilling saves the payment data of a billing card, unless the billing card only has the ID of a saved card. From
-// the record it removes the fields that answers do not have. It ignores the error of save, because checkCustomer has
-// checked the card ID.
+// saveBilling saves the payment data of a billing card, if there is any. In the record of the billing card, it sets the
+// card ID, and removes the full card number and the fields that answers do not have. It ignores the error of save,
+// because checkCustomer has checked the card ID.
 func (v *customers) saveBilling(c *call, in paymentFields, record map[string]any) {
 	if in.CardID == "" || in.card() != (Card{}) {
 		card, _ := v.cards.save(c, in)

@@ -59,8 +59,8 @@ func TestCustomerCreate(t *testing.T) {
 	assert.Len(t, a.srv.Cards.All(), 4, "the cards can be used by their IDs")
 }
 
-// TestCustomerIDs checks that a customer_id can be used only once per merchant, and that the server generates an ID for
-// a request with auto_generate_customer_id.
+// TestCustomerIDs checks that a customer_id can be used only once per merchant, and that the server generates an ID if
+// a request has auto_generate_customer_id and no customer_id.
 func TestCustomerIDs(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

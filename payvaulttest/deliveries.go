@@ -45,8 +45,8 @@ type dispatcher struct {
 	history []Delivery
 }
 
-// newDispatcher returns a dispatcher that works until ctx ends. It notifies only loopback addresses unless remote is
-// set.
+// newDispatcher returns a dispatcher that works until ctx ends. Unless remote is true, the dispatcher notifies only
+// loopback addresses.
 func newDispatcher(ctx context.Context, remote bool, logger *slog.Logger, feed *inspect.Feed) *dispatcher {
 	dialer := &net.Dialer{Control: loopbackOnly}
 	if remote {

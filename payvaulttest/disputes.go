@@ -23,8 +23,8 @@ const (
 	DisputeOther     DisputeKind = "other"
 )
 
-// Dispute is a dispute with the merchant's response. Its fields are named as on the wire. A seeded dispute without a
-// Kind becomes a first-time dispute.
+// Dispute is a dispute with the merchant's response. In JSON, its fields are named as on the wire, except kind. A
+// seeded dispute without a Kind becomes a first-time dispute.
 type Dispute struct {
 	ID         payvault.DisputeID  `json:"rec_id"`
 	MerchantID payvault.MerchantID `json:"merchant_id"`
@@ -99,7 +99,7 @@ func (v *disputes) respondToDispute(c *call) (any, error) {
 	if isRetrieval := dispute.Kind == DisputeRetrieval; isRetrieval {
 		p.check(response.FileSize > 0, "file", "is required for a retrieval dispute")
 		p.check(response.Message != "", "disputeResponse.message", "is required for a retrieval dispute")
-	} else { // the emulator's choice: the interface does not document which fields each response type requires
+	} else { // the emulator's choice: the service does not document which fields each response type requires
 		p.check(response.Type != "", "disputeResponse.cbr_response_type", "is required for a first-time dispute")
 	}
 	if len(p) == 0 {

@@ -35,8 +35,8 @@ func answer(text string) form {
 	return newForm().part("disputeResponse", "", text)
 }
 
-// TestDisputeRespond checks that a dispute keeps its response, with the size and the checksum of the file, and refuses
-// a second response.
+// TestDisputeRespond checks that the server stores the response to a dispute, with the size and the checksum of the
+// file, and refuses a second response.
 func TestDisputeRespond(t *testing.T) {
 	t.Parallel()
 	a := newDispute(t, "")

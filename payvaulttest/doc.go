@@ -1,23 +1,23 @@
-// Package payvaulttest emulates the whole service for tests. It is a real HTTP server on loopback, with the state, the
-// rules and the limits that the service interface documents, and with failures on demand.
+// Package payvaulttest emulates the whole service for tests. It runs a real HTTP server on loopback, with the state,
+// the rules and the limits that the service documents, and with failures on demand.
 //
 //	srv := payvaulttest.NewServer()
 //	defer srv.Close()
-//	client := srv.Client() // a *payvault.Client of the default merchant, which retries quickly
+//	client := srv.Client() // a *payvault.Client that retries quickly, for the default merchant
 //	page, err := client.Customers.List(ctx, nil)
 //	if err != nil {
 //		return err
 //	}
 //	fmt.Println(page.TotalRecords, srv.Commits(payvault.OpCustomersList)) // 0 1
 //
-// Each server has its own state, so parallel tests can each use a server of their own. Requests are checked against an
-// OpenAPI document, which is read only once per process. Servers are safe for concurrent use, and also work outside of
+// Each server has its own state, so parallel tests can each use a server of their own. Requests are checked against
+// api/openapi.yaml, which is read only once per process. Servers are safe for concurrent use, and also work outside of
 // tests. cmd/payvault-emulator is the same server as a program, for tests in any language.
 //
 // # Records
 //
 // A server has a [Store] per resource, such as Server.Invoices, with Seed, Get and All. Invoices, subscriptions with
-// their transactions, disputes and webhooks come from Seed, or from [WithSeed], because the interface documents no
+// their transactions, disputes and webhooks come from Seed, or from [WithSeed], because the service documents no
 // operation that creates them. [Server.Commits] counts how often an operation was performed, and [Server.Requests]
 // returns the requests.
 //
@@ -25,7 +25,8 @@
 // [Server.TriggerEvent]: no request changes the status of a transaction. The events of the account updater occur when
 // the server accepts an account updater request.
 //
-// [Server.Handle] adds an operation. Use it for operations that the interface names but does not document.
+// [Server.Handle] adds an operation. Use it for operations that the documentation of the service mentions but does not
+// describe.
 //
 // # Failures
 //
@@ -38,7 +39,7 @@
 //	}
 //
 // A fault applies as soon as a request arrives, before authentication and whether or not the request is valid. If a
-// fault answers a request without AfterCommit, the request is recorded but not performed. [Inspect] serves a page with
+// fault without AfterCommit answers a request, the request is recorded but not performed. [Inspect] serves a page with
 // the newest requests, the records and the faults. On the page, a click injects a fault.
 //
 // # Secrets
@@ -52,7 +53,7 @@
 //
 // # The emulator's own choices
 //
-// api/openapi.yaml defines the shape of requests. Where the interface does not document what the service does, the
+// api/openapi.yaml defines the shape of requests. Where the documentation does not say what the service does, the
 // emulator makes its own choice, and the real service may behave differently. Do not rely on these choices.
 // docs/emulator.md lists the choices that a test may notice.
 package payvaulttest

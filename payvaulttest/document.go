@@ -31,7 +31,7 @@ var theDocument = sync.OnceValue(func() *document {
 		Document: read, records: map[string]*openapi.Schema{}, fields: map[string]applicationField{},
 		names: inspect.Names(read.At()),
 	}
-	// in seeds these records are maps, so their schemas must refuse unknown names
+	// in seeds these records are maps, which may have any names, so the schemas must refuse unknown names
 	for _, name := range []string{"ShippingAddress", "BillingCard"} {
 		d.At("components", "schemas", name)["additionalProperties"] = false
 	}

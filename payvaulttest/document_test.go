@@ -56,7 +56,8 @@ func TestExamplesOfTheDocument(t *testing.T) {
 	}
 }
 
-// sendExample sends a request with the example as its JSON or form, or without a body if the operation has none.
+// sendExample sends a request whose body is the example, as JSON or as a form. If the operation takes no body, the
+// request has none.
 func (a api) sendExample(t *testing.T, o *openapi.Operation, path string, example any) reply {
 	t.Helper()
 	switch o.Media {

@@ -26,8 +26,8 @@ func Example() {
 	// Output: <nil> outstanding [customer@example.com]
 }
 
-// The answer is lost after the invoice was sent. If the code only tried again, the service would refuse the second
-// request, because the invoice is sent already. The code might then report a failure, although the invoice was sent.
+// The answer is lost after the invoice was sent. The service would refuse a retry, because the invoice is sent already.
+// The refusal would look as if the invoice was not sent. So the client does not retry, and reports an unknown outcome.
 func ExampleServer_Inject() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()

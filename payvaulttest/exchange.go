@@ -57,7 +57,7 @@ type exchange struct {
 	began   time.Time
 	fault   Fault // the fault that applies to the request; its Kind is empty if there is none
 	request Request
-	refused error    // reason to refuse the request, found before the operation; nil if there is none so far
+	refused error    // reason to refuse the request, found before the operation is performed; nil if there is none
 	why     *refusal // the refusal that was sent; nil if none was sent
 	status  int      // status that was sent; 0 if nothing was sent
 	head    []byte   // the beginning of the answer that was sent
@@ -84,7 +84,7 @@ func (h *shared) exchange(w http.ResponseWriter, r *http.Request, to route) {
 	x.fault.around(http.HandlerFunc(x.perform), x.isTokenize()).ServeHTTP(x, r)
 }
 
-// name returns the operation of the request, or "" if the request matches no operation.
+// name returns the name of the operation, or "" if the request matches no operation.
 func (x *exchange) name() payvault.Operation { return payvault.Operation(x.op.ID) }
 
 func (x *exchange) isTokenize() bool { return x.r.URL.Path == x.h.basePath+"/pg/tokenize" }
@@ -177,7 +177,7 @@ func (x *exchange) dispatch() (any, error) {
 	return result, err
 }
 
-// check checks the request against the document, and sets the merchant for which the request acts.
+// check checks the request against api/openapi.yaml, and sets the merchant for which the request acts.
 func (x *exchange) check() (err error) {
 	x.path = x.r.PathValue
 	x.query, err = url.ParseQuery(x.r.URL.RawQuery)
@@ -212,7 +212,7 @@ func (x *exchange) check() (err error) {
 // theCode matches the code at the beginning of an answer.
 var theCode = regexp.MustCompile(`^{"r?code":"?(-?\d{1,4})\b`)
 
-// code returns the code in the answer that was sent, or nil if the answer has none.
+// code returns the code at the beginning of the answer that was sent, or nil if there is none.
 func (x *exchange) code() *int {
 	found := theCode.FindSubmatch(x.head)
 	if found == nil {

@@ -35,7 +35,7 @@ const (
 	DropAfterCommit FaultKind = "drop after commit"
 	// Hang never answers. The request ends when the client gives up or the server is closed.
 	Hang FaultKind = "hang"
-	// Delay waits for Fault.Delay and then continues normally, unless the client gives up during the wait.
+	// Delay waits for the time in Fault.Delay, and then continues normally unless the client has given up.
 	Delay FaultKind = "delay"
 )
 
@@ -52,8 +52,8 @@ const (
 	// [Server.Client] has no rate limit of its own. Give it [payvault.WithRetryPolicy] with a zero policy to test how an
 	// ordinary client slows down.
 	PermitRate FaultKind = "permit rate"
-	// OtherCode answers with Status (200 if zero). In the body, code or rcode is Code, and message or rmsg is Message.
-	// Code must not be 0.
+	// OtherCode answers with Status (200 if zero). In the body, code is Code and message is Message. In the body of a
+	// tokenize answer, rcode is Code and rmsg is Message. Code must not be 0.
 	OtherCode FaultKind = "other code"
 	// MalformedJSON answers 200 with a body that begins like JSON but is not JSON.
 	MalformedJSON FaultKind = "malformed JSON"
@@ -69,8 +69,8 @@ const (
 
 // Fault makes requests fail. See [Server.Inject].
 //
-// TruncatedJSON, CutBody and SlowDrip damage Body if it is set. If Body is empty and AfterCommit is set, they damage
-// the answer of the operation. If neither is set, they damage a short successful answer.
+// TruncatedJSON, CutBody and SlowDrip use Body if it is set. If Body is empty and AfterCommit is set, they use the
+// answer of the operation. If neither is set, they use a short successful answer.
 type Fault struct {
 	// Operation is the operation whose requests fail. If it is empty, the fault fits every request, even one with an
 	// unknown path.
@@ -233,8 +233,8 @@ func (f *Fault) around(perform http.Handler, tokenize bool) http.Handler {
 // someSuccess is a short successful answer that fits every operation.
 const someSuccess = `{"code":0,"rcode":"000","message":"Success","rmsg":"Success","data":{}}`
 
-// strike returns the handler that makes a request fail. Hang and Delay use the given handler. TruncatedJSON, CutBody
-// and SlowDrip damage the given answer.
+// strike returns the handler that makes a request fail. Hang and Delay use the handler in perform. TruncatedJSON,
+// CutBody and SlowDrip use the answer in whole.
 func (f *Fault) strike(perform http.Handler, whole *httptest.ResponseRecorder, tokenize bool) http.Handler {
 	switch f.Kind {
 	case ResetConnection:

@@ -22,7 +22,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// trySend sends the invoice of newInvoice with one request. It returns the answer, or the error of the transport.
+// trySend makes one request to send the invoice of newInvoice. It returns the answer, or the error of the transport.
 func (a api) trySend(t *testing.T) (reply, error) {
 	t.Helper()
 	return a.try(t, a.request(t, http.MethodPost, sendPath, `{"email_address":["i@example.com"]}`))
@@ -199,7 +199,7 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// waitFor polls until reached returns true, and fails the test after ten seconds.
+// waitFor polls until reached returns true. It fails the test if reached is still false after ten seconds.
 func waitFor(t *testing.T, reached func() bool) {
 	t.Helper()
 	require.Eventually(t, reached, 10*time.Second, time.Millisecond)
@@ -218,7 +218,8 @@ func (h slowHandler) Handle(context.Context, slog.Record) error {
 }
 
 // TestFaultsThatAreCutShort checks that a slow fault ends when the client cancels its request or the server is closed,
-// and that Close waits for the log record of the request. The Close of net/http does not wait for HTTP/2 handlers.
+// and that Server.Close waits until the request is logged. The Close of httptest.Server does not wait for HTTP/2
+// handlers.
 func TestFaultsThatAreCutShort(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []payvaulttest.Fault{
@@ -259,7 +260,7 @@ func TestFaultsThatAreCutShort(t *testing.T) {
 }
 
 // TestCloseEndsEverythingAtOnce checks that Close ends a request whose body is still arriving, a request that a Hang
-// fault delays, and a delivery without an answer.
+// fault delays, and a webhook delivery that gets no answer.
 func TestCloseEndsEverythingAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, opts := range protocols() {
@@ -285,7 +286,8 @@ func TestCloseEndsEverythingAtOnce(t *testing.T) {
 	}
 }
 
-// TestFaultsAreChosen checks that the oldest fault that fits makes a request fail, and which requests count for Skip.
+// TestFaultsAreChosen checks that only the oldest fault that fits a request takes effect, and which requests count for
+// Skip.
 func TestFaultsAreChosen(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

@@ -15,7 +15,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// newFuzzAPI returns an api whose server has the records that the paths of the fuzz targets name.
+// newFuzzAPI returns an api whose server has an invoice, a dispute and a subscription, each with the ID 1.
 func newFuzzAPI(f *testing.F) api {
 	f.Helper()
 	all := payvaulttest.Account{
@@ -32,8 +32,8 @@ func newFuzzAPI(f *testing.F) api {
 	return api{srv: srv, key: all.APIKey}
 }
 
-// FuzzBodies checks that the answer to any body is JSON with a status below 500, and that a body that is not JSON does
-// not get status 200.
+// FuzzBodies checks that the answer to any body is JSON with a status below 500, and that a body that is neither empty
+// nor JSON does not get status 200.
 func FuzzBodies(f *testing.F) {
 	a := newFuzzAPI(f)
 	operations := payvault.Operations()
@@ -56,8 +56,8 @@ func FuzzBodies(f *testing.F) {
 	})
 }
 
-// FuzzListQuery checks that the answer to any query of a list is JSON with a status below 500, and counts at most the
-// two transactions.
+// FuzzListQuery checks that a list of two transactions answers any query with JSON, a status below 500 and a total of
+// at most 2.
 func FuzzListQuery(f *testing.F) {
 	a := newFuzzAPI(f)
 	for _, seed := range []string{

@@ -35,8 +35,8 @@ func handleAccept(t *testing.T, srv *payvaulttest.Server) {
 	})
 }
 
-// TestHandle checks that an operation of Handle is recorded, counted, made to fail and shown like the server's own
-// operations.
+// TestHandle checks that the server records and counts an operation that Handle adds, that a fault can make the
+// operation fail, and that the page shows it.
 func TestHandle(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)

@@ -34,7 +34,7 @@ func newHandler(s *shared) *handler {
 	return h
 }
 
-// add adds a route. It panics if the method and path of the route are invalid, or if another route already has them.
+// add adds a route. It panics if the method or path is invalid, or if the route conflicts with an earlier route.
 func (h *handler) add(to route) {
 	h.mux.HandleFunc(to.op.Method+" "+h.basePath+to.op.Path, func(w http.ResponseWriter, r *http.Request) {
 		h.exchange(w, r, to)

@@ -22,10 +22,10 @@ import (
 // requests only while a viewer asks for them. The handler answers only requests from loopback. The README of
 // cmd/payvault-emulator describes the page and its JSON API.
 //
-// To look at the server of a test, serve the page with [net/http/httptest.NewServer]. Print its URL to os.Stderr,
-// because go test shows t.Log of a running test only with -v. Let the test wait with <-t.Context().Done() or select {}.
-// Run only this test, with go test -timeout 0 -run. In a debugger, stop only the goroutine of the test: if the debugger
-// stops the whole process, the page stops too.
+// To look at the server of a test, serve the page with [net/http/httptest.NewServer]. Print the URL of the page to
+// os.Stderr, because go test shows t.Log of a running test only with -v. Let the test wait with <-t.Context().Done() or
+// select {}. Run only this test, with the flags -run and -timeout 0 of go test. In a debugger, stop only the goroutine
+// of the test: if the debugger stops the whole process, the page stops too.
 //
 // Close the emulator before the server of the page, as the example does: [Server.Close] ends the event streams of the
 // page. In the other order, closing the server of the page takes some seconds if a browser shows the page. If another
@@ -134,8 +134,8 @@ func (i inspector) Connection() inspect.Connection {
 	return c
 }
 
-// Reset implements [inspect.Emulator]. It removes requests, deliveries and faults, and restores the records and
-// identifiers with which the server started. The API keys and the operations of [Server.Handle] stay.
+// Reset implements [inspect.Emulator]. It removes requests, deliveries, faults and the counts of commits, and restores
+// the records and identifiers with which the server started. The API keys and the operations of [Server.Handle] stay.
 func (i inspector) Reset() {
 	i.ClearFaults()
 	i.handler.requests.clear()
@@ -152,8 +152,8 @@ func (i inspector) Reset() {
 	}
 }
 
-// Tables implements [inspect.Emulator]. Of the texts that callers choose, the tables have only IDs, event names and the
-// hosts of webhooks.
+// Tables implements [inspect.Emulator]. The only free texts in the tables are IDs, event names and the hosts of
+// webhooks.
 func (i inspector) Tables() []inspect.Table {
 	return []inspect.Table{
 		table("tokens", i.Cards, "card_id merchant kind number exp_date card_type updates", func(c Card) []any {

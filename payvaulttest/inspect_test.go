@@ -70,7 +70,7 @@ func (i inspected) newest(t *testing.T) map[string]any {
 }
 
 // TestInspectRequests checks that the page shows the operation, the status and the field names of a request, but no
-// value of the request.
+// value of a field.
 func TestInspectRequests(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -396,7 +396,7 @@ func faultText(t *testing.T, kind string, fields ...string) string {
 	return string(text)
 }
 
-// TestInspectFaultFields checks that each kind of fault accepts its documented fields and refuses all others.
+// TestInspectFaultFields checks that each kind of fault accepts its documented fields and refuses those of other kinds.
 func TestInspectFaultFields(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)
@@ -485,7 +485,7 @@ func TestInspectConnection(t *testing.T) {
 	assert.Contains(t, got.Go, fmt.Sprintf("payvault.NewClient(\n\t%q,\n\t%q,\n)", i.srv.URL, i.key))
 }
 
-// TestInspectReset checks that a reset restores the state of the start, so that the same requests get the same answers.
+// TestInspectReset checks that a reset restores the initial state, so that the same requests get the same answers.
 func TestInspectReset(t *testing.T) {
 	t.Parallel()
 	seed := payvaulttest.Seed{Invoices: []payvaulttest.Invoice{{ID: "INV-1"}}}
@@ -516,7 +516,7 @@ func TestInspectReset(t *testing.T) {
 	assert.Equal(t, before, use())
 }
 
-// TestInspectBodies checks that the page shows only the bodies of requests that arrive while bodies are turned on.
+// TestInspectBodies checks that the page shows a body only if the request arrived while bodies were turned on.
 func TestInspectBodies(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestPermittedRate checks that in ten seconds PermitRate permits ten times its Rate, plus the requests of one second
-// at the start.
+// TestPermittedRate checks how many requests a fault of the kind PermitRate permits in ten seconds: ten times the rate,
+// plus a burst at the start. The burst has the requests of one second, and at least one.
 func TestPermittedRate(t *testing.T) {
 	t.Parallel()
 	for rate, want := range map[float64]int{20: 20 + 200, 0.5: 1 + 5} {

@@ -17,8 +17,7 @@ const (
 	InvoiceOutstanding InvoiceState = "outstanding"
 )
 
-// Invoice is an invoice with its recipients. Its fields are named as on the wire. A seeded invoice without a State gets
-// the state [InvoiceSaved].
+// Invoice is an invoice with its recipients. A seeded invoice without a State gets the state [InvoiceSaved].
 type Invoice struct {
 	ID         payvault.InvoiceID  `json:"invoice_id"`
 	MerchantID payvault.MerchantID `json:"merchant_id"`
@@ -78,5 +77,5 @@ func (v *invoices) sendInvoice(c *call, in sendRequest) (any, error) {
 	return success(nil), nil
 }
 
-// isUSNumber reports whether a number is eleven digits that begin with the country prefix 1.
+// isUSNumber reports whether a number has eleven digits and begins with the country prefix 1.
 func isUSNumber(n int64) bool { return n/10_000_000_000 == 1 }

@@ -15,7 +15,7 @@ import (
 )
 
 // columns has the names of the fields by which a list can be sorted and filtered. The value of a name is true if the
-// field is a date.
+// field is a date or a time.
 type columns map[string]bool
 
 // names returns the names of the fields, joined with commas.
@@ -28,7 +28,7 @@ func (c columns) dates() string {
 	return dates.names()
 }
 
-// A row has a record of a list. If the request sorts or filters the list, row also has the fields of the record.
+// A row has a record of a list. If the request sorts or filters the list, the row also has the record's JSON fields.
 type row[T any] struct {
 	record T
 	fields map[string]any
@@ -89,7 +89,8 @@ func fieldsOf(record any) map[string]any {
 	return fields
 }
 
-// day returns the date at the beginning of an RFC 3339 time. It does not convert the time to another UTC offset.
+// day returns the date at the beginning of an RFC 3339 time, without converting the time to another UTC offset. It
+// returns a date unchanged.
 func day(value any) string {
 	text, _ := value.(string)
 	return text[:min(len(text), len(time.DateOnly))]

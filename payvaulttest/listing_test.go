@@ -108,8 +108,8 @@ func TestLists(t *testing.T) {
 	assert.Len(t, records, 5)
 }
 
-// TestListFields checks that the refusal of an unknown field names the known fields, and that a list can be sorted by
-// each of the known fields.
+// TestListFields checks that the refusal of an invalid filter lists the date fields, that the refusal of an invalid
+// order_on lists the fields that a list can be sorted by, and that sorting by each of these fields works.
 func TestListFields(t *testing.T) {
 	t.Parallel()
 	a := seedTransactions(t)

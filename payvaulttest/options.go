@@ -50,7 +50,7 @@ var isBasePath = regexp.MustCompile(`^(/[\w~-][\w.~-]*)*$`)
 func WithAddr(addr string) Option { return func(c *config) { c.addr = addr } }
 
 // WithBasePath serves all operations below a path such as "/api/v1". Each segment of the path may have letters, digits,
-// dots, -, _ and ~, and must not begin with a dot. The path must not end with a slash.
+// dots, -, _ and ~, and must not begin with a dot. The path must begin with a slash and must not end with one.
 func WithBasePath(path string) Option { return func(c *config) { c.basePath = path } }
 
 // WithAccount adds an account. Added accounts replace the default accounts: a merchant with every feature, a second
@@ -68,8 +68,8 @@ func WithClock(now func() time.Time) Option { return func(c *config) { c.clock =
 // servers make the same card IDs, and the test does not notice if it uses a card ID with the wrong server.
 func WithIDs(seed uint64) Option { return func(c *config) { c.idSeed = seed } }
 
-// WithLogger makes the server log one record for each request and one for each delivery to a webhook. The records
-// contain no secrets. Without this option nothing is logged. A nil logger is an error.
+// WithLogger makes the server log one record for each request, for each delivery to a webhook, and for each error of
+// the HTTP server. The records contain no secrets. Without this option nothing is logged. A nil logger is an error.
 func WithLogger(logger *slog.Logger) Option { return func(c *config) { c.logger = logger } }
 
 // WithTLS serves HTTPS and HTTP/2, with a certificate that the client of [Server.HTTPClient] trusts.
@@ -84,8 +84,9 @@ func WithRemoteNotifications() Option { return func(c *config) { c.remote = true
 // form. If it gets many large files, choose a lower number.
 func WithRequestHistory(n int) Option { return func(c *config) { c.history = max(n, 0) } }
 
-// WithSeed adds the accounts and records of a seed. A server does not start if the seed has a record that the service
-// could not have, a record of a merchant without an account, or the same ID twice.
+// WithSeed adds the accounts and records of a seed. A server does not start if an account is invalid, if the service
+// could not have a record, if no account may act for the merchant of a record, or if two records of a store have the
+// same ID.
 func WithSeed(seed Seed) Option {
 	return func(c *config) {
 		c.accounts = append(c.accounts, seed.Accounts...)

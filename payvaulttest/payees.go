@@ -7,7 +7,8 @@ import (
 	"example.com/payvault"
 )
 
-// Payee is a saved payee profile. Its fields are named as on the wire. The emulator keeps no account numbers.
+// Payee is a saved payee profile. In JSON, its fields are named as on the wire, except has_account. The emulator keeps
+// no account numbers.
 type Payee struct {
 	ID         payvault.PayeeID    `json:"payee_id"`
 	MerchantID payvault.MerchantID `json:"merchant_id"`

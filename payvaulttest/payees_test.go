@@ -35,8 +35,8 @@ func TestPayeeCreate(t *testing.T) {
 	}, payee)
 }
 
-// TestPayeeDelete checks that a payee can be deleted only by its merchant or by a partner that acts for the merchant,
-// and only once.
+// TestPayeeDelete checks that a payee can be deleted by a partner that acts for its merchant, but not by another
+// merchant, and only once.
 func TestPayeeDelete(t *testing.T) {
 	t.Parallel()
 	other := payvaulttest.Account{MerchantID: 6, APIKey: "six", PayeeVault: true}

@@ -27,7 +27,7 @@ func newStocked(t *testing.T) api {
 	return a
 }
 
-// records returns all records of a server as a Seed, which has no account updater requests.
+// records returns the records of a server as a Seed. A Seed cannot have account updater requests.
 func (a api) records() payvaulttest.Seed {
 	s := a.srv
 	return payvaulttest.Seed{

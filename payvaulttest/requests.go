@@ -57,7 +57,7 @@ func newRequest(r *http.Request, op payvault.Operation, now time.Time) Request {
 // headers, they are joined with commas.
 func (r Request) Authorization() string { return string(r.authorization.open()) }
 
-// Body returns the body of the request, or the first 1 MiB of a longer body. The body may contain card data.
+// Body returns the part of the body that the server read, at most the first 1 MiB. The body may contain card data.
 func (r Request) Body() []byte { return r.body.open() }
 
 // A requestLog keeps the newest requests, at most limit.
@@ -95,7 +95,7 @@ type Part struct {
 	content sealed
 }
 
-// Content returns the content of the part, or the first 1 MiB of a longer content.
+// Content returns the content of the part, at most the first 1 MiB.
 func (p Part) Content() []byte { return p.content.open() }
 
 // sealed returns bytes that must not be printed by accident. It is a func, because printing a func shows only its
@@ -111,7 +111,7 @@ func (s sealed) open() []byte {
 	return slices.Clone(s())
 }
 
-// readForm reads a multipart form part by part. It does not hold whole files in memory.
+// readForm reads a multipart form. It keeps at most the first keptBytes bytes of each part in memory.
 func readForm(contentType string, body io.Reader) ([]Part, error) {
 	media, params, err := mime.ParseMediaType(contentType)
 	if err != nil || media != openapi.Form || params["boundary"] == "" {

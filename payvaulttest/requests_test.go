@@ -16,7 +16,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestRequests checks the fields of the requests that Server.Requests returns, with a redacted key.
+// TestRequests checks the fields of the requests that Server.Requests returns. Their Header has a redacted API key.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithClock(noon))

@@ -8,12 +8,13 @@ import (
 	"github.com/go-json-experiment/json" // encoding/json/v2 from Go 1.27 on
 )
 
-// Seed has the records with which a server starts, for [WithSeed]. [LoadSeed] reads a Seed from JSON, where the fields
-// of the records are named as on the wire.
+// Seed has the accounts and records with which a server starts, for [WithSeed]. [LoadSeed] reads a Seed from JSON, with
+// the names in the json tags.
 //
 // The server has the accounts of all its seeds and of all uses of [WithAccount]. Missing values of a record are filled
-// in as in [Store.Seed]. LoadSeed can also read the JSON of a Seed without accounts: the JSON of an account has no API
-// key. The JSON of a Seed also lacks the responses to disputes and the data of applications.
+// in as in [Store.Seed]. A program can write a Seed with [encoding/json.Marshal], but LoadSeed can read the result only
+// if the Seed has no accounts, because the API keys are redacted. The result also lacks the responses to disputes and
+// the data of applications.
 type Seed struct {
 	Accounts      []Account      `json:"accounts"` // see [WithAccount]
 	Cards         []Card         `json:"cards"`
@@ -26,9 +27,9 @@ type Seed struct {
 	Webhooks      []Webhook      `json:"webhooks"`
 }
 
-// LoadSeed reads a seed from JSON. Names must match exactly and occur once, and unknown names are an error. LoadSeed
-// does not check whether the service could have the records: [Start] does. The seed.json of cmd/payvault-emulator is an
-// example.
+// LoadSeed reads a seed from JSON. Names must match exactly and must not be repeated in an object. Unknown names are an
+// error. LoadSeed does not check whether the service could have the records: [Start] does. The seed.json of
+// cmd/payvault-emulator is an example.
 func LoadSeed(r io.Reader) (Seed, error) {
 	var seed Seed
 	if err := json.UnmarshalRead(r, &seed, json.RejectUnknownMembers(true)); err != nil {

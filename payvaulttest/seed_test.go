@@ -15,8 +15,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestSeed checks that a server starts with the accounts and records of a seed, and that records without an owner get
-// the first merchant or partner.
+// TestSeed checks that a server starts with the accounts and records of a seed. An application without an owner belongs
+// to the first partner, any other record without an owner to the first merchant.
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	seed, err := payvaulttest.LoadSeed(strings.NewReader(`{
@@ -51,8 +51,8 @@ func TestSeed(t *testing.T) {
 	assert.Equal(t, payvault.MerchantID(9), a.srv.Applications.All()[0].Partner)
 }
 
-// TestSeedIsReadStrictly checks that LoadSeed refuses unknown names, names in the wrong case and repeated names, and
-// that the error points to them.
+// TestSeedIsReadStrictly checks that LoadSeed refuses unknown names, names in the wrong case, repeated names and a
+// second JSON value, and that the error tells what is wrong.
 func TestSeedIsReadStrictly(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -115,7 +115,7 @@ func (s *Server) plant() error {
 	return nil
 }
 
-// ServeHTTP answers one request. It does not clean the path: a path with // or .. matches no operation.
+// ServeHTTP answers one request. It does not clean the path: a path with // or /../ matches no operation.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.running.RLock()
 	defer s.running.RUnlock()

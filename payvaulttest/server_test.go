@@ -70,8 +70,8 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// TestGeneratedIDsReplaceNothing checks that a new record does not replace a seeded record with the ID that the server
-// would generate next.
+// TestGeneratedIDsReplaceNothing checks that a new record does not replace a seeded record whose ID the server would
+// generate next.
 func TestGeneratedIDsReplaceNothing(t *testing.T) {
 	t.Parallel()
 	fresh := newAPI(t).srv

@@ -21,8 +21,8 @@ var index = regexp.MustCompile(`\[\d+\]`)
 // digits, so they cannot be card numbers.
 var plain = regexp.MustCompile(`^[A-Za-z_]{1,32}$`)
 
-// shapeOf returns the structure of the query, form and body of a request. It has no values, and only the names that
-// api/openapi.yaml has.
+// shapeOf returns the structure of the query, form and body of a request. The structure has no values, and only the
+// names that api/openapi.yaml has.
 func shapeOf(r Request, names map[string]bool) map[string]any {
 	query, form := map[string]any{}, map[string]any{}
 	for name := range r.Query {
@@ -30,7 +30,7 @@ func shapeOf(r Request, names map[string]bool) map[string]any {
 	}
 	for _, part := range r.Parts {
 		value, wrong := openapi.Parse("", part.Content())
-		if wrong != nil { // the part is not JSON, so it is a file
+		if wrong != nil { // the part is not JSON, such as a file
 			value = ""
 		}
 		form[part.Name] = value
@@ -39,8 +39,9 @@ func shapeOf(r Request, names map[string]bool) map[string]any {
 	return inspect.Shape(map[string]any{"query": query, "form": form, "body": body}, names)
 }
 
-// reasonOf returns the reason that the page shows for a refusal, or "" if there was no refusal. The reason contains no
-// value of the request. If a name in the path of a field might be a value, reasonOf writes ? in place of the path.
+// reasonOf returns the reason that the page of [Inspect] shows for a refusal, or "" if there was no refusal. The reason
+// contains no value of the request. If a name in the path of a field might be a value, reasonOf writes ? in place of
+// the path.
 func reasonOf(why *refusal, names map[string]bool) string {
 	if why == nil {
 		return ""
@@ -61,8 +62,8 @@ func reasonOf(why *refusal, names map[string]bool) string {
 
 const shownBytes = 16 << 10 // maximum number of bytes of a body that the page shows
 
-// bodyOf returns the body of a request as text. For a form, the text lists the parts, with the name and size of each
-// file.
+// bodyOf returns the beginning of a request's body as text. For a form, the text lists the parts: a file with its name
+// and size, any other part with the beginning of its content.
 func bodyOf(r Request) string {
 	if len(r.Parts) == 0 {
 		return textOf(r.Body())
@@ -78,7 +79,7 @@ func bodyOf(r Request) string {
 	return strings.Join(parts, "\n")
 }
 
-// textOf returns the beginning of a body. Bytes that are not text become replacement characters.
+// textOf returns the beginning of a body. Bytes that are not UTF-8 become replacement characters.
 func textOf(body []byte) string {
 	return strings.ToValidUTF8(string(body[:min(len(body), shownBytes)]), "\uFFFD")
 }

@@ -7,7 +7,7 @@ import (
 	"example.com/payvault"
 )
 
-// A state has the data that the resources of a server share. The lock mu is held while an operation is performed.
+// A state has the data that the resources of a server share. The lock mu is held while an action runs.
 type state struct {
 	accounts accounts
 	clock    func() time.Time
@@ -41,5 +41,5 @@ func (s *state) commit(op payvault.Operation) {
 	s.commits[op]++
 }
 
-// now returns the time of the server's clock, truncated to whole seconds like the timestamps of the interface.
+// now returns the time of the server's clock, truncated to whole seconds like the timestamps of the service.
 func (s *state) now() time.Time { return s.clock().Truncate(time.Second) }

@@ -10,7 +10,7 @@ import (
 )
 
 // Store holds the records of one resource in the order in which they were created or seeded. It is safe for concurrent
-// use, and its methods return copies.
+// use. Its exported methods return copies.
 type Store[K comparable, V any] struct {
 	state *state // its lock is also the lock of the store
 	kind  string // name of the kind of records, such as invoice
@@ -35,9 +35,10 @@ func newStore[K comparable, V any](s *state, kind string, r rules[K, V]) *Store[
 }
 
 // Seed adds a record, or replaces the record that has the same ID. Seed masks full card numbers and fills in missing
-// values. For example, a record without a merchant ID gets the merchant of [Server.Merchant]. Seed returns the stored
-// record. Seed panics if no documented answer could contain the record, or if no account may act for its merchant. With
-// [WithSeed], such a record makes [Start] return an error.
+// values. For example, an application without a partner gets the partner of [Server.Partner], and any other record
+// without a merchant ID gets the merchant of [Server.Merchant]. Seed returns the stored record. Seed panics if no
+// documented answer could contain the record, or if no account may act for its merchant. With [WithSeed], such a record
+// makes [Start] return an error.
 func (r *Store[K, V]) Seed(record V) V {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -78,7 +79,7 @@ func (r *Store[K, V]) last(n int) ([]V, int) {
 
 // The methods below require that the caller holds the lock of the state.
 
-// view returns an independent copy of a record, with the current data of saved cards.
+// view returns an independent copy of a record. In a customer, it fills in the current data of the saved cards.
 func (r *Store[K, V]) view(row *V) V {
 	view := *row
 	r.rules.detach(&view)
@@ -95,7 +96,7 @@ func (r *Store[K, V]) all(wanted func(*V) bool) []V {
 	return list
 }
 
-// of returns the record with a key if it belongs to the merchant. Otherwise it returns nil.
+// of returns the record with the key, or nil if the merchant has no such record.
 func (r *Store[K, V]) of(merchant payvault.MerchantID, key K) *V {
 	if row := r.rows[key]; row != nil {
 		if _, owner := r.rules.key(row); *owner == merchant {
@@ -105,7 +106,7 @@ func (r *Store[K, V]) of(merchant payvault.MerchantID, key K) *V {
 	return nil
 }
 
-// find returns the record with a key if it belongs to the merchant of the call. Otherwise it returns a refusal.
+// find returns the record with the key, or a refusal if the merchant of the call has no such record.
 func (r *Store[K, V]) find(c *call, key K) (*V, error) {
 	if row := r.of(c.merchant, key); row != nil {
 		return row, nil

@@ -22,9 +22,9 @@ const (
 	SubscriptionCanceled  SubscriptionState = "canceled"
 )
 
-// Subscription is a subscription with its transactions. Its fields are named as on the wire. A seeded subscription
-// without a State becomes active. Missing values of its transactions are filled in: the current time, currency 840,
-// status P and rcode 000.
+// Subscription is a subscription with its transactions. In JSON, its fields are named as on the wire, except state and
+// transactions. A seeded subscription without a State becomes active. Missing values of its transactions are filled in,
+// such as the current time, currency 840, status P and rcode 000.
 type Subscription struct {
 	ID           payvault.SubscriptionID `json:"subscription_id"`
 	MerchantID   payvault.MerchantID     `json:"merchant_id"`
@@ -33,8 +33,8 @@ type Subscription struct {
 	Transactions []Transaction           `json:"transactions"` // sorted by time
 }
 
-// Transaction is a transaction of a subscription. Its fields are named as on the wire. Answers leave out optional
-// texts, dates and batch numbers that are empty.
+// Transaction is a transaction of a subscription. In JSON, its fields are named as on the wire. Answers leave out a
+// field with omitzero if it is empty or 0.
 type Transaction struct {
 	MerchantID          payvault.MerchantID     `json:"merchant_id"`
 	Time                time.Time               `json:"tran_time"`   // with its UTC offset

@@ -10,7 +10,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestCancel checks that a subscription can be canceled in each state, unless it is already canceled.
+// TestCancel checks that a subscription can be canceled in every state except canceled.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	const path = "/platform/subscription/77/cancel"

@@ -12,7 +12,7 @@ import (
 
 const newCard = `{"merchant_id":"100001","card_number":"4111111111111111","exp_date":"1229","cvv2":"123"}`
 
-// tokenize sends a tokenize request with some JSON fields for the first merchant, and returns the answer.
+// tokenize sends a tokenize request for the first merchant, with the given JSON fields, and returns the answer.
 func (a api) tokenize(t *testing.T, fields string) map[string]any {
 	t.Helper()
 	return a.post(t, "/pg/tokenize", `{"merchant_id":"100001",`+fields+`}`).tokenized(t)

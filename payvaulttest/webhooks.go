@@ -9,8 +9,8 @@ import (
 	"example.com/payvault"
 )
 
-// Webhook is a webhook with its events. Its fields are named as on the wire. Without a notification URL nothing is
-// delivered.
+// Webhook is a webhook with its events. Its fields are named as on the wire. A webhook without a notification URL gets
+// no notifications.
 type Webhook struct {
 	ID              payvault.WebhookID  `json:"webhook_id"`
 	MerchantID      payvault.MerchantID `json:"merchant_id"`
@@ -50,8 +50,8 @@ func (*webhooks) permits(w *Webhook) error {
 
 func (*webhooks) detach(w *Webhook) { w.Events = slices.Clone(w.Events) }
 
-// misspelt is a wrong spelling of the event transaction_status_updated. The interface uses both spellings, and says to
-// use transaction_status_updated.
+// misspelt is a wrong spelling of the event transaction_status_updated. The documentation of the service has both
+// spellings, and says to use transaction_status_updated.
 const misspelt = "transactions_status_updated"
 
 // addEvent performs POST /platform/webhook/{webhook_id}/event/{event}.
@@ -71,7 +71,7 @@ func (v *webhooks) addEvent(c *call) (any, error) {
 }
 
 // notify posts an event to those webhooks of the merchant that have the event and a notification URL, and returns their
-// number. The interface does not document the shape of a notification, so it is the emulator's own choice.
+// number. The service does not document the shape of a notification, so the emulator has a shape of its own.
 func (v *webhooks) notify(merchant payvault.MerchantID, event payvault.Event, data any) int {
 	hooks := v.all(func(w *Webhook) bool {
 		return w.MerchantID == merchant && w.NotificationURL != "" && slices.Contains(w.Events, event)

@@ -117,7 +117,8 @@ func TestTransactionStatusUpdated(t *testing.T) {
 }
 
 // TestDeliveriesThatFail checks that a delivery is tried only once, goes only to loopback, and does not follow a
-// redirect. Neither the log record nor the page may show the path of the webhook's URL or the data of the event.
+// redirect. Neither the log record nor the page of Inspect may show the path of the webhook's URL or the data of the
+// event.
 func TestDeliveriesThatFail(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

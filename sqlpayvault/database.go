@@ -12,9 +12,9 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// connectionsOf returns the number of connections for statements about batches: as many as db may open, or two if it
-// has no limit. By default, database/sql keeps two idle connections, and closes any further connection after one
-// statement.
+// connectionsOf returns the number of connections for statements about batches: as many as db may open, or two if db
+// has no limit. The reason for two: by default, database/sql keeps two idle connections, and closes any further
+// connection after one statement.
 func connectionsOf(db *sql.DB) int {
 	if limit := db.Stats().MaxOpenConnections; limit > 0 {
 		return limit
@@ -79,7 +79,7 @@ func (j *Journal) change(ctx context.Context, statement string, args ...any) (ch
 // isPooled reports whether a statement failed because it was prepared on another connection of a pooler.
 func isPooled(err error) bool { return strings.Contains(err.Error(), "prepared statement") }
 
-// isDamaged reports whether SQLite has found that a file is no database, or that a part of the file is missing.
+// isDamaged reports whether SQLite has found that a file is damaged or no database.
 func isDamaged(err error) bool {
 	damaged, ok := errors.AsType[*sqlite.Error](err)
 	return ok && (damaged.Code()&0xff == sqlite3.SQLITE_NOTADB || damaged.Code()&0xff == sqlite3.SQLITE_CORRUPT)
@@ -95,8 +95,8 @@ func describe(err error) error {
 	return fmt.Errorf("sqlpayvault: %w", err)
 }
 
-// orRunning adds ErrRunning to the error of a statement that did not get a lock in time, because a frozen run may hold
-// the lock. It returns any other error unchanged, and any error after ctx has ended.
+// orRunning adds ErrRunning to the error of a statement that did not end in time, because a frozen run may hold a lock.
+// It returns any other error unchanged. After ctx has ended, it returns every error unchanged.
 func orRunning(ctx context.Context, err error) error {
 	if ctx.Err() == nil && (isBusy(err) || errors.Is(err, context.DeadlineExceeded)) {
 		return fmt.Errorf("%w, or the database does not answer: %w", ErrRunning, err)

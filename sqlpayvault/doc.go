@@ -25,7 +25,7 @@
 // The journal makes the tables payvault_jobs and payvault_batches if they do not exist. They contain no card data. A
 // row of payvault_batches has the name of the job, the number of the batch, its number of cards, and the answer of the
 // service. Secrets are removed from the answer, as in the errors of package payvault. Rows stay until you delete them.
-// Only [Journal.Resolve] should change them.
+// To change a row, use only [Journal.Resolve].
 //
 // A batch that was begun and not ended may have reached the service. A batch of status "unknown" may have reached it
 // too. No run sends such a batch again. [Journal.Unresolved] lists these batches. Look each of them up at the service,

@@ -14,8 +14,8 @@ import (
 
 var (
 	// ErrRunning is the error of [Journal.Begin] and [Journal.Resolve] while another run of the job is at work, or if
-	// another run has taken over the job. [Open], [New] and Begin also return it if they do not get a lock of the database
-	// in time, for example because a frozen run holds the lock.
+	// another run has taken over the job. [Open], [New] and Begin also return it if the database does not answer in time,
+	// for example because a frozen run holds a lock.
 	ErrRunning = errors.New("sqlpayvault: another run of the job is at work")
 	// ErrClosed is the error of the methods of a closed journal.
 	ErrClosed = errors.New("sqlpayvault: the journal is closed")
@@ -61,8 +61,8 @@ var _ payvault.Journal = (*Journal)(nil)
 type Option func(*Journal)
 
 // WithLease sets the time after which a run without a heartbeat may lose its job. The default is 5 s, also if d is not
-// positive. The minimum is 10 ms. A run writes five heartbeats in this time. If a process is killed, the next run of
-// its job waits for the end of the lease before it begins its first batch.
+// positive. The minimum is 10 ms. A run writes five heartbeats in the time of its lease. If a process is killed, the
+// next run of its job waits for the end of the lease before it begins its first batch.
 func WithLease(d time.Duration) Option {
 	return func(j *Journal) {
 		j.lease = defaultLease
@@ -82,10 +82,12 @@ func WithoutLease() Option {
 // New opens a journal in Postgres, through a driver such as github.com/jackc/pgx/v5/stdlib. For SQLite use [Open]. New
 // makes the tables if they do not exist. Close does not close db. The statements about batches use two connections at a
 // time, or as many as SetMaxOpenConns permits. The statements about leases sometimes use one more connection. For more
-// than some hundred batches a second, permit more connections by SetMaxOpenConns, and as many by SetMaxIdleConns.
+// than some hundred batches a second, permit more connections by SetMaxOpenConns, and as many idle connections by
+// SetMaxIdleConns, before you call New.
 //
 // Behind pgbouncer in transaction mode, pgx needs default_query_exec_mode=exec in its connection string. This is so for
-// all statements of pgx, not only for those of the journal. Each statement of the journal is a transaction of its own.
+// all statements of pgx, not only for those of the journal. The journal needs no further setting, because each of its
+// statements is a transaction of its own.
 func New(ctx context.Context, db *sql.DB, opts ...Option) (*Journal, error) {
 	j := &Journal{
 		db: db, ends: db, run: rand.Text(), lease: defaultLease,
@@ -130,9 +132,9 @@ func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payva
 	return state, nil
 }
 
-// The method insert joins insertBatch, withLease or noLease, and orNotSent to a statement. The statement records that a
-// batch has begun, if the batch has no row yet, or if its row has the status "not sent". The columns run and number
-// identify the call of Begin.
+// The method insert joins three parts to a statement: insertBatch, then withLease or noLease, then orNotSent. The
+// statement records that a batch has begun, if the batch has no row yet, or if its row has the status "not sent". With
+// the part withLease, the run must also have the lease. The columns run and number identify the call of Begin.
 const (
 	insertBatch = `INSERT INTO payvault_batches (job, batch, status, run, number)
 		SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), '` + begun + `', CAST($3 AS TEXT), CAST($4 AS BIGINT)`

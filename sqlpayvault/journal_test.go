@@ -177,8 +177,8 @@ func TestWithoutLease(t *testing.T) {
 	})
 }
 
-// TestWithoutLeaseAfterNotSent checks that Begin does not fail while other journals begin the same batch and end it as
-// not sent.
+// TestWithoutLeaseAfterNotSent checks that Begin does not fail while other journals begin the batch and end it as not
+// sent.
 func TestWithoutLeaseAfterNotSent(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -296,7 +296,7 @@ type dropping struct {
 	hold  *hold // if set, it blocks all statements
 }
 
-// hold blocks statements. Each statement sends to entered, and then receives from release.
+// hold blocks statements. Each statement sends to the channel entered, and then receives from the channel release.
 type hold struct{ entered, release chan struct{} }
 
 func (d *dropping) Driver() driver.Driver { return d.driver }

@@ -121,7 +121,8 @@ func TestKilled(t *testing.T) {
 	})
 }
 
-// killed starts the program, waits until it has submitted a few batches, and kills it up to 5 ms later.
+// killed starts the program, waits until the service has accepted a random number of new batches, from 0 to 3, and
+// kills the program up to 5 ms later.
 func killed(t *testing.T, srv *payvaulttest.Server, place string) {
 	t.Helper()
 	program := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // the test binary itself

@@ -39,8 +39,9 @@ func TestTwoRuns(t *testing.T) {
 	})
 }
 
-// TestRunThatGivesNoSignOfLife checks that another run takes over the job of a run without heartbeats. The old run
-// begins no more batches, but may end the batches that it has begun.
+// TestRunThatGivesNoSignOfLife checks that another run takes over the job of a run without heartbeats. While the new
+// run is at work, the old run begins no batch, but may end the batches that it has begun. After that, the old run can
+// take the lease again.
 func TestRunThatGivesNoSignOfLife(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {

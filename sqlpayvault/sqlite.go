@@ -20,10 +20,10 @@ import (
 //
 // Open reads the whole file, and refuses it in these cases:
 //
-//   - A part of the file is missing.
+//   - The file is damaged, for example because a part of it is missing.
 //   - The file was moved or copied without its -wal file, so it may lack the latest batches.
-//   - A run was killed at the moment when it opened or closed the file. Open cannot tell this case from the case
-//     before. The error says how to proceed.
+//   - A run was killed at the moment when it opened or closed the file, or another program has closed the file of a
+//     killed run. Open cannot tell these cases from the previous one. The error says how to proceed.
 //   - The file is an older backup beside the -wal file of a killed run.
 func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller chooses the file
@@ -66,7 +66,7 @@ func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 }
 
 // openFile opens a file. The argument synchronous is FULL or NORMAL. With FULL, a commit survives a power cut. With
-// NORMAL, the latest commits may be lost, but a commit takes half of the time on a slow disk. NORMAL is enough for
+// NORMAL, the latest commits may be lost, but on a slow disk a commit takes only half as long. NORMAL is enough for
 // outcomes: a batch whose outcome is lost counts as a batch of unknown outcome.
 func openFile(path, synchronous string) (*sql.DB, error) {
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+
@@ -111,8 +111,8 @@ func checkWhole(ctx context.Context, path string) error {
 		"killed or is at work: put both of them into one folder. "+remedy, path, filepath.Base(wal))
 }
 
-// checkPages reads the whole file, and returns an error if a part of it is missing, for example because the disk was
-// full during a copy. A million batches take about 4 s.
+// checkPages reads the whole file, and returns an error if it is damaged, for example because the disk was full during
+// a copy. A million batches take about 4 s.
 func checkPages(ctx context.Context, db *sql.DB) error {
 	var result string
 	if err := db.QueryRowContext(ctx, `PRAGMA integrity_check(1)`).Scan(&result); err != nil {

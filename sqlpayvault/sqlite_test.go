@@ -55,8 +55,9 @@ func copyFiles(t *testing.T, from string, suffixes ...string) (to string) {
 	return to
 }
 
-// TestFileThatIsNotWhole checks that Open refuses the file of a journal without its -wal file, and opens it with the
-// -wal file. This holds before and after SQLite has copied batches from the -wal file into the main file.
+// TestFileThatIsNotWhole checks that Open refuses a copy of an open journal without the -wal file, and opens a copy
+// with the -wal file. This holds before and after SQLite has copied batches from the -wal file into the main file.
+// After Close, the main file alone is enough.
 func TestFileThatIsNotWhole(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -85,7 +86,7 @@ func TestFileThatIsNotWhole(t *testing.T) {
 }
 
 // TestFileThatWasMovedAway checks that Open refuses both paths if a file was moved away from its -wal file. At the new
-// path the -wal file is missing, and at the old path SQLite would remove it.
+// path the -wal file is missing, and at the old path SQLite would remove the -wal file.
 func TestFileThatWasMovedAway(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")

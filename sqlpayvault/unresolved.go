@@ -58,9 +58,9 @@ func (j *Journal) list(ctx context.Context, job, status, or string) (batches []B
 // BatchNotSent the next run sends the batch. With BatchAccepted or BatchRefused no run sends it. Resolve does not
 // change the recorded number of cards.
 //
-// No run of the job may be at work. Resolve takes the lease of the job, and fails with [ErrRunning] if another journal
-// has the lease. It does not notice a call of SubmitAll with this journal. If this journal was opened [WithoutLease],
-// it notices no run at all. So end all runs before you call Resolve.
+// End all runs of the job before you call Resolve. Resolve takes the lease of the job, and fails with [ErrRunning] if
+// another journal has the lease. Resolve does not notice a call of SubmitAll with this journal. If this journal was
+// opened [WithoutLease], Resolve notices no run at all.
 func (j *Journal) Resolve(ctx context.Context, job string, batch int, outcome payvault.BatchOutcome) error {
 	switch outcome.Status {
 	case payvault.BatchAccepted, payvault.BatchRefused, payvault.BatchNotSent:

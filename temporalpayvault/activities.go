@@ -15,8 +15,8 @@ type Activities struct {
 	Sink    Sink
 }
 
-// CardSource gives the workers the cards of a job. A job has only a reference to its cards. The cards of a reference
-// and their order never change while a job with that reference runs.
+// CardSource gives the workers the cards of a job. A job has only a reference to its cards. While the job
+// runs, the cards of the reference and their order must not change.
 //
 // The methods of a CardSource are called concurrently. The text of an error may quote a card, so histories and logs do
 // not contain it: log the details yourself. A [temporal.ApplicationError] is an exception: its message and its type are

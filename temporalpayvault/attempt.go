@@ -37,8 +37,8 @@ func (e *ending) end(ctx context.Context, err error, progress bool) error {
 	return again
 }
 
-// consider returns err if Temporal has to start the activity again. Otherwise it fills e and returns nil. It returns
-// nil after progress, so that a new activity counts its attempts from 1.
+// consider returns err if Temporal has to start the activity again. Otherwise it fills e and returns nil. If the
+// attempt has made progress, consider returns nil, so that a new activity counts its attempts from 1.
 func (e *ending) consider(err error, progress bool, attempt int32) error {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	switch {

@@ -43,7 +43,7 @@ type report struct {
 	ending
 }
 
-// RefusedBatch is a batch that the service has refused, or that cannot be sent.
+// RefusedBatch is a batch that the service has refused, or that has no valid card.
 type RefusedBatch struct {
 	Batch  int    `json:"batch"`
 	Reason string `json:"reason"`
@@ -59,7 +59,8 @@ const maxListed = 1000 // largest number of entries in a list of a report or a s
 
 const reasonChanged = "the source has other cards than those of the snapshot"
 
-// errEnd cancels SubmitAll when an attempt has to end. Another activity submits the remaining batches.
+// errEnd cancels SubmitAll when the worker stops, or when all permits of the activity are lost (see the type permits).
+// Another activity submits the remaining batches.
 var errEnd = errors.New("the attempt ends")
 
 // submit is the activity that submits a range of batches. The journal records each batch before it is sent. So the

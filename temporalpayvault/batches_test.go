@@ -23,8 +23,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// death kills a worker at one of its steps. A step is a request to the service or a call of the journal. The last step
-// may or may not arrive there. Later steps do not arrive.
+// death kills a worker at one of its steps. A step is a request to the service, a call of the journal, or a heartbeat
+// of naive. The step at which the worker dies may or may not arrive at its destination. Later steps do not arrive.
 type death struct {
 	left   atomic.Int64 // number of steps until the death
 	halves *rand.Rand
@@ -88,7 +88,7 @@ func (j *dyingJournal) End(ctx context.Context, job string, batch int, o payvaul
 	return err
 }
 
-// someFaults makes two to five requests fail, some before and some after they were performed.
+// someFaults makes two to five requests fail, each before or after the service has performed the request.
 func someFaults(t *testing.T, srv *payvaulttest.Server, seed uint64) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // a seed that can be replayed
@@ -107,7 +107,7 @@ func someFaults(t *testing.T, srv *payvaulttest.Server, seed uint64) {
 }
 
 // attempts calls the function attempt until it returns nil and its worker was not killed. In each of the first six
-// calls, the worker is killed at a random step.
+// calls, the worker is killed at one of its first 60 steps, if the call takes so many.
 func attempts(seed uint64, attempt func(d *death) error) {
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a seed that can be replayed
 	for n := 0; ; n++ {
@@ -123,8 +123,8 @@ func attempts(seed uint64, attempt func(d *death) error) {
 	}
 }
 
-// TestSubmit_killedAtAnyStep checks that no batch is performed twice if workers are killed at any step, and that the
-// summary reports each batch as the journal does.
+// TestSubmit_killedAtAnyStep checks that no batch is performed twice if workers are killed at random steps, and that
+// the summary counts as many accepted and unknown batches as the journal.
 func TestSubmit_killedAtAnyStep(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(40) {
@@ -154,8 +154,8 @@ func TestSubmit_killedAtAnyStep(t *testing.T) {
 	}
 }
 
-// naive is an activity without a journal, as a beginner would write it. The argument next is the progress that its
-// heartbeat would have.
+// naive is an activity without a journal, as a beginner would write it. The argument next points to the number of
+// the next batch, as the last heartbeat would report it.
 func naive(ctx context.Context, a *Activities, d *death, next *int) error {
 	for i := *next; i < 30; i++ {
 		cards, err := a.Cards.Cards(ctx, "deck", i*batchSize, (i+1)*batchSize)
@@ -360,8 +360,8 @@ func TestSubmit_otherCards(t *testing.T) {
 	}
 }
 
-// TestSubmit_otherJob checks that the job pauses if a batch has another number of cards in the journal, because the
-// journal then belongs to other cards.
+// TestSubmit_otherJob checks that the job pauses if a batch has another number of cards in the journal. Then the
+// journal has other cards under the name of the job.
 func TestSubmit_otherJob(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
@@ -376,8 +376,8 @@ func TestSubmit_otherJob(t *testing.T) {
 	assert.LessOrEqual(t, srv.Commits(op), 3, "the last batch may have begun at the same time")
 }
 
-// TestSubmit_ends checks that an activity completes its requests in flight and reports its progress if it is canceled
-// or its worker stops.
+// TestSubmit_ends checks an activity that is canceled, or whose worker stops: it completes its requests in flight and
+// reports its progress.
 func TestSubmit_ends(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"canceled", "stopped"} {
@@ -538,7 +538,8 @@ func TestSubmit_journalFails(t *testing.T) {
 }
 
 // TestEnding checks what happens after the error of an attempt. Without progress, Temporal starts the activity again,
-// and after 60 attempts the job pauses. After progress, the workflow waits if the error asks for a wait.
+// and after 60 attempts the job pauses. After progress, the workflow waits if the error asks for a wait. An error of
+// pauseFor always pauses the job.
 func TestEnding(t *testing.T) {
 	t.Parallel()
 	options := temporal.ApplicationErrorOptions{NextRetryDelay: time.Hour}

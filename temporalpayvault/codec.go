@@ -27,10 +27,10 @@ type codec struct {
 	ciphers map[string]cipher.AEAD
 }
 
-// NewCodec returns a codec that encrypts whole payloads by AES-256-GCM. The argument current is the ID of the key that
-// encrypts. The other keys only decrypt older payloads. Each key has 32 bytes. If current is empty, the codec decrypts
-// but does not encrypt. The codec also reads payloads that are not encrypted, so that somebody can type the input of a
-// workflow in the web UI of Temporal.
+// NewCodec returns a codec that encrypts whole payloads with AES-256-GCM. The argument current is the ID of the key
+// that encrypts. The other keys only decrypt older payloads. Each key has 32 bytes. If current is empty, the codec
+// decrypts but does not encrypt. The codec also reads payloads that are not encrypted, so that somebody can type the
+// input of a workflow in the web UI of Temporal.
 //
 // To change keys while workflows run, first give the new key to all workers and clients, then make the new key current.
 // Keep the old key as long as a history has payloads that it encrypted. Introduce a codec in the same way: first give
@@ -56,8 +56,8 @@ func NewCodec(current string, keys map[string][]byte) (converter.PayloadCodec, e
 	return c, nil
 }
 
-// Encode encrypts payloads, except nil: a nil value tells the server to remove an entry of a memo, so the server has to
-// read it.
+// Encode encrypts payloads, if there is a current key. The payload of a nil value is not encrypted, because the server
+// has to read it: nil as the value of an entry in a memo tells the server to remove the entry.
 func (c *codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	if c.current == "" {
 		return payloads, nil
@@ -117,8 +117,8 @@ func convert(
 // NewConverters returns the converters for the options of a Temporal client. Workers and the clients that start
 // workflows need the same converters. With a codec that encrypts, the payloads and the texts of failures are encrypted
 // in a history, and a [payvault.Secret] is passed with its text. Without such a codec, the returned converters refuse a
-// value with a Secret. Only in the details of a failure, they write [REDACTED] for a Secret, as the converters of
-// Temporal do everywhere.
+// value with a Secret that is not empty. In the details of a failure they write [REDACTED] for the Secret instead, as
+// the converters of Temporal do everywhere.
 //
 // If you write a codec yourself, set the encoding of an encrypted payload to binary/encrypted, as the codec of
 // [NewCodec] does.
@@ -139,7 +139,7 @@ func NewConverters(codec converter.PayloadCodec) (converter.DataConverter, conve
 	})
 }
 
-// encrypts reports whether a codec encrypts, which it shows by the encoding binary/encrypted of its payloads.
+// encrypts reports whether a codec encrypts: whether it returns a payload with the encoding binary/encrypted.
 func encrypts(codec converter.PayloadCodec) bool {
 	if codec == nil {
 		return false
@@ -155,7 +155,7 @@ func encrypts(codec converter.PayloadCodec) bool {
 type rawConverter struct{ converter.DataConverter }
 
 // FromPayloads converts payloads to values. If the conversion fails and the only value is a [converter.RawValue],
-// FromPayloads stores the raw payload in it.
+// FromPayloads stores the raw payload in the RawValue and returns nil.
 func (c *rawConverter) FromPayloads(payloads *commonpb.Payloads, values ...any) error {
 	err := c.DataConverter.FromPayloads(payloads, values...)
 	if err != nil && len(values) == 1 {
@@ -167,13 +167,13 @@ func (c *rawConverter) FromPayloads(payloads *commonpb.Payloads, values ...any) 
 	return err
 }
 
-// secretConverter writes JSON with the texts of secrets if the codec encrypts. If the codec does not encrypt, it
-// refuses a value with a secret.
+// secretConverter converts values to JSON. If the codec encrypts, the JSON has the texts of secrets. Otherwise the
+// converter refuses a value with a secret, unless inFailures is true.
 type secretConverter struct {
 	*converter.JSONPayloadConverter
 
 	codec converter.PayloadCodec // may be nil
-	// inFailures is true for the details of failures. There the converter writes [REDACTED] instead of returning an error,
+	// inFailures is true for the details of failures. Then the converter writes [REDACTED] instead of refusing a secret,
 	// because an error would make the SDK panic instead of reporting the failure.
 	inFailures bool
 }

@@ -48,8 +48,8 @@ func TestNewCodec_refuses(t *testing.T) {
 	require.ErrorContains(t, err, `no key "b"`)
 }
 
-// TestCodec_rotation checks that a codec with two keys encrypts with the current key, and decrypts with both keys. It
-// leaves a nil value unencrypted, and refuses payloads that were changed.
+// TestCodec_rotation checks that a codec with two keys encrypts with the current key, and decrypts with both keys. The
+// codec leaves a nil value unencrypted, and refuses payloads that were changed.
 func TestCodec_rotation(t *testing.T) {
 	t.Parallel()
 	p := &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(`"` + number + `"`)}
@@ -84,7 +84,7 @@ func TestCodec_rotation(t *testing.T) {
 	require.Error(t, err, "changed")
 }
 
-// envelope is a type of a user, with fields of several kinds that can contain a secret.
+// envelope stands for a type that a user defines. Its fields are of several kinds that can contain a secret.
 type envelope struct {
 	Name  string
 	Cards []payvault.AccountUpdaterCard
@@ -186,8 +186,8 @@ func TestNewConverters_failures(t *testing.T) {
 // wrapped is a codec of another type than the result of NewCodec.
 type wrapped struct{ converter.PayloadCodec }
 
-// TestNewConverters_otherCodecs checks that the text of a Secret passes through a codec of another package only if that
-// codec encrypts.
+// TestNewConverters_otherCodecs checks codecs that NewCodec did not make: the text of a Secret passes only if the codec
+// encrypts.
 func TestNewConverters_otherCodecs(t *testing.T) {
 	t.Parallel()
 	secret := payvault.NewSecret(number)

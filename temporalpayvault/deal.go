@@ -9,9 +9,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// Names of the query and the updates of both workflows. They take no argument. [UpdatePause] is refused if the workflow
-// is paused already, and [UpdateResume] is refused if it is not paused. A refused update changes nothing. An update
-// with any other name is refused too.
+// Names of the query and the updates of both workflows. Neither the query nor an update takes an argument.
+// [UpdatePause] is refused if the workflow is paused already, and [UpdateResume] is refused if the workflow is not
+// paused. A refused update changes nothing. An update with any other name is refused too.
 const (
 	QueryProgress = "progress" // returns the progress of the workflow, which changes when an activity ends
 	// UpdatePause makes the workflow start no more activities. The running activities go on until their next heartbeat,
@@ -40,8 +40,8 @@ type span struct {
 	To     int `json:"to"`     // end of the range, not included
 	Page   int `json:"page"`   // only in an export: page at which the first list goes on
 	Offset int `json:"offset"` // number of records before that page
-	// Written is the number of records of that page if it has been written, or 0. A written page is requested again,
-	// because it may be the last page, and the service does not document its answer to a request for a later page.
+	// Written is the number of records of that page if the page has been written, or 0. A written page is requested again,
+	// because it may be the last page. The service does not document its answer to a request for a page after the last.
 	Written int `json:"written,omitzero"`
 }
 
@@ -53,7 +53,7 @@ func (s span) nextPage() span {
 	return s
 }
 
-// dealt is the state that a run of a workflow passes to the next run when it continues as new.
+// dealt is the state that a run of a workflow passes to the next run when the workflow continues as new.
 type dealt struct {
 	Next   int    `json:"next"`             // the first batch or list that no activity has got yet
 	Rest   []span `json:"rest,omitempty"`   // ranges that activities got and did not finish
@@ -147,8 +147,10 @@ func (d *dealer) mark(ctx workflow.Context, reason any) {
 }
 
 // run gives ranges to activities until all ranges are done, and returns true. It returns false if the workflow has to
-// continue as new earlier. The argument deal gets a range, and returns a function that runs an activity for the range.
-// This function runs in a coroutine, and returns the part of the range that is not done.
+// continue as new before that. If the workflow is canceled, run waits for the running activities and returns an error.
+//
+// The argument deal gets a range, and returns a function that runs an activity for the range. This function runs in a
+// coroutine, and returns the part of the range that is not done.
 func (d *dealer) run(deal func(span) func(workflow.Context) span) (bool, error) {
 	for {
 		err := workflow.Await(d.ctx, func() bool { return d.mayStart() || d.mayEnd() })
@@ -221,7 +223,7 @@ func (d *dealer) perform(ctx workflow.Context, name string, input, result any) b
 	return false
 }
 
-// panicUnreadable fails the workflow task by a panic, so that the server gives the task to another worker.
+// panicUnreadable fails the workflow task with a panic, so that the server gives the task to another worker.
 func panicUnreadable(err error) {
 	panic("temporalpayvault: this worker cannot read what a client or another worker has written: " + err.Error())
 }

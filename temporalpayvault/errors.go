@@ -17,12 +17,12 @@ const (
 )
 
 // ActivityError converts an error of package payvault for Temporal. If an activity that you write yourself returns the
-// result, Temporal does not repeat a call that may have been performed. The result is a [temporal.ApplicationError]
+// result, Temporal repeats the activity only if calling again does no harm. The result is a [temporal.ApplicationError]
 // with the text of the error and no cause. Its type is [TypeSafeToRetry], [TypeOutcomeUnknown] or [TypeRefused].
 //
 // If err wraps several errors of package payvault, the result is made from the first error of unknown outcome, or else
-// from the first error. If it wraps none, ActivityError returns err unchanged. If a call was not sent because its
-// context was canceled, the result is [context.Canceled], which a canceled activity has to return.
+// from the first error. If err wraps none, ActivityError returns err unchanged. If the context of the call was
+// canceled and calling again does no harm, the result is [context.Canceled], which a canceled activity has to return.
 func ActivityError(err error) error {
 	e := worst(ownErrors(err))
 	if e == nil {
@@ -67,7 +67,8 @@ func ownErrors(err error) (found []*payvault.Error) {
 	return found
 }
 
-// worst returns the first error whose outcome is unknown, or else the first error. It returns nil if there is no error.
+// worst returns the first error for which isUnknown is true, or else the first error. It returns nil if there is no
+// error.
 func worst(all []*payvault.Error) *payvault.Error {
 	for _, e := range all {
 		if isUnknown(e) {
@@ -86,7 +87,7 @@ func isUnknown(e *payvault.Error) bool {
 }
 
 // mayRepeat reports whether calling again does no harm and may help. This includes a batch that SubmitAll has neither
-// sent nor looked up: the next SubmitAll looks it up in the journal.
+// sent nor looked up: the next SubmitAll looks up the batch in the journal.
 func mayRepeat(e *payvault.Error) bool {
 	local := errors.Is(e, payvault.ErrInvalidRequest) || errors.Is(e, payvault.ErrMerchantNotSupported)
 	return payvault.SafeToRetry(e) || e.Delivery == payvault.DeliveryNotSent && !local

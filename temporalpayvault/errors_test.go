@@ -63,7 +63,8 @@ func TestActivityError(t *testing.T) {
 	}
 }
 
-// TestActivityError_canceled checks that ActivityError returns context.Canceled for a call whose context was canceled.
+// TestActivityError_canceled checks that ActivityError returns context.Canceled for a call whose context was canceled
+// before the call.
 func TestActivityError_canceled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -20,7 +20,8 @@ func ExampleRegister() { //nolint:testableexamples // it needs a server
 	_ = serve
 }
 
-// This example starts a job. The snapshot identifies the cards. For a file, payvault.JobName computes the checksum.
+// This example starts a job and waits for its result. The snapshot identifies the cards. For a file, payvault.JobName
+// computes the checksum.
 func ExampleSubmitCards() { //nolint:testableexamples // it needs a server
 	submit := func(
 		ctx context.Context, server client.Client, snapshot temporalpayvault.Snapshot,

@@ -13,15 +13,15 @@ import (
 type ExportJob struct {
 	Name string // name of the export for the Sink; may be empty
 
-	// Subscriptions are the subscriptions whose transactions are exported, at most 50,000. Without subscriptions, the
-	// customers are exported.
+	// Subscriptions has at most 50,000 subscriptions. Their transactions are exported. If it is empty, the customers are
+	// exported.
 	Subscriptions []payvault.SubscriptionID
 	List          ExportOptions
 
 	ListsPerActivity int           // 100 if it is not positive
-	Concurrency      int           // running activities, each with one request; 4 if it is not positive, 1,000 at most
+	Concurrency      int           // running activities, each with one request at a time; 4 if not positive, 1,000 at most
 	CallTimeout      time.Duration // a longer call of the Sink pauses the export; 5 minutes if not positive
-	HeartbeatTimeout time.Duration // longest time between two heartbeats of a worker; 30 s if not positive, 1 s at least
+	HeartbeatTimeout time.Duration // longest time between heartbeats of an activity; 30 s if not positive, 1 s at least
 	ActivitiesPerRun int           // activities until the workflow continues as new; by default the server decides
 }
 
@@ -52,20 +52,22 @@ const (
 )
 
 // ExportLists is a workflow that walks over all customers, or over the transactions of many subscriptions, and hands
-// each page to the [Sink]. It returns when all lists have been written to their end, and not before. It only reads from
-// the service, so it may be started again at any time.
+// each page to the [Sink]. It completes when all lists have been written to their end, and not before. It only reads
+// from the service, so it may be started again at any time.
 //
 // The workflow pauses in these cases, and waits for [UpdateResume]. The reason is in [ExportSummary] and in the memo,
 // see [MemoPaused].
 //
 //   - after [UpdatePause],
 //   - when the service refuses the API key,
-//   - when the service refuses a page or sends an invalid page, and the activity has failed 5 times without writing a
-//     page,
-//   - when the sink takes too long, or returns a non-retryable [temporal.ApplicationError],
-//   - when the same activity has failed for an hour.
+//   - when the service refuses a page or sends an invalid page, and the activity has failed 5 times in a row,
+//   - when a request fails a local check of the client, for example because a subscription ID is negative,
+//   - when a call of the sink takes longer than CallTimeout, or returns a non-retryable [temporal.ApplicationError],
+//   - when the same activity has failed for an hour,
+//   - when somebody fails an activity by hand, for example with the CLI of Temporal.
 //
-// After [UpdateResume] the workflow goes on at the last page that was written, and writes that page again.
+// After [UpdateResume] each unfinished list goes on at its last written page, or at an earlier page if an activity was
+// failed by hand. The pages from there on are written again.
 func ExportLists(ctx workflow.Context, job ExportJob) (*ExportSummary, error) {
 	return exportLists(ctx, exportInput{ExportJob: job})
 }

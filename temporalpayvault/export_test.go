@@ -148,7 +148,7 @@ func TestExportLists_filters(t *testing.T) {
 	assert.Equal(t, ExportSummary{Lists: 1, Done: 1, Pages: 1, Records: 1}, result[ExportSummary](t, env))
 }
 
-// TestExportLists_tooFewPages checks that an export is complete if the service rounds its number of pages down.
+// TestExportLists_tooFewPages checks that an export is complete if the service rounds the number of pages down.
 func TestExportLists_tooFewPages(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
@@ -275,7 +275,8 @@ func TestExport_lostWorker(t *testing.T) {
 	assert.Contains(t, sink.pages, Position{Export: "night", Subscription: ids[4], Page: 2, Offset: 20})
 }
 
-// TestExport_sinkHangs checks that the export pauses at the current page if the sink hangs.
+// TestExport_sinkHangs checks that an attempt asks for a pause if the sink hangs, and reports the last page that was
+// written.
 func TestExport_sinkHangs(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()

@@ -128,7 +128,7 @@ func inject(t *testing.T, srv *payvaulttest.Server, fault payvaulttest.Fault) (m
 
 func quiet() log.Logger { return log.NewStructuredLogger(slog.New(slog.DiscardHandler)) }
 
-// newWorkflows returns Temporal's test environment for workflows, whose clock skips waits.
+// newWorkflows returns Temporal's test environment for workflows. Its clock skips waits.
 func newWorkflows(a *Activities) *testsuite.TestWorkflowEnvironment {
 	return loggedWorkflows(a, quiet())
 }
@@ -143,7 +143,7 @@ func loggedWorkflows(a *Activities, logger log.Logger) *testsuite.TestWorkflowEn
 	return env
 }
 
-// newAttempts returns Temporal's test environment for activities, which runs a single attempt.
+// newAttempts returns Temporal's test environment for activities. It runs a single attempt of an activity.
 func newAttempts(a *Activities) *testsuite.TestActivityEnvironment {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(quiet())

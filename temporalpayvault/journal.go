@@ -20,8 +20,8 @@ type rangeJournal struct {
 	stop  func(because error) // cancels SubmitAll
 }
 
-// Begin begins a batch in the journal of the job. If the journal has the batch already, the batch is not sent, and its
-// permit becomes free.
+// Begin begins a batch in the journal of the job. If the journal says that the batch may have been sent before, the
+// batch is not sent, and its permit becomes free.
 func (j *rangeJournal) Begin(ctx context.Context, job string, batch int) (payvault.BatchState, error) {
 	state, err := j.Journal.Begin(ctx, job, j.first+batch)
 	if state.Begun {
@@ -30,8 +30,8 @@ func (j *rangeJournal) Begin(ctx context.Context, job string, batch int) (payvau
 	return state, err
 }
 
-// End records the outcome of a batch. If the service refuses the key, or if a proxy has answered instead of the
-// service, End stops SubmitAll and pauses the job.
+// End records the outcome of a batch. End stops SubmitAll and pauses the job if the service refuses the key, or if a
+// status other than 429 shows that the batch was not performed, such as a 404 from a proxy.
 func (j *rangeJournal) End(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
 	switch {
 	case o.StatusCode == http.StatusUnauthorized, o.StatusCode == http.StatusForbidden:

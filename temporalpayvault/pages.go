@@ -30,15 +30,15 @@ type ExportOptions struct {
 	Count   int
 }
 
-// Filter is a [payvault.Filter] for the input of a workflow: its JSON has the values. The JSON of payvault.Filter
-// leaves the values out.
+// Filter has the fields of [payvault.Filter]. The JSON of a Filter has the values, as the input of a workflow needs.
+// The JSON of payvault.Filter leaves the values out.
 type Filter struct {
 	Field     string
 	Condition payvault.Condition
 	Values    []string
 }
 
-// exportReport is the progress of an attempt. It is sent with each heartbeat, so that the next attempt goes on at the
+// exportReport is the progress of an activity. It is sent with each heartbeat, so that the next attempt goes on at the
 // same page.
 type exportReport struct {
 	Left    span `json:"left"`
@@ -143,7 +143,8 @@ func writeList[T any](
 }
 
 // isLast reports whether page is the last page according to its totals. The argument records is the number of records
-// in all pages up to this page. An iterator of package payvault that began at the last page may request one more page.
+// in all pages up to this page. An iterator of package payvault that began at the last page may not notice that, and
+// would request one more page.
 func isLast[T any](page *payvault.Page[T], records int) bool {
 	claimsEnd := page.TotalPages > 0 && page.TotalRecords > 0
 	return claimsEnd && page.Number+1 >= page.TotalPages && records >= page.TotalRecords
@@ -160,8 +161,8 @@ func (e *exporter) sink(
 	return err
 }
 
-// badAnswer returns the error of an attempt that got no page. A refusal or an unreadable page may come from a proxy, so
-// the export pauses only after maxBadAnswers attempts.
+// badAnswer returns the error of an attempt that got no page. A refused or unreadable page may come from a proxy, so it
+// pauses the export only after maxBadAnswers attempts. A refused key pauses the export at once.
 func (e *exporter) badAnswer(ctx context.Context, id payvault.SubscriptionID, err error) error {
 	refusal, ok := errors.AsType[*payvault.Error](err)
 	aboutThePage := ok && refusal.Delivery != payvault.DeliveryNotSent && !isAboutTheKey(refusal) &&

@@ -55,8 +55,8 @@ func replay(t *testing.T, h *historypb.History, data converter.DataConverter, su
 	})
 }
 
-// TestReplay checks that the current code replays the recorded histories, as docs/versions.md promises. If a change of
-// a workflow makes the test fail, the change needs workflow.GetVersion.
+// TestReplay checks that the current code replays the recorded histories: docs/versions.md promises that running
+// workflows survive an upgrade. If a change of a workflow makes the test fail, the change needs workflow.GetVersion.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	for _, name := range histories(t) {

@@ -29,7 +29,7 @@ type Job struct {
 	BatchesPerActivity int     // a batch has 100 cards; 100 batches if it is not positive, 1,000 at most
 	Concurrency        int     // running activities; 4 if it is not positive, 1,000 at most
 	InFlight           int     // requests that an activity keeps in flight; 4 if it is not positive
-	RequestsPerSecond  float64 // limit for all activities together, without retries after 429; no limit if 0
+	RequestsPerSecond  float64 // limit for all activities together; retries do not count; no limit if not positive
 
 	// MaxBad is the number of batches that may be refused or of unknown outcome before the job pauses. If it is not
 	// positive, it is 20, or Concurrency × InFlight if that is more. MaxBad also limits the requests in flight, because
@@ -40,7 +40,7 @@ type Job struct {
 	MaxBad int
 
 	CallTimeout      time.Duration // a longer call of the CardSource pauses the job; 5 minutes if not positive
-	HeartbeatTimeout time.Duration // longest time between two heartbeats of a worker; 30 s if not positive, 1 s at least
+	HeartbeatTimeout time.Duration // longest time between heartbeats of an activity; 30 s if not positive, 1 s at least
 	ActivitiesPerRun int           // activities until the workflow continues as new; by default the server decides
 }
 
@@ -81,11 +81,11 @@ type jobInput struct {
 	}
 }
 
-// SubmitCards is a workflow that submits all cards of a snapshot to the account updater, in batches of 100. It returns
-// when every batch is accepted, refused or of unknown outcome. Batches are sent and completed in any order.
+// SubmitCards is a workflow that submits all cards of a snapshot to the account updater, in batches of 100. It
+// completes when every batch is accepted, refused or of unknown outcome. Batches are sent and completed in any order.
 //
-// The journal makes sure that no batch is sent twice, even if workers or workflows are killed, reset, retried or
-// started again. A job with the same cards under another workflow ID sends nothing again.
+// The journal makes sure that no batch is performed twice, even if workers or workflows are killed, reset, retried or
+// started again. A job with the same Name and cards under another workflow ID sends only what is still unsent.
 //
 // The workflow pauses in these cases, and waits for [UpdateResume]. The reason is in [Summary] and in the memo, see
 // [MemoPaused].
@@ -93,11 +93,13 @@ type jobInput struct {
 //   - after [UpdatePause],
 //   - when too many batches are refused or of unknown outcome, see Job.MaxBad,
 //   - when the service answers 401 or 403,
-//   - when another status from 400 to 499, except 408 and 429, arrives without a code of the service, for example from
-//     a proxy,
-//   - when the cards do not match the snapshot,
-//   - when the source takes too long, or returns a non-retryable [temporal.ApplicationError],
-//   - when the same activity has failed for an hour.
+//   - when another status from 400 to 499, except 408 and 429, arrives with a complete body that has no code of the
+//     service, for example from a proxy,
+//   - when the cards do not match the snapshot or the journal,
+//   - when a call of the CardSource takes longer than CallTimeout, or returns a non-retryable
+//     [temporal.ApplicationError],
+//   - when the same activity has failed for an hour,
+//   - when somebody fails an activity by hand, for example with the CLI of Temporal.
 //
 // After a status of 500 or more, the outcome of the batch is unknown, which counts for Job.MaxBad.
 func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {

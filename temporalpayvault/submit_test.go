@@ -181,7 +181,7 @@ func paused(t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Dur
 	return s
 }
 
-// TestSubmitCards_pauseAndResume checks that no batch is accepted during a pause, and that all other batches are
+// TestSubmitCards_pauseAndResume checks that no batch is accepted during a pause, and that the remaining batches are
 // accepted after the pause.
 func TestSubmitCards_pauseAndResume(t *testing.T) {
 	t.Parallel()
@@ -380,8 +380,8 @@ func TestSubmitCards_scatteredRefusals(t *testing.T) {
 	assert.Equal(t, []int{560, 40}, []int{s.Accepted, s.Refused})
 }
 
-// TestSubmitCards_noDecision checks that the job pauses if the service refuses the key, or if an answer has no code of
-// the service, and that it sends the batch again after the pause.
+// TestSubmitCards_noDecision checks that the job pauses if the service refuses the key, or if an answer 400 or 404 has
+// no code of the service, and that it sends the batch again after the pause.
 func TestSubmitCards_noDecision(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -498,8 +498,7 @@ func TestSubmitCards_canceled(t *testing.T) {
 	assert.Equal(t, []any{23, "why", []Range{{23, 30}, {30, 100}}}, []any{s.Accepted, s.Paused, s.NotDone})
 }
 
-// TestSubmitCards_canceledAtWork checks that a canceled job waits for its activities at work, and reports the batches
-// that they have not done.
+// TestSubmitCards_canceledAtWork checks that a canceled job reports the batches of its running activities as not done.
 func TestSubmitCards_canceledAtWork(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 3000}

@@ -1,5 +1,5 @@
 // Command report runs all benchmarks of this module in several rounds, so that a slow period of the machine affects all
-// benchmarks alike. The command prints the output of benchstat, and writes the medians of the ratios of all rounds to
+// benchmarks alike. The command prints the output of benchstat, and writes tables of the medians of all rounds to
 // README.md.
 package main
 
@@ -143,8 +143,8 @@ func goals(s samples) string {
 		s.limited("1,200 a minute, 13,200 items, Retry-After", "per-minute", 0.9)
 }
 
-// limitedWithBurst returns the table row of a service with a token bucket. The number rate is both the requests that it
-// permits in a second and the requests that it permits at once.
+// limitedWithBurst returns the table row of a service with a token bucket. The argument rate is both the number of
+// requests that the service permits per second and the number that it permits at once.
 func (s samples) limitedWithBurst(rate, items int, after string, share float64) string {
 	what := fmt.Sprintf("%d/s, %d items", rate, items)
 	if after != "" {
@@ -168,8 +168,8 @@ func (s samples) limited(what, bench string, share float64) string {
 }
 
 // line returns the table row that compares payvault with the fastest of the others. If symbol is "≤", payvault may cost
-// at most limit times as much. If symbol is "≥", payvault has to be at least limit times as fast. Without others, limit
-// is a value for payvault itself.
+// at most limit times as much. If symbol is "≥", payvault has to be at least limit times as fast. If others is
+// empty, the goal is the value limit for payvault itself.
 func (s samples) line(what, bench, unit, symbol string, limit float64, others ...string) string {
 	own, theirs, against := s[key{bench, unit, "payvault"}], []float64(nil), ""
 	for _, impl := range others {

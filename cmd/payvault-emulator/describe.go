@@ -11,8 +11,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// describe prints the process ID, the accounts, the records and the addresses. The address of the server comes last, so
-// that a script can wait for this line.
+// describe prints the process ID, the accounts, the records and the addresses. The address of the server is the last
+// line, so a script can wait for it.
 func describe(w io.Writer, srv *payvaulttest.Server, page string) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "pid           %d\n", os.Getpid())

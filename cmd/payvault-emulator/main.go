@@ -5,8 +5,8 @@
 //
 // It starts with two merchants, a partner, subscriptions with transactions, invoices, disputes and a webhook, or with
 // the records of the seed file. It prints the IDs of the records and the API keys of the accounts. The seed file has
-// the format of seed.json, which is in the same directory as this source file. The emulator logs each request and each
-// delivery to a webhook to standard error, without secrets. SIGINT and SIGTERM stop the emulator.
+// the format of seed.json, which is in the same directory as this source file. On standard error, the emulator logs
+// each request and each delivery to a webhook, without secrets. SIGINT and SIGTERM stop the emulator.
 //
 // A script must build the emulator first, and stop it by its process ID. The first line that the emulator prints has
 // the process ID. The last line has the address, and is printed when the emulator is ready:
@@ -27,7 +27,7 @@
 // same; -h shows how to use it.
 //
 // Only Go code can trigger the event transaction_status_updated, with SetTransactionStatus or TriggerEvent of package
-// payvaulttest. The events of the account updater also occur in this program.
+// payvaulttest. The events of the account updater occur when the emulator accepts an account updater request.
 //
 // Package payvaulttest documents everything else that the emulator does.
 package main

@@ -101,8 +101,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// inspect serves the page of a server. The address must be loopback, even with -allow-remote. If it is empty, inspect
-// serves nothing and returns an unused http.Server.
+// inspect serves the page of a server at addr, which must be loopback, even with -allow-remote. If addr is empty,
+// inspect serves nothing and returns an unused http.Server.
 func inspect(ctx context.Context, addr string, srv *payvaulttest.Server) (*http.Server, error) {
 	if addr == "" {
 		return &http.Server{ReadHeaderTimeout: time.Minute}, nil
@@ -130,7 +130,8 @@ func inspect(ctx context.Context, addr string, srv *payvaulttest.Server) (*http.
 	return page, nil
 }
 
-// parse reads the flags. If they are invalid, it prints the problem and returns an error.
+// parse reads the flags. If they are invalid, it prints the problem and returns an error. For -h it prints the help and
+// returns an error that matches flag.ErrHelp.
 func parse(args []string, stderr io.Writer) (settings, error) {
 	var set settings
 	flags := flag.NewFlagSet("payvault-emulator", flag.ContinueOnError)

@@ -67,7 +67,7 @@ func launchRun(t *testing.T, args ...string) (p program, stop func()) {
 	}
 }
 
-// list requests the list of customers with an API key, and returns the status of the answer.
+// list sends an API key and asks for the list of customers. It returns the status of the answer.
 func (p program) list(t *testing.T, key string) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/platform/vault/customer?page=12345", nil)
@@ -81,7 +81,8 @@ func (p program) list(t *testing.T, key string) int {
 	return resp.StatusCode
 }
 
-// TestRun checks the accounts and records that a run prints, two answers, and a log without API keys and query strings.
+// TestRun checks the accounts and records that a run prints, the answers to a known and to an unknown API key, and that
+// the log contains no API key and no query string.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	p, stop := launchRun(t, "-base-path", "/sandbox")
@@ -255,8 +256,8 @@ func TestIsLoopback(t *testing.T) {
 	}
 }
 
-// TestStart checks that the program keeps no requests in memory, and notifies only loopback addresses without
-// -allow-remote.
+// TestStart checks that the server keeps no history of requests. Without -allow-remote it notifies only loopback
+// addresses.
 func TestStart(t *testing.T) {
 	t.Parallel()
 	seed := writeSeed(t, `{"accounts":[{"merchant_id":5,"api_key":"five"}],

@@ -1,5 +1,5 @@
-// Command mocks makes every call of package calls to a mock server that answers as the OpenAPI document says. The
-// command fails if the SDK cannot read an answer.
+// Command mocks calls every operation on a mock server that answers as the OpenAPI document says. The command fails if
+// a call fails, for example because the SDK cannot read the answer.
 package main
 
 import (

@@ -27,8 +27,9 @@ type boarding struct {
 	out     io.Writer
 }
 
-// board creates an application, validates it, and saves the fields that do not pass. It repeats this until the
-// application passes.
+// board creates an application and saves the fields that the merchant has filled in. Then it validates the application
+// and saves the fields that do not pass. It repeats these two steps until the application passes, at most maxRounds
+// times.
 func (b *boarding) board(ctx context.Context, request *payvault.ApplicationCreateRequest) error {
 	created, err := b.partner.Applications.Create(ctx, request)
 	if err != nil {
@@ -57,7 +58,7 @@ func (b *boarding) board(ctx context.Context, request *payvault.ApplicationCreat
 	return errors.New("the application does not pass with what is on file")
 }
 
-// save saves the fields with the given keys, with their values from the merchant's file. Saving a field twice is
+// save saves the fields with the given keys. The values come from the merchant's file. Saving a field twice is
 // harmless, so the client retries the request after a lost answer.
 func (b *boarding) save(ctx context.Context, id payvault.ApplicationID, keys []string) error {
 	data, found, err := b.onFile.pick(keys)

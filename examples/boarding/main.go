@@ -1,6 +1,6 @@
 // Boarding shows how a partner boards a merchant. The program saves the fields that the merchant has already filled in.
-// Then it validates the application, reads which fields are missing, and saves these with values from the partner's
-// file about the merchant, until the application passes.
+// Then it validates the application, reads which fields do not pass, and saves these with values from the partner's
+// file about the merchant. It repeats this until the application passes, or gives up after four rounds.
 //
 // The program runs offline, against the emulator, unless PAYVAULT_BASE_URL and PAYVAULT_PARTNER_API_KEY name a sandbox.
 // A sandbox also needs PAYVAULT_VENDOR_ID, PAYVAULT_CHANNEL_ID and PAYVAULT_SALES_REP. It does not need a merchant's

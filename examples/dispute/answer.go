@@ -33,8 +33,8 @@ func (a *answer) send(ctx context.Context, client *payvault.Client, out io.Write
 	return nil
 }
 
-// explain adds advice to an error. An answer of unknown outcome must be looked up before it is sent again, because the
-// service accepts only one answer to a dispute.
+// explain adds advice to an error. If the outcome is unknown, the user must ask the operator of the service before
+// answering again, because the service accepts only one answer to a dispute.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, payvault.ErrInvalidRequest):

@@ -3,7 +3,7 @@
 //	dispute -id 4711 -file receipt.pdf -message "The signed receipt is attached."   # a retrieval dispute
 //	dispute -id 4711 -file receipt.pdf -type CE -evidence … -amount 12.50           # a first-time dispute
 //
-// The program runs offline, against the emulator and without flags, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and
+// The program runs offline against the emulator, and accepts no flags, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and
 // PAYVAULT_MERCHANT_ID name a sandbox.
 package main
 

@@ -124,7 +124,7 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 	}
 }
 
-// TestFlags checks that run returns an error for each invalid or missing flag.
+// TestFlags checks that run returns an error for an unexpected argument, an invalid flag and each missing flag.
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	require.ErrorContains(t, run(t.Context(), []string{"receipt.pdf"}, nothing, &bytes.Buffer{}),

@@ -2,7 +2,7 @@ package main
 
 import "example.com/payvault"
 
-// businessData returns all required data of an application, except that of ownerAndBankData.
+// businessData returns all required data of an application, except the data that ownerAndBankData returns.
 func businessData() payvault.ApplicationData {
 	address := payvault.ApplicationAddress{
 		Address1: "1 Main Street", City: "Springfield", State: "IL", Zip: "62701",

@@ -1,9 +1,9 @@
 // Quickstart calls every part of the service and prints the results.
 //
 // The program runs offline, against the emulator, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID
-// name a sandbox. In a sandbox some calls need the ID of an existing record, such as an invoice, because the service
-// documents no operation that creates such a record. The comments in target.go name the variables for these IDs. A call
-// whose variable is not set is skipped.
+// name a sandbox. In a sandbox some calls need more variables, such as the ID of an existing invoice, because the
+// service documents no operation that creates an invoice. The comments in target.go name these variables. A call is
+// skipped if one of its variables is not set.
 package main
 
 import (

@@ -61,8 +61,9 @@ func (q *quickstart) customers(ctx context.Context) error {
 	q.did(payvault.OpCustomersCreate, "%s %s is customer %s, card %s", customer.FirstName, customer.LastName,
 		customer.ID, customer.PrimaryCardNumber)
 
-	// The interface documents only one condition of filters. The emulator also accepts EQUALS. A condition is a text, so a
-	// program can use any that its service accepts.
+	// The documentation of the service names only one condition of filters, BETWEEN_DATES. The emulator also accepts
+	// EQUALS, but a sandbox may refuse it. Condition is a string type, so a program can use any condition that the service
+	// accepts.
 	newest := &payvault.ListOptions{OrderOn: "customer_id", OrderBy: payvault.Descending, Count: 25}
 	if !q.isSandbox {
 		newest.Filters = []payvault.Filter{payvault.Where("customer_email", "EQUALS", email)}
@@ -98,7 +99,8 @@ func (q *quickstart) payees(ctx context.Context) error {
 	return nil
 }
 
-// board creates an application and saves its data in two halves. After each half it prints how many fields do not pass.
+// board creates an application and saves its data in two halves. After each half it prints the result of the
+// validation.
 func (q *quickstart) board(ctx context.Context) error {
 	if q.partner == nil || q.channel == 0 || q.salesRep == 0 {
 		return q.missing(payvault.OpApplicationsCreate,

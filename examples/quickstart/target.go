@@ -44,8 +44,8 @@ func newTarget(getenv func(string) string, out io.Writer) (*target, error) {
 	return emulator(), nil
 }
 
-// emulator starts an emulator in this process. It adds the records that the service has no operation to create, such as
-// an invoice.
+// emulator returns a target for an emulator in this process. The emulator has records that no documented operation
+// creates, such as an invoice.
 func emulator() *target {
 	srv := payvaulttest.NewServer()
 	subscription := srv.Subscriptions.Seed(payvaulttest.Subscription{

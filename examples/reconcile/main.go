@@ -1,10 +1,10 @@
-// Reconcile adds up the transactions of a subscription between two days, separately for each status and currency. The
-// sums are exact decimal numbers.
+// Reconcile adds up the transactions of a subscription from a first day to a last day, separately for each status and
+// currency. The sums are exact decimal numbers.
 //
 //	reconcile -subscription 4711 -from 2026-10-01 -to 2026-12-31
 //
-// The program runs offline, against the emulator and without flags, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and
-// PAYVAULT_MERCHANT_ID name a sandbox.
+// PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Without these variables, the program
+// runs offline, against an emulator, and refuses flags.
 package main
 
 import (

@@ -39,7 +39,7 @@ $`, out.String())
 	}
 }
 
-// sandboxed returns the environment variables with which the program uses srv as its sandbox.
+// sandboxed returns a getenv function whose variables name srv as the sandbox.
 func sandboxed(srv *payvaulttest.Server) func(string) string {
 	return func(name string) string {
 		return map[string]string{
@@ -50,7 +50,7 @@ func sandboxed(srv *payvaulttest.Server) func(string) string {
 	}
 }
 
-// TestSandboxRun checks that a run against a sandbox adds up exactly the transactions between the two days.
+// TestSandboxRun checks that a run against a sandbox adds up only the transactions from -from to -to, without rounding.
 func TestSandboxRun(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -106,7 +106,8 @@ func TestSumsAreExactOrFail(t *testing.T) {
 	assert.Equal(t, "3.25", mixed.amount.String(), "the places of the sum count too")
 }
 
-// TestFlags checks that run returns an error for each invalid or missing flag.
+// TestFlags checks that run returns an error for an unexpected argument, an invalid flag, -h, and a missing
+// -subscription.
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	require.ErrorContains(t, run(t.Context(), []string{"4711"}, nothing, &bytes.Buffer{}), `unexpected argument "4711"`)

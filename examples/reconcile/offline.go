@@ -7,8 +7,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// seed adds a subscription with a transaction for each day of a year to the emulator. The interface documents only the
-// status P; the statuses D and R are made up.
+// seed adds a subscription to the emulator. The subscription has a transaction for each day of 2026. The documentation
+// of the service names only the status P; the statuses D and R are made up.
 func seed(srv *payvaulttest.Server) payvault.SubscriptionID {
 	var transactions []payvaulttest.Transaction
 	for day := range 365 {

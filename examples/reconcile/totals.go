@@ -50,7 +50,7 @@ func exactly(
 
 type totals map[kind]total
 
-// ask adds up all transactions between the two days. The service selects them by a filter.
+// ask adds up all transactions from the day q.from to the day q.to. The service selects them by a filter.
 func (q *question) ask(ctx context.Context, client *payvault.Client) (totals, error) {
 	sums := totals{}
 	transactions := client.Subscriptions.AllTransactions(ctx, q.subscription, &payvault.ListOptions{

@@ -1,15 +1,16 @@
-// River submits made-up cards to the account updater with jobs of River, a job queue in Postgres. This program is for
-// users of Postgres who do not use Temporal. The journal of sqlpayvault is in the same database. The journal records
-// which batches were sent, so that no batch is sent twice, even if a process is killed. You can run any number of these
-// processes, and stop each of them with ctrl-C. The jobs of a killed process run again after 11 minutes
-// (RescueStuckJobsAfter).
+// River submits made-up cards to the account updater in jobs of github.com/riverqueue/river, a job queue in Postgres.
+// This program is for users of Postgres who do not use Temporal. The journal of sqlpayvault is in the same database.
+// The journal records which batches were sent, so that no batch is sent twice, even if a process is killed. You can run
+// any number of processes of this program, and stop each of them with ctrl-C. The jobs of a killed process run again
+// after 11 minutes (RescueStuckJobsAfter).
 //
 //	DATABASE_URL=postgres://... go run -C examples/river . -cards 100000 -job november
 //
 // In three cases the queue pauses and all processes end: the service refuses the key, a proxy answers instead of the
 // service, or 20 batches of one process are refused or of unknown outcome. A run prints the cards that cannot be sent.
-// At its end it prints the batches that are refused or of unknown outcome. Look up each of these batches at the
-// service, record its outcome while no process runs, and start again with -resume:
+// Unless ctrl-C stops the run, it also prints at its end the batches that are refused or of unknown outcome. Look up
+// each of these batches at the service, and record its outcome with -resolve while no process runs. Then start again
+// with the same flags and -resume.
 //
 //	go run -C examples/river . -job november -resolve 1700=not-sent   # the batch whose first card is 1700
 //
@@ -46,7 +47,8 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// A part has perPart cards. The queue pauses when mostLost batches of a process are refused or of unknown outcome.
+// A part has up to perPart cards. The queue pauses when mostLost batches of a process are refused or of unknown
+// outcome.
 const queue, perPart, mostLost = "payvault", 5000, 20
 
 // part is the argument of a River job: a range of the cards of a submission. It contains no card data.
@@ -68,8 +70,9 @@ type worker struct {
 	lost    atomic.Int64
 }
 
-// Work submits the batches of a part that the journal does not have yet. If some batches were not sent, Work returns an
-// error, so that River runs the job again.
+// Work submits the batches of a part that the journal does not have yet. If batches remain to be sent, Work returns an
+// error, so that River runs the job again. If the journal has another number of cards for a batch, Work cancels the
+// job.
 func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 	options := &payvault.SubmitAllOptions{Journal: w.journal, Job: job.Args.name()}
 	for batch := range w.client.AccountUpdater.SubmitAll(ctx, slices.Values(w.cards(job.Args)), options) {
@@ -115,8 +118,8 @@ func cards(p part) (cards []payvault.AccountUpdaterCard) {
 	return cards
 }
 
-// run submits n made-up cards, except those that the journal has already. It returns an error unless all cards are
-// accepted.
+// run submits n made-up cards, except the batches that the journal has already. It returns an error unless all cards
+// are accepted.
 func run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client, name string, n int, resume bool) error {
 	return submission{name, n, resume, cards}.run(ctx, pool, pv)
 }

@@ -100,7 +100,7 @@ func TestKilled(t *testing.T) {
 		require.Eventually(t, func() bool { return srv.Commits(op) > 50*(kill+1) }, 20*time.Second, time.Millisecond)
 		require.NoError(t, worker.Process.Kill())
 		_ = worker.Wait()
-		// River itself makes such jobs available again only after RescueStuckJobsAfter.
+		// River itself makes the jobs of a killed worker available again only after RescueStuckJobsAfter.
 		_, err := pool.Exec(ctx, "UPDATE river_job SET state = 'available' WHERE state = 'running'")
 		require.NoError(t, err)
 	}
@@ -203,8 +203,8 @@ func TestRun_cardsThatCannotBeSent(t *testing.T) {
 	}
 }
 
-// TestResolve checks that resolve records the outcome of batches of unknown outcome, and that the next run then
-// completes the job.
+// TestResolve checks that resolve records what became of batches of unknown outcome. The next run must complete the
+// job.
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	pool, _ := newPool(t)
@@ -247,8 +247,8 @@ func TestRun_otherJobs(t *testing.T) {
 	}
 }
 
-// TestRun_moreCards checks that a job fails if it runs again with more cards, and does not send the batch whose number
-// of cards has changed.
+// TestRun_moreCards checks that a second run of a job with more cards returns an error. The run must not send the batch
+// whose number of cards has changed.
 func TestRun_moreCards(t *testing.T) {
 	t.Parallel()
 	pool, _ := newPool(t)
@@ -276,8 +276,8 @@ func (s *stopping) RoundTrip(req *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(req)
 }
 
-// TestRun_stopped checks that a stopped run records the outcomes of the batches in flight, and that River can run its
-// jobs again at once.
+// TestRun_stopped checks that a stopped run records the outcomes of the batches in flight, and that River can run the
+// jobs of this run again at once.
 func TestRun_stopped(t *testing.T) {
 	t.Parallel()
 	pool, _ := newPool(t)

@@ -1,10 +1,9 @@
-// Webhooks receives the notifications of a webhook until it is interrupted. Then it waits for notifications that are
-// being received.
+// Webhooks receives the notifications of a webhook. Before it ends, it waits for notifications that are being received.
 //
 // The program runs offline unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Offline
-// the emulator sends a few notifications, and the program ends by itself. For a sandbox the program adds events to the
-// webhook PAYVAULT_WEBHOOK_ID, whose notification_url has to lead to this program. It listens on PAYVAULT_LISTEN, by
-// default 127.0.0.1:8080, until ctrl-C.
+// the emulator sends a few notifications, and the program ends by itself. For a sandbox the program listens on
+// PAYVAULT_LISTEN, by default 127.0.0.1:8080, until ctrl-C. It adds events to the webhook PAYVAULT_WEBHOOK_ID, whose
+// notification_url has to lead to this program.
 package main
 
 import (
@@ -59,7 +58,7 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
 	})
 }
 
-// attach adds all events that the interface names to a webhook. The interface does not document what happens if an
+// attach adds to a webhook all events that the service documents. The service does not document what happens if an
 // event is added twice.
 func attach(ctx context.Context, client *payvault.Client, webhook payvault.WebhookID) error {
 	for _, event := range []payvault.Event{

@@ -31,9 +31,9 @@ func (r *receiver) count() int {
 // receive is called for each notification. If it returns nil, the service is told that the notification has arrived. So
 // a real program first stores the notification, and returns the error if storing fails.
 //
-// The interface does not document signatures, retries or the content of a notification. So anybody who knows the URL
-// can send one, one notification may come twice, and two notifications with equal bodies may be about two events. Do
-// not trust a notification: use it only as a hint to look up the record. Acting on the record a second time must be
+// The service does not document signatures, retries or the content of a notification. So anybody who knows the URL can
+// send a notification, a notification may come twice, and two notifications with equal bodies may be about two events.
+// Do not trust a notification: use it only as a hint to look up the record. Acting on the record a second time must be
 // harmless.
 func (r *receiver) receive(_ context.Context, n *payvault.Notification) error {
 	r.mu.Lock()

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// shutdownTime is how long the program waits at its end for notifications that are being received.
+// shutdownTime is the longest time that the program waits at its end for notifications that are being received.
 const shutdownTime = 10 * time.Second
 
 // serve receives notifications while the function work runs. Afterwards serve accepts no new notifications, and waits
-// for those that are being received.
+// up to shutdownTime for those that are being received.
 func serve(ctx context.Context, listener net.Listener, r *receiver, work func(context.Context) error) error {
 	fmt.Fprintln(r.out, "Listening on", listener.Addr())
 	mux := http.NewServeMux()

@@ -1,6 +1,6 @@
 // Package answer reads JSON in the forms in which services really write it. If a strict reading fails, it reads the
-// text again, and tolerates the forms in which common serializers write a documented value. The memory that it takes
-// depends only on the length of the text. The package does not depend on the operations or types of the SDK.
+// text again, and tolerates the forms in which common serializers write a documented value. The length of the text
+// limits the memory that reading takes. The package does not depend on the operations or types of the SDK.
 package answer
 
 import (
@@ -17,15 +17,16 @@ import (
 )
 
 var (
-	// ErrNotJSON is the error of a text that is not JSON, was cut off, or is nested too deep for the decoder. A retry may
-	// get the whole answer.
+	// ErrNotJSON is the error of a text that is not JSON, is nested too deep for the decoder, or was cut off. The whole
+	// answer may arrive on a retry.
 	ErrNotJSON = errors.New("not JSON, or cut off")
 	// ErrTooMany is the error of a text that has more values than an answer may have, or more unreadable values than
 	// [MostUnread].
 	ErrTooMany = errors.New("more values than an answer may have")
 )
 
-// PlaceError has the JSON pointer of a value that cannot be read. It does not contain the value.
+// PlaceError has the JSON pointer of a value that cannot be read, cut like the result of [PlainNames]. It does not
+// contain the value.
 type PlaceError struct {
 	Place string // JSON pointer; "" for the whole text
 }
@@ -49,7 +50,7 @@ func Read(text []byte, into any) error {
 }
 
 // ReadLenient is like [Read], but skips values that cannot be read, up to [MostUnread]. It returns their JSON pointers,
-// also with an error. A skipped element of a list becomes a zero value.
+// even if it returns an error too. A skipped element of a list becomes a zero value.
 func ReadLenient(text []byte, into any) (unread []string, err error) {
 	return read(text, into, reader{lenient: true})
 }
@@ -62,9 +63,9 @@ func ReadSaved(text []byte, into any) error {
 	return err
 }
 
-// form has the options of the decoder for both passes. Names may be in another case, but must have the same _ and -. If
-// a name occurs twice, the last value counts, and objects are merged: to refuse such a text, the decoder would have to
-// keep all names in memory.
+// form has the options of the decoder for the strict and the tolerant pass. A name may differ from the documented name
+// in upper and lower case, but not in _ and -. If a name occurs twice, the last value counts, and objects are merged:
+// to refuse such a text, the decoder would have to keep all names in memory.
 //
 //nolint:gochecknoglobals // never changed
 var (
@@ -79,7 +80,7 @@ var (
 // read decodes a text. The parameter how says whether it does this for Read, ReadLenient or ReadSaved. It decodes
 // strictly first, so that a documented answer does not take the time of the tolerant pass. If that fails, it decodes
 // again and overwrites the values of the first pass. In three cases there is only the tolerant pass:
-//   - The text has so many containers that two passes would take too much memory.
+//   - The text has so many lists and objects that two passes would take too much memory.
 //   - The text may have null as an element of a list, which the strict pass would read as an empty record.
 //   - The value is a saved one, whose pointers the strict pass would set to empty values.
 func read(text []byte, into any, how reader) (unread []string, err error) {
@@ -117,8 +118,8 @@ func countContainers(text []byte) int {
 	return bytes.Count(text, []byte("{")) + bytes.Count(text, []byte("["))
 }
 
-// isTooMany reports whether a text has too many containers or values. containers is the result of countContainers.
-// Within the limits, decoding any 8 MiB takes less than 300 MB. The limits grow with longer texts.
+// isTooMany reports whether a text has too many lists and objects, or too many values. containers is the result of
+// countContainers. Within the limits, decoding any 8 MiB takes less than 300 MB. A longer text has higher limits.
 func isTooMany(text []byte, containers int) bool {
 	const usual = 8 << 20
 	most := 72_000 + max(0, len(text)-usual)/64
@@ -157,8 +158,8 @@ func ReadAsCaller(text []byte, into any) error {
 // plainName matches a name that looks like the name of a field, and an index of a list. It matches no card number.
 var plainName = regexp.MustCompile(`^([A-Za-z_]+[1-4]?|\d{1,6})$`)
 
-// PlainNames returns the names in a JSON pointer, up to the first name that does not look like the name of a field. The
-// service or the caller chose such a name, so it may be a secret.
+// PlainNames returns the names in a JSON pointer, cut before the first name that looks neither like the name of a field
+// nor like an index. The service or the caller chose such a name, so it may be a secret.
 func PlainNames(pointer jsontext.Pointer) (names []string) {
 	for name := range pointer.Tokens() {
 		if !plainName.MatchString(name) {

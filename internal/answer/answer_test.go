@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shout is a type with its own UnmarshalJSON, which returns capital letters and refuses the text canary.
+// shout is a type with its own UnmarshalJSON, which stores a text in capital letters and refuses the text canary.
 type shout string
 
 func (s *shout) UnmarshalJSON(b []byte) error {
@@ -46,7 +46,7 @@ type document struct {
 	Snake   string             `json:"snake_case"`
 }
 
-// TestRead checks what Read returns for the documented JSON form of each type of field, and for all tolerated forms.
+// TestRead checks what Read returns for the documented JSON form of each type of field, and for tolerated forms.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	for want, texts := range map[*document][]string{
@@ -91,8 +91,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestRead_fails checks that a value in a form that Read does not tolerate is an error. The error has the JSON pointer
-// of the value, but not the value.
+// TestRead_fails checks that Read refuses a text that is not JSON, and a value in a form that it does not tolerate. The
+// error has the JSON pointer of the value, but not the value.
 func TestRead_fails(t *testing.T) {
 	t.Parallel()
 	for text, place := range map[string]string{
@@ -201,7 +201,8 @@ func TestReadAsCaller(t *testing.T) {
 	assert.NotContains(t, err.Error(), "canary")
 }
 
-// TestPlainNames checks that PlainNames returns the names in a JSON pointer up to the first name that may be a secret.
+// TestPlainNames checks that PlainNames returns the names in a JSON pointer, cut before the first name that may be a
+// secret.
 func TestPlainNames(t *testing.T) {
 	t.Parallel()
 	for pointer, want := range map[jsontext.Pointer][]string{

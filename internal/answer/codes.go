@@ -8,7 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The codes that the service documents. RCodeSuccess is the rcode of a success.
+// Success and Validation are the values of the field code that the service documents. RCodeSuccess is the documented
+// value of the field rcode in a success.
 const (
 	Success      = "0"
 	Validation   = "2"
@@ -16,7 +17,7 @@ const (
 )
 
 // MostSaid is the length of the longest text from an answer that an error may repeat. A longer text is left out: if it
-// were cut, the rest could have half of a card number, which the SDK would not recognize and redact.
+// were cut, it could end with half of a card number, which the SDK would not recognize and redact.
 const MostSaid = 64 << 10
 
 // Codes.Check returns one of these errors if an answer is not a success.
@@ -26,13 +27,13 @@ var (
 	ErrDisagree  = errors.New("it says both success and failure")
 )
 
-// Code is the text of a code or an rcode, or "" if there is none. If an answer has the name of the code twice, the
+// Code is the text of a code or an rcode, or "" if there is none. If an answer has the field of the code twice, the
 // value that means failure counts.
 type Code string
 
-// UnmarshalJSON reads a text or a number. An integer in another form, such as 0.0, is read as that integer. A value
-// that means "none", such as null, does not change the code. No value changes the code of a failure. A value of another
-// kind, or one that is too long, is an error.
+// UnmarshalJSON reads a text or a number. A number such as 5.0 is read as the integer 5. If the code already means
+// failure, UnmarshalJSON ignores the value. It also ignores a value that means "none", such as null. A value of any
+// other kind is an error, and so is a value that is longer than [MostSaid].
 func (c *Code) UnmarshalJSON(b []byte) error {
 	raw := jsontext.Value(b)
 	isFailure := *c != "" && *c != Success && *c != RCodeSuccess
@@ -51,17 +52,18 @@ func (c *Code) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// IsZero reports whether a code is the number 0 in any form, such as 0, 000 or 0.0. Such a code does not refuse the
-// operation. But it is a success only in the documented form.
+// IsZero reports whether a code is the decimal number 0 in any form, such as 0, 000 or 0.0. Such a code does not refuse
+// the operation. But it is a success only in the documented form.
 func (c Code) IsZero() bool {
 	number, err := strconv.ParseFloat(strings.TrimSpace(string(c)), 64)
 	return err == nil && number == 0
 }
 
-// RCode is a code whose success is 000. The number 0 is read as 000, because a JSON number cannot be 000.
+// RCode is the text of an rcode, which is 000 in a success. The number 0 is read as 000, because a JSON number cannot
+// be 000.
 type RCode Code
 
-// UnmarshalJSON reads a value as [Code.UnmarshalJSON] does, and a zero as 000.
+// UnmarshalJSON reads a value as [Code.UnmarshalJSON] does, and the number 0 as 000.
 func (c *RCode) UnmarshalJSON(b []byte) error {
 	if jsontext.Value(b).Kind() == '0' && Code(b).IsZero() { // for example 0.0
 		b = []byte(`"` + RCodeSuccess + `"`)
@@ -69,7 +71,7 @@ func (c *RCode) UnmarshalJSON(b []byte) error {
 	return (*Code)(c).UnmarshalJSON(b)
 }
 
-// Codes has the two codes that an answer may have. An operation documents one of them, which decides about success.
+// Codes has the two codes that an answer may have. A [Decider] says which of them decides about success.
 type Codes struct {
 	Code  Code  `json:"code"`
 	RCode RCode `json:"rcode"`
@@ -94,8 +96,8 @@ func (c Codes) Deciding(by Decider) (own, other Code, success string) {
 	return c.Code, Code(c.RCode), Success
 }
 
-// Disagree reports whether one code means success and the other one failure. own is the code that is documented for the
-// operation. The values of the other code are not documented. For example:
+// Disagree reports whether one code means success and the other one failure. own is the deciding code. The service does
+// not document the values of the other code. For example:
 //
 //   - own 0 and other 51 disagree, and so do own 51 and other 000.
 //   - own 0 and other 000 agree, and so do own 2 and other 51.
@@ -113,7 +115,7 @@ func Disagree(own, other Code) bool {
 }
 
 // Check returns nil if the deciding code has the documented value of a success, and the other code does not mean
-// failure. Otherwise it returns one of the errors above.
+// failure. Otherwise it returns [ErrNoCode], [ErrDisagree] or [ErrOtherCode].
 func (c Codes) Check(by Decider) error {
 	switch own, other, success := c.Deciding(by); {
 	case own == "":

@@ -17,8 +17,8 @@ import (
 
 var errOtherKind = errors.New("a value of another kind")
 
-// set sets a variable from a JSON value of another kind, as setScalar does. A variable that is a pointer then points to
-// a new scalar, or is nil if the value means "none" (see IsNone).
+// set is like setScalar, but the variable may also be a pointer. The pointer then points to a new variable with the
+// value, or is nil if the value means "none" (see IsNone).
 func set(raw jsontext.Value, target reflect.Value) error {
 	if target.Kind() != reflect.Pointer || IsNone(raw) {
 		return setScalar(raw, target)
@@ -32,8 +32,9 @@ func set(raw jsontext.Value, target reflect.Value) error {
 }
 
 // setScalar sets a variable from a JSON value of another kind, such as a string from a number or a bool from "Y". If
-// the value means "none" (see IsNone), it sets the zero value, or an empty list. A list of texts may be set from a
-// scalar, which becomes its only element. Integers, quoted or not, are read here too. Any other value is an error.
+// the value means "none" (see IsNone), a list becomes empty, and any other variable becomes zero. A list of texts may
+// be set from a scalar, which becomes its only element. Integers, quoted or not, are read here too. Any other value is
+// an error.
 func setScalar(raw jsontext.Value, target reflect.Value) error {
 	isScalar := raw.Kind() == '"' || raw.Kind() == '0' || raw.Kind() == 't'
 	switch {
@@ -57,7 +58,8 @@ func setScalar(raw jsontext.Value, target reflect.Value) error {
 	return nil
 }
 
-// setInteger sets an integer from a text such as 5, 5.0 or 5e0. A fraction, or a number that does not fit, is an error.
+// setInteger sets an integer from a text such as 5, 5.0 or 5e0. Any other text, or a number that does not fit, is an
+// error.
 func setInteger(text string, target reflect.Value) error {
 	number, isExact := Decimal(strings.TrimSpace(text))
 	whole, _, fits := number.Int64(0)
@@ -123,9 +125,9 @@ func Trimmed(raw jsontext.Value) string {
 	return strings.TrimSpace(Text(raw))
 }
 
-// Decimal reads a decimal number, and reports whether the result is exact. It is not exact if the text is no number, or
-// if package decimal changed the number when it rounded the number to 19 digits. Then the significant digits differ
-// before and after the rounding.
+// Decimal reads a decimal number, and reports whether the result is exact. The result is not exact if package decimal
+// cannot parse the text, or if it changed the number by rounding it to 19 digits. In the second case, the significant
+// digits differ before and after the rounding.
 func Decimal(text string) (number decimal.Decimal, isExact bool) {
 	number, err := decimal.Parse(text)
 	hasExponent := strings.ContainsAny(text, "eE")

@@ -20,7 +20,8 @@ type reader struct {
 
 // value reads one JSON value into the variable that pointer points to. The decoder calls this method before each JSON
 // value. If the method returns [jsonskip.Err], the decoder itself reads the JSON value, and calls the method again for
-// the JSON values within. The method reads integers, types with UnmarshalJSON, and tolerated values of another kind.
+// the JSON values within. The method itself reads signed integers, saved pointers, types with UnmarshalJSON, and
+// tolerated values of another kind than the variable.
 //
 // If a JSON value cannot be read, its JSON pointer is added to unread. In three cases an error is returned instead: the
 // pass is not lenient, the JSON value is the whole text, or unread already has [MostUnread] pointers.
@@ -76,11 +77,12 @@ func setSaved(raw jsontext.Value, pointer reflect.Value) error {
 	return nil
 }
 
-// isOfKind reports whether the decoder itself reads a value of this kind into a variable of the given type. The method
-// value reads all others: values of another kind than the variable, and all signed integers, quoted or not.
+// isOfKind reports whether the decoder itself reads a value of this kind into a variable of the given type. Otherwise
+// [reader.value] reads it, because the kind is another one than that of the variable, or because the variable is a
+// signed integer.
 //
-// For a pointer to a record the result is true for any kind: the decoder then calls the method value again, with the
-// record itself. The value may be [], as PHP writes an empty record.
+// For a pointer to a record the result is true for any kind: the decoder then calls reader.value again, with the record
+// itself. That call also reads [], which PHP writes for an empty record.
 func isOfKind(kind jsontext.Kind, of reflect.Type) bool {
 	switch of.Kind() {
 	case reflect.Interface:

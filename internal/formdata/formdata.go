@@ -51,7 +51,7 @@ func New(fields [][2]string, file *File) *Body {
 }
 
 // CleanName makes a file name safe for a header. It removes everything up to the last slash or backslash, and replaces
-// control characters and bytes that are not UTF-8 with "_".
+// characters that cannot be printed and bytes that are not UTF-8 with "_".
 func CleanName(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	return strings.Map(func(r rune) rune {
@@ -84,13 +84,13 @@ type FileError struct {
 // Error returns the reason, without data of the file.
 func (e *FileError) Error() string { return e.reason }
 
-// Unwrap returns the error of the file. It returns [io.ErrUnexpectedEOF] if the file has become shorter.
+// Unwrap returns the error or the panic of ReadAt, or [io.ErrUnexpectedEOF] if the file has become shorter.
 func (e *FileError) Unwrap() error { return e.err }
 
 // Format writes the text of Error under every verb.
 func (e *FileError) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.Error()) }
 
-// fileReader reads the file of a body, up to the size that the body announces for it.
+// fileReader reads the file of a body, up to [File.Size].
 type fileReader struct {
 	file *io.SectionReader
 	left int64 // number of bytes still to be read
@@ -115,8 +115,8 @@ func (r *fileReader) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// panicError returns an error with the text of a runtime panic. The text of any other panic may hold data, so it is
-// hidden.
+// panicError returns a [FileError] with the text of a runtime panic. The text of any other panic may hold data, so only
+// Unwrap returns it.
 func panicError(value any) error {
 	reason := "the file cannot be read: panic in ReadAt"
 	err, ok := value.(error)

@@ -97,8 +97,8 @@ func allOf(t *testing.T, b *Body) []byte {
 	return all
 }
 
-// TestFormIsThatOfTheStandardLibrary checks that a form with a text and a file has the bytes that multipart.Writer
-// writes.
+// TestFormIsThatOfTheStandardLibrary checks that a form with a text and a file has exactly the expected bytes.
+// multipart.Writer writes the same bytes. Two forms have different boundaries.
 func TestFormIsThatOfTheStandardLibrary(t *testing.T) {
 	t.Parallel()
 	b := New([][2]string{{"disputeResponse", "{}"}}, bytesFile("a.pdf", "%PDF-"))
@@ -196,7 +196,7 @@ func post(t *testing.T, b *Body) ([]byte, error) {
 	return <-got, resp.Body.Close()
 }
 
-// TestContentIsNotClosed checks that sending a form sends the content of its file and does not close it.
+// TestContentIsNotClosed checks that the content of a form's file is sent and is not closed.
 func TestContentIsNotClosed(t *testing.T) {
 	t.Parallel()
 	content := &closing{ReaderAt: strings.NewReader("%PDF-")}
@@ -230,7 +230,7 @@ func TestContentOfAnotherSize(t *testing.T) {
 }
 
 // TestContentThatPanics checks that a panic in ReadAt of the file becomes an error. The error has the text of a runtime
-// panic, but not that of any other panic, which may contain data.
+// panic. It leaves out the text of any other panic, which may contain data.
 func TestContentThatPanics(t *testing.T) {
 	t.Parallel()
 	const broken = "the file cannot be read: panic in ReadAt"
@@ -282,7 +282,7 @@ func drain(t *testing.T, b *Body) {
 }
 
 // TestMemoryDoesNotDependOnTheSize checks that reading a form with a file of 64 MiB allocates less than 256 KiB, and
-// that a larger file causes hardly more allocations.
+// that a file of 1 MiB causes hardly more allocations than a file of one byte.
 //
 //nolint:paralleltest // it measures the memory of the process
 func TestMemoryDoesNotDependOnTheSize(t *testing.T) {
@@ -388,7 +388,8 @@ func FuzzCleanName(f *testing.F) {
 	f.Fuzz(assertHarmless)
 }
 
-// TestFileOfTheSystem checks that a form sends an *os.File under the last element of its path and leaves it open.
+// TestFileOfTheSystem checks that a form with an *os.File has the last element of the path as the file name, and leaves
+// the file open.
 func TestFileOfTheSystem(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir() + "/a.pdf"

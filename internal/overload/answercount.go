@@ -7,11 +7,12 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// answerCount counts answers by the second. It uses atomics instead of a lock, because it also counts while there is no
-// limit.
+// answerCount counts the answers of the present second and of the second before. It uses atomics, so that calls take no
+// lock while there is no limit.
 //
 // Races at the beginning of a second are tolerated. Answers may be counted in the wrong second, or the count of a
-// second may be lost. Then recent returns too little, and the first rate is too low for a few seconds.
+// second may be lost. Then recent may return a wrong number. If it is too low, the rate after the first refusal is too
+// low for a few seconds.
 type answerCount struct {
 	second     atomic.Int64 // the second, in Unix time, that thisSecond counts
 	thisSecond atomic.Int64
@@ -30,7 +31,7 @@ func (c *answerCount) recent() rate.Limit {
 }
 
 // moveTo begins a new second if now is not in the present second. Of several goroutines only one begins the second. The
-// others may go on before it has moved the counts.
+// others may go on before that goroutine has moved the counts.
 func (c *answerCount) moveTo(now time.Time) {
 	second := now.Unix()
 	before := c.second.Load()

@@ -56,15 +56,16 @@ type Place struct {
 	at time.Time // time of the permission; zero if there was no limit
 }
 
-// These figures come from simulations, like the figures in rate.go.
+// These figures come from simulations, like the figures in rate.go. An interval is the time between two requests at the
+// present rate.
 const (
 	// A refusal makes all requests wait. A part of the wait is random, so that clients that were refused at the same time
 	// do not send again at the same time.
 	longestPause = 0.5 // longest random wait after a refusal without a Retry-After, in intervals
 	mostJitter   = 0.1 // longest random addition to the Retry-After, as a share of it
 
-	// The limit ends after twice the quiet time without a refusal. After the quiet time itself, the known rate is dropped,
-	// so that the rate grows fast again.
+	// After the quiet time without a refusal, the known rate is dropped, so that the rate grows fast again. After twice
+	// the quiet time, the limit ends.
 	quietTime           = time.Minute
 	leastQuietIntervals = 40 // the quiet time is at least this many intervals
 )
@@ -95,8 +96,8 @@ func (p *Pace) Answered(place Place) {
 	p.raise(place)
 }
 
-// Refused records a refusal with status 429. It cuts the rate, and makes all requests wait. place is the permission of
-// the request. after is the wait that the service asks for, or 0.
+// Refused records a refusal with status 429. It makes all requests wait. It also cuts the rate, unless the request was
+// sent before the last cut. place is the permission of the request. after is the wait that the service asks for, or 0.
 func (p *Pace) Refused(place Place, after time.Duration) {
 	if p == nil {
 		return
@@ -112,8 +113,9 @@ func (p *Pace) Refused(place Place, after time.Duration) {
 	p.postpone(now, after)
 }
 
-// postpone makes requests wait after a refusal: for the Retry-After and a random addition or, if after is 0, for a
-// random part of half an interval. It never shortens an earlier wait.
+// postpone makes requests wait after a refusal. after is the Retry-After of the refusal, or 0. With a Retry-After, the
+// wait is the Retry-After plus a random addition. Otherwise it is a random part of half an interval. An earlier wait is
+// never shortened.
 func (p *Pace) postpone(now time.Time, after time.Duration) {
 	if asked := now.Add(after); asked.After(p.askedUntil) {
 		p.askedUntil = asked

@@ -37,8 +37,8 @@ func play(p *Pace, script string) {
 	}
 }
 
-// TestRateOfAPace checks the rate after each sequence of answers and refusals. The function play explains the letters:
-// "a" is an answer, "r" a refusal, and "s" a second without requests.
+// TestRateOfAPace checks the rate after each sequence of answers and refusals. The function play explains all letters.
+// For example, "a" is an answer, "r" a refusal, and "s" a second without requests.
 func TestRateOfAPace(t *testing.T) {
 	t.Parallel()
 	const ten = "aaaaaaaaaa"
@@ -53,8 +53,8 @@ func TestRateOfAPace(t *testing.T) {
 		hundred + "s" + ten + "r": 80,
 		"ruuuuuuuuuu":             8,
 		hundred + "ru":            80.8,
-		// Each refusal without an answer before it halves the rate, down to 0.1. If the refused request was sent before the
-		// last cut, the rate does not change.
+		// A refusal halves the rate, down to 0.1, if no answer has come since the refusal before. If the refused request was
+		// sent before the last cut, the rate does not change.
 		"rr":    0.4,
 		"rrr":   0.2,
 		"rrrr":  0.1,
@@ -73,12 +73,12 @@ func TestRateOfAPace(t *testing.T) {
 		"rarrb":       0.597,
 		"rarrraa":     1.194,
 		"raarr" + ten: 1.749,
-		// The first ten answers at the known rate add nothing. Each answer after them adds 0.05.
+		// The first ten answers after a cut do not raise the rate above the known rate. Each later answer adds at least 0.05.
 		"rar" + ten:         1.194,
 		"rar" + ten + "b":   1.194,
 		"rar" + ten + "a":   1.244,
 		"rar" + ten + "aaa": 1.344,
-		// A refusal after more than ten answers multiplies the rate by 0.9 instead of 0.8.
+		// If a rate is known, a refusal after more than ten answers multiplies the rate by 0.9 instead of 0.8.
 		"rar" + ten + "r":        0.956,
 		"rar" + ten + "ar":       1.120,
 		"rar" + ten + "ar" + ten: 1.120,
@@ -156,7 +156,7 @@ func TestTurnOfThoseWhoGaveUp(t *testing.T) {
 }
 
 // TestCallBesideWalks checks that a single call waits for at most one request of a walk, even if eight requests of
-// walks are waiting.
+// walks are waiting. A walk is a loop of many calls.
 func TestCallBesideWalks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -217,8 +217,8 @@ func TestWhileHeld(t *testing.T) {
 	})
 }
 
-// TestLongestWait checks that only the Retry-After is compared with the longest wait that a request accepts. The random
-// addition may make the wait longer.
+// TestLongestWait checks that only the Retry-After is compared with the longest wait that a request accepts. A random
+// time is added to the Retry-After, so the wait may be longer.
 func TestLongestWait(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{0, time.Second} {

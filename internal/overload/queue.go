@@ -7,8 +7,8 @@ import (
 )
 
 // This file has the two queues of waiting requests. Single calls and all retries wait for the token of turn. Walks,
-// which are loops of many calls, first wait for the token of walkTurn. The request that holds the token of turn waits
-// for the limiter and for the end of a pause.
+// which are loops of many calls, first wait for the token of walkTurn. The request that holds the token of turn is sent
+// when the limiter permits it, but not before p.until.
 
 // HeldError is the error of a request that is not sent because it would have to wait too long. Its field After has the
 // length of the wait. There are two cases:
@@ -48,8 +48,8 @@ func (p *Pace) Wait(ctx context.Context, longest time.Duration) (Place, error) {
 	return Place{now.Sub(start), now}, nil
 }
 
-// take takes a token for a request that is sent now, and returns 0. If the request has to wait, take returns the time
-// to wait, and normally takes no token.
+// take takes a token from the limiter for a request that is sent now, and returns 0. If the request has to wait, take
+// returns the time to wait, and normally takes no token.
 //
 // The exception: if the limiter has a free token and only p.until makes the request wait, the token is lost, because
 // Cancel cannot return it. Then the first request after the wait may be up to one p.interval() late.
@@ -65,7 +65,7 @@ func (p *Pace) take() time.Duration {
 }
 
 // WaitInWalk waits like Wait, before a call of a walk. Only one request of all walks competes with single calls, so
-// that a single call waits for at most one of them.
+// that a single call waits for at most one request of a walk.
 func (p *Pace) WaitInWalk(ctx context.Context, longest time.Duration) (Place, error) {
 	if !p.IsLimited() {
 		return Place{}, nil

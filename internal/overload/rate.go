@@ -8,19 +8,19 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// This file computes the rate, with four fields of Pace:
+// This file computes the rate. A refusal cuts the rate, and an answer raises it. The file uses four fields of Pace:
 //   - limiter applies the rate.
 //   - knownRate is the rate that the service probably permits: the rate after the last cut that followed an answer. The
 //     rate grows fast up to knownRate, and then slowly. knownRate is rate.Inf at first, and after a quiet time.
 //   - cutAt is the time of the last cut. A request that was sent before cutAt was sent at another rate, so its outcome
-//     does not count. The exception is an answer to a request that was sent without a limit: see raise.
+//     does not change the rate. The exception is an answer to a request that was sent without a limit: see raise.
 //   - answersSinceCut is the number of answers to requests that were sent after cutAt.
 //
 // Example: 100 answers a second come before the first refusal, so the rate becomes 80. Each answer adds 0.69, until the
 // next refusal comes at a rate of 125. It cuts the rate to 100, which is now the known rate. The next ten answers add
 // nothing, and each answer after them adds 0.05. A refusal at 110 then cuts the rate to 99.
 //
-// All functions in this file are called with mu locked.
+// All methods in this file are called with mu locked.
 
 // These figures come from simulations: with one client, with several clients that share a limit, and with limits that
 // do or do not permit a burst. Rates are in requests per second.
@@ -44,7 +44,7 @@ func (p *Pace) interval() time.Duration {
 	return time.Duration(float64(time.Second) / float64(p.limiter.Limit()))
 }
 
-// isSentAfterCut reports whether a request was sent after the last cut, and so at the present rate.
+// isSentAfterCut reports whether a request was sent after the last cut. place is the permission of the request.
 func (p *Pace) isSentAfterCut(place Place) bool { return place.at.After(p.cutAt) }
 
 // raise raises the rate after an answer: fast up to knownRate, then slowly.
@@ -53,8 +53,8 @@ func (p *Pace) raise(place Place) {
 	wasUnlimited := place.at.IsZero()
 	switch {
 	case wasUnlimited:
-		// The request was sent without a limit, so its answer counts toward the first rate. The answer may come after a
-		// second cut, and then raises the rate again.
+		// The request was sent without a limit, so its answer counts toward the rate that the first refusal has set. If the
+		// answer comes after a second cut, it may raise the rate again.
 		p.limiter.SetLimit(max(r, rateCut*p.answers.recent()))
 		return
 	case !p.isSentAfterCut(place):
@@ -87,12 +87,13 @@ func (p *Pace) cut(now time.Time, after time.Duration) {
 	}
 	p.cutAt, p.answersSinceCut = now, 0
 	// Requests that were sent together are refused together. All their refusals use the same jitter. If each refusal drew
-	// its own jitter, the longest would count, and all clients with many requests would wait for almost the same time.
+	// its own jitter, the largest would count, and all clients with many requests would wait for almost the same time.
 	p.jitter = rand.Float64() //nolint:gosec // jitter need not be unpredictable
 }
 
-// cutFactor returns the factor by which a cut multiplies the rate, if answers have come since the last cut. After many
-// answers the rate is probably right, so the factor is steadyCut. But it is rateCut in these cases:
+// cutFactor returns the factor by which a cut multiplies the rate, if answers have come since the last cut. After more
+// than steadyFor answers the rate is probably right, so the factor is steadyCut. Otherwise it is rateCut. It is also
+// rateCut in these cases:
 //   - No rate is known. Then each answer raises the rate until it is too high, so many answers prove nothing.
 //   - The refusal has a Retry-After. All requests have to wait for that time, so such refusals must be rare.
 func (p *Pace) cutFactor(after time.Duration) rate.Limit {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// LongestWait is the most that [RetryAfter] returns, so that sums with its result do not overflow. WithRetryPolicy
-// checks that a client accepts only shorter waits. Otherwise the client would take a wait of days for a wait of 24
-// hours.
+// LongestWait is the longest wait that [RetryAfter] returns, so that adding to its result does not overflow.
+// WithRetryPolicy checks that a client accepts only shorter waits. Otherwise the client would take a wait of days for a
+// wait of 24 hours.
 const LongestWait = 24 * time.Hour
 
 // RetryAfter returns the wait that a Retry-After header asks for, in seconds or as a date. It returns 0 if the header

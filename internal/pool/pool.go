@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// New returns a transport for a program that calls one host from many goroutines. It uses only HTTP/1.1. On HTTP/1.1
-// net/http repeats a request that it has written only if the method is GET, HEAD, OPTIONS or TRACE; see resend.go of
-// package transport. The transport has no ResponseHeaderTimeout, because the attempt has a deadline.
+// New returns a transport for a program that calls one host from many goroutines. The transport uses only HTTP/1.1,
+// because on HTTP/2 net/http may repeat a POST that the service has performed; see resend.go of package transport. The
+// transport has no ResponseHeaderTimeout, because each attempt of a call has a deadline.
 func New() *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	protocols := new(http.Protocols)
@@ -22,12 +22,12 @@ func New() *http.Transport {
 		Protocols:           protocols,
 		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout: 10 * time.Second,
-		// The default of net/http is 10 MB. This many bytes of small headers take 157 MB of memory.
+		// The default of net/http is 10 MB. But 10 MB of small headers take 157 MB of memory.
 		MaxResponseHeaderBytes: 1 << 20,
 		// 128 concurrent callers can keep their connections. Any further connection is closed after its call.
 		MaxIdleConnsPerHost: 128,
-		// Load balancers close idle connections after 60 s. The transport closes them first, so that it seldom writes to a
-		// closed one.
+		// Many load balancers close idle connections after 60 s. The transport closes them first, so that it seldom writes to
+		// a closed one.
 		IdleConnTimeout: 45 * time.Second,
 	}
 }

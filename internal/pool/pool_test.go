@@ -53,7 +53,7 @@ func TestHeaderLimit(t *testing.T) {
 	}
 }
 
-// TestPoolSettings checks the settings of the default transport on which other packages rely.
+// TestPoolSettings checks those settings of the default transport that other packages rely on.
 func TestPoolSettings(t *testing.T) {
 	t.Parallel()
 	pool := New()

@@ -19,7 +19,7 @@ const (
 )
 
 // separators matches the characters that may stand between the digits of a card number: blanks, dashes, dots, accents,
-// and invisible characters. It also matches U+FFFD, which replaces the blanks and dashes of Latin-1.
+// and invisible characters. It also matches U+FFFD: a no-break space of Latin-1 becomes U+FFFD if it is read as UTF-8.
 const separators = `[\p{Cc}\p{Z}\p{Pd}\x{2212}.\x{B7}\p{Cf}\p{M}\x{115F}\x{1160}\x{3164}\x{FFA0}\x{FFFD}]*`
 
 var (
@@ -36,8 +36,8 @@ var (
 // the number of secrets. If two occurrences of a secret overlap, only the first one is cleared.
 type Eraser struct{ secrets []string } // each secret in all forms that New makes
 
-// New returns an Eraser for some secrets. It clears each secret in three forms: as it is, without its escapes, and with
-// no-break spaces (&nbsp;) in place of blanks. It ignores secrets of less than three bytes.
+// New returns an Eraser for some secrets. The Eraser clears each secret in four forms: as it is and without its
+// escapes, and both also with no-break spaces (U+00A0) in place of blanks. It ignores forms of less than three bytes.
 func New(secrets []string) Eraser {
 	var e Eraser
 	known := make(map[string]bool, len(secrets))
@@ -59,9 +59,9 @@ func withNoBreakSpaces(text string) string { return strings.ReplaceAll(text, " "
 // escapes or tags hide a part of a secret or card number, or if escapes are nested too deep.
 //
 // To find what escapes hide, Clean compares the results of two orders: "unescape, then erase" and "erase, then
-// unescape". If the results differ, an escape hides a secret or a card number. Clean unescapes up to four times and
-// compares each time, because a reader may unescape more than once. To find what tags hide, it compares "remove the
-// tags, then erase" with "erase, then remove the tags", before the first unescaping and after each one.
+// unescape". If the results differ, an escape probably hides a secret or a card number. Clean unescapes up to four
+// times and compares each time, because a reader may unescape more than once. To find what tags hide, it compares
+// "remove the tags, then erase" with "erase, then remove the tags", before the first unescaping and after each one.
 func (e Eraser) Clean(text string) string {
 	cleared := e.erase(text)
 	unescaped, clearedUnescaped := text, cleared
@@ -142,7 +142,7 @@ func unescapeAll(text string) string {
 	return text
 }
 
-// unescape replaces percent-encoding, the escapes \u0020 and \" of strings, and entities.
+// unescape replaces percent-encoding, HTML entities, and string escapes such as \u0020 and \".
 func unescape(text string) string {
 	if !strings.ContainsAny(text, `%\&`) {
 		return text

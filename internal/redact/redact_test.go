@@ -32,7 +32,7 @@ func spread(number, separator string) []string {
 	}
 }
 
-// TestCardNumber checks that a card number is redacted, whatever separator stands between its digits.
+// TestCardNumber checks that a card number with each of these separators between its digits is redacted.
 func TestCardNumber(t *testing.T) {
 	t.Parallel()
 	for _, separator := range []string{
@@ -136,8 +136,9 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
-// FuzzClean checks that the result of Clean has no secret and no twelve digits in a row, even without its escapes or
-// tags. A text of lowercase letters and blanks without a secret must not change.
+// FuzzClean checks that the result of Clean has no twelve digits in a row, and no secret of three or more bytes, even
+// after a reader replaces the escapes or removes the tags. A text must not change if it does not contain the secret and
+// has only lowercase letters and blanks.
 func FuzzClean(f *testing.F) {
 	for _, secret := range []string{
 		"4111111111111111", "hunter2-token", "pa%20ss&amp;word", "937", "%B4111111111111111^DOE/JOHN^2512101?",
@@ -189,8 +190,8 @@ func readings(text string) []string {
 
 var stringEscape = regexp.MustCompile(`%[[:xdigit:]]{2}|\\(u[[:xdigit:]]{4}|["\\])`)
 
-// digitsOf removes the separators that may stand between the digits of a card number, and replaces dates with the
-// letter x.
+// digitsOf removes most of the separators that may stand between the digits of a card number, and replaces dates with
+// the letter x.
 func digitsOf(text string) string {
 	text = regexp.MustCompile(`\b(19|20)\d\d-[01]\d-[0-3]\d\b`).ReplaceAllString(text, "x")
 	return strings.Map(func(r rune) rune {

@@ -67,7 +67,8 @@ func orContextError(ctx context.Context, err error) error {
 	return err
 }
 
-// attempt sends the request once and reads the whole response, within the deadline of an attempt. It sets c.result.
+// attempt gets the API key, sends the request and reads the response, all within the timeout of an attempt. It sets
+// c.result.
 func (c *call) attempt(req *http.Request) (*http.Response, error) {
 	c.beginAttempt()
 	ctx, cancel := context.WithTimeout(c.ctx, c.timeout())
@@ -99,16 +100,16 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 	return c.responseForEngine(req), nil // Response.Request is req, not sent: the header of sent has the API key
 }
 
-// beginAttempt begins the result of the next attempt. It keeps Unsure and Keys, which are about the whole call.
+// beginAttempt resets c.result for the next attempt. It keeps Keys, and sets Unsure if an earlier attempt may have
+// performed the operation.
 func (c *call) beginAttempt() {
-	c.prepaid = 0 // the retry begins here, so its cost is not refunded
+	c.prepaid = 0 // the retry begins here, so its cost is not refunded if the call fails
 	unsure := c.mayBePerformed()
 	c.result = Result{Attempts: c.result.Attempts + 1, Delivery: NotSent, Unsure: unsure, Keys: c.result.Keys}
 }
 
-// mayBePerformed reports whether the attempts so far may have performed the operation. Unsure says so for all attempts
-// except the last one. The last attempt cannot have performed it if the request was not sent, or if the service refused
-// it with status 429.
+// mayBePerformed reports whether the attempts so far may have performed the operation. Unsure covers all attempts
+// before the last one. The last attempt cannot have performed the operation if its request was not sent or got a 429.
 func (c *call) mayBePerformed() bool {
 	wasRefused := c.result.Status == http.StatusTooManyRequests
 	return c.result.Unsure || c.result.Delivery != NotSent && !wasRefused
@@ -132,7 +133,7 @@ func (c *call) authorize(ctx context.Context) (key string, err error) {
 // uploadRate is the slowest upload, in bytes per second, that an attempt has time for.
 const uploadRate = 256 << 10
 
-// timeout returns the time limit of an attempt: AttemptTimeout, and the time that the body takes at uploadRate.
+// timeout returns the time limit of an attempt: AttemptTimeout plus the time that the body takes at uploadRate.
 func (c *call) timeout() time.Duration {
 	timeout := c.client.config.AttemptTimeout
 	seconds := c.Length / uploadRate

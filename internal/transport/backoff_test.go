@@ -55,8 +55,8 @@ func TestBackoffIsExponentialWithFullJitter(t *testing.T) {
 				}
 			}
 		}
-		// The waits must use the whole range. With 400 waits, it is very unlikely that none lies in its first or its last
-		// tenth.
+		// The waits must use the whole range. Of 400 random waits, almost certainly one lies in the first tenth of the range
+		// and another in the last tenth.
 		for n, ceiling := range ceilings {
 			assert.Greater(t, longest[n], ceiling*9/10, "wait %d", n)
 			assert.Less(t, shortest[n], ceiling/10, "wait %d", n)
@@ -64,8 +64,8 @@ func TestBackoffIsExponentialWithFullJitter(t *testing.T) {
 	})
 }
 
-// TestBackoffDoesNotOverflow checks that a backoff is between 0 and MaxBackoff, even for the largest policies and
-// numbers of retries.
+// TestBackoffDoesNotOverflow checks that a backoff is between 0 and MaxBackoff, even if the durations of the policy or
+// the number of retries are as large as possible.
 func TestBackoffDoesNotOverflow(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]Policy{
@@ -149,8 +149,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestRetryAfterOfUnavailable checks that the client waits for the Retry-After of a 502, 503 or 504, unless it is
-// longer than MaxRetryAfter.
+// TestRetryAfterOfUnavailable checks that the client waits as long as the Retry-After of a 502, 503 or 504 asks. If
+// that is longer than MaxRetryAfter, the client must not retry.
 func TestRetryAfterOfUnavailable(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
@@ -169,8 +169,8 @@ func TestRetryAfterOfUnavailable(t *testing.T) {
 	}
 }
 
-// TestContextEndsBackoffAtOnce checks that the wait before a retry ends when the context is canceled. If the context
-// has a deadline before the end of a Retry-After, the call must return without waiting.
+// TestContextEndsBackoffAtOnce checks that the wait before a retry ends when the context ends. If the context has a
+// deadline before the end of a Retry-After, the call must return without waiting.
 func TestContextEndsBackoffAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -62,8 +62,8 @@ func TestBodyCap(t *testing.T) {
 	}
 }
 
-// TestBodyBetweenAttempts checks that hardly more than 1 MiB is read of a response that is retried, and that the last
-// response is read to its end.
+// TestBodyBetweenAttempts checks that the client reads hardly more than 1 MiB of a response if it makes another
+// attempt, and that it reads the last response to its end.
 func TestBodyBetweenAttempts(t *testing.T) {
 	t.Parallel()
 	const size = 4 << 20

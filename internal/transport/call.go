@@ -14,7 +14,7 @@ import (
 )
 
 // call performs one Request in one or more attempts. The engine, which is go-retryablehttp, calls RoundTrip for each
-// attempt, and then checkRetry and backoff.
+// attempt, then checkRetry and, before a retry, backoff.
 //
 // A call has two contexts. The attempts use ctx, the caller's context. All waits use waitContext, which is StopContext
 // if the request has one. So the end of StopContext ends a wait, but not a request in flight.

@@ -47,7 +47,7 @@ func readRequest(r *bufio.Reader) error {
 	return err
 }
 
-// drip returns a server that answers with a body of n bytes, one each second, until the connection breaks.
+// drip returns a server that announces a body of n bytes, and sends one byte each second until the connection breaks.
 func drip(n string) func(net.Conn) {
 	return func(conn net.Conn) {
 		if readRequest(bufio.NewReader(conn)) != nil {

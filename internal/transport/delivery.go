@@ -57,16 +57,15 @@ func (t *attemptTrace) hooks() *httptrace.ClientTrace {
 }
 
 // isNowhere reports whether a connection has no remote address. httputil.DumpRequestOut writes a request to such a
-// connection. A RoundTripper that logs requests may call it with the context of the attempt, and then the hooks of the
-// attempt are called.
+// connection, and calls the hooks of the attempt if a RoundTripper logs the request with DumpRequestOut.
 func isNowhere(conn net.Conn) bool { return conn != nil && conn.RemoteAddr() == nil }
 
 // isNew reports whether the hooks prove that the last connection was new.
 func (t *attemptTrace) isNew() bool { return t.connections.Load() > 0 && !t.reused.Load() }
 
-// deliveryWithResponse returns Answered. The exception is status 408 on a connection that may have been used before.
-// Servers end idle connections with this status. They may have written it before the request arrived, and then it is no
-// answer to the request.
+// deliveryWithResponse returns Answered, but Unknown for status 408 on a connection that may have been used before.
+// Servers end idle connections with this status. The server may have written the 408 before the request arrived. Then
+// the 408 is no answer to the request.
 func deliveryWithResponse(status int, trace *attemptTrace) Delivery {
 	if status == http.StatusRequestTimeout && !trace.isNew() {
 		return Unknown
@@ -116,7 +115,7 @@ func (c *call) isProvenUnsent(err error, trace *attemptTrace, bodyMayBeRead bool
 	}
 }
 
-// isContextError reports whether the attempt failed because its time was over or the context of the call has ended.
+// isContextError reports whether the attempt failed because of its timeout, or because the caller's context has ended.
 func isContextError(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

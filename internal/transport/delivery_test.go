@@ -22,7 +22,7 @@ import (
 	"example.com/payvault/internal/pool"
 )
 
-// TestInspect checks which RoundTrippers inspect reports as standard, and which ones as using only HTTP/1.
+// TestInspect checks the results of inspect: which RoundTrippers are standard, and which ones use only HTTP/1.
 func TestInspect(t *testing.T) {
 	t.Parallel()
 	asked := func(h2, unencrypted bool) *http.Protocols {
@@ -248,7 +248,8 @@ func TestLargestLimits(t *testing.T) {
 }
 
 // TestMeansToResend checks that net/http can repeat a request only on HTTP/1, and only if repeating is permitted.
-// Otherwise the request must have no GetBody, and a Body that can be read only once, even if it is empty.
+// Otherwise the request must not have GetBody. It must have a Body that can be read only once, even if the body is
+// empty.
 func TestMeansToResend(t *testing.T) {
 	t.Parallel()
 	requests := []*Request{post(false).text(""), post(false).text("{}"), post(false).upload(3)}

@@ -20,8 +20,9 @@ func limited() *overload.Pace {
 	return p
 }
 
-// TestWhatCountsForThePace checks which outcomes raise the rate limit. The test makes 100 calls, sets the limit with a
-// 429, and measures the wait after it: the wait is short if the 100 outcomes count.
+// TestWhatCountsForThePace checks which outcomes raise the rate that the first 429 sets. The test makes 100 calls with
+// one outcome. Then the next call gets a 429, and its retry waits for the rate limit. The wait is short if the 100
+// outcomes count.
 func TestWhatCountsForThePace(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -188,7 +189,8 @@ func TestBudgetOfACallThatHasEnded(t *testing.T) {
 	})
 }
 
-// TestBudgetOfACall checks what calls with two attempts take from the retry budget, and what they put back into it.
+// TestBudgetOfACall checks what calls take from the retry budget, and what they put back into it. A call makes at most
+// two attempts.
 func TestBudgetOfACall(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

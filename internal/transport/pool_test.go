@@ -45,7 +45,7 @@ func countConnections(
 	return server, opened
 }
 
-// pooled returns a client with its own connection pool, which trusts the certificate of the server.
+// pooled returns a client with its own connection pool. The client trusts the certificate of the server.
 func pooled(t *testing.T, server *httptest.Server) *Client {
 	t.Helper()
 	c := New(testConfig(nil))
@@ -75,8 +75,8 @@ func startHTTP2(server *httptest.Server) {
 	server.StartTLS()
 }
 
-// memory is a server and a client in one process, connected by net.Pipe. It works in a synctest bubble. On a real
-// clock, net/http might by chance give up a connection whose writing goroutine does not report within 50 ms.
+// memory is a server and a client in one process, connected by net.Pipe. It runs in a synctest bubble, because on a
+// real clock net/http closes a connection if the end of a write is reported more than 50 ms after the response.
 type memory struct {
 	client  *Client
 	address string
@@ -86,8 +86,9 @@ type memory struct {
 // noServer is an address to which no connection can be made.
 const noServer = "http://nobody.test:80"
 
-// newMemory starts the server of a memory inside a synctest bubble. authority is a server that was started outside the
-// bubble. The new server uses the TLS settings and the certificate of authority. The client trusts that certificate.
+// newMemory starts a server inside a synctest bubble, and returns a memory with a client of the server. The parameter
+// authority is a server that was started outside the bubble. Its TLS settings and its certificate are used for the new
+// server. The client trusts that certificate.
 func newMemory(t *testing.T, authority *httptest.Server, handler http.HandlerFunc) *memory {
 	t.Helper()
 	m := &memory{client: pooled(t, authority), address: "http://example.com"}
@@ -140,7 +141,8 @@ func (l memoryListener) Addr() net.Addr { return &net.UnixAddr{Name: "memory", N
 // hold is the path whose requests are answered only when all of them have reached the server.
 const hold = "/hold"
 
-// round makes calls from n goroutines and waits for their end. Each call must succeed at its first attempt.
+// round starts n goroutines and waits for their end. The parameter calls is the number of calls of each goroutine. Each
+// call must succeed at its first attempt.
 func (m *memory) round(t *testing.T, n, calls int, path string) {
 	t.Helper()
 	var running sync.WaitGroup
@@ -159,8 +161,8 @@ func (m *memory) round(t *testing.T, n, calls int, path string) {
 	synctest.Wait() // wait for connections that net/http is still opening
 }
 
-// TestManyCallersKeepTheirConnections checks that 64 concurrent callers open 64 connections and later no more, with
-// HTTP/1.1 even if the server offers HTTP/2.
+// TestManyCallersKeepTheirConnections checks that 64 concurrent callers open 64 connections and later no more. The
+// client must use HTTP/1.1 even if the server offers HTTP/2.
 func TestManyCallersKeepTheirConnections(t *testing.T) {
 	t.Parallel()
 	const callers = 64
@@ -201,7 +203,7 @@ type failure struct {
 
 type keylessKey struct{}
 
-// failures returns all ways in which a call can fail.
+// failures returns calls that fail in different ways, by name.
 func failures() map[string]failure {
 	return map[string]failure{
 		"no key": {
@@ -312,7 +314,7 @@ func TestFailureOfOneLeavesTheConnectionsOfOthers(t *testing.T) {
 }
 
 // TestCloseIdleConnections checks that a call after CloseIdleConnections opens a new connection. A RoundTripper without
-// such a method must cause no error.
+// a method CloseIdleConnections must not cause a panic.
 func TestCloseIdleConnections(t *testing.T) {
 	t.Parallel()
 	server, opened := countConnections(t, func(http.ResponseWriter, *http.Request) {}, (*httptest.Server).Start)
@@ -521,7 +523,7 @@ func TestStaleConnection(t *testing.T) {
 	}
 }
 
-// testStaleConnection sends a request twice on one connection. Writes begin to fail before the second time.
+// testStaleConnection sends a request twice. Before the second time, writes to the connection begin to fail.
 func testStaleConnection(t *testing.T, request *Request, partial int, http2, fails bool) {
 	t.Helper()
 	served, dials := 0, 0
@@ -596,8 +598,9 @@ func TestStreamsResetByHTTP2(t *testing.T) {
 // everySecond is an argument for the parameter resets: the server resets every second stream.
 const everySecond = -1
 
-// resetting starts an HTTP/2 server that resets its first streams, or every second stream, with an error code. It
-// returns a client, the address of the server, and a counter of the streams.
+// resetting starts an HTTP/2 server that resets its first streams with an error code. The parameter resets is the
+// number of these streams, or everySecond. resetting returns a client, the address of the server, and a counter of the
+// streams.
 func resetting(
 	t *testing.T, scheme string, code uint32, resets int64,
 ) (c *Client, address string, streams *atomic.Int64) {

@@ -10,9 +10,9 @@ import (
 // This file keeps net/http from repeating a request that may have been performed, unless repeating is harmless.
 //
 // net/http repeats requests by itself in these cases:
-//   - On HTTP/1, if it has written no byte of the request.
-//   - On HTTP/1, even if it has written the request: if the method is safe, or if the request has an Idempotency-Key,
-//     which the caller's RoundTripper may add.
+//   - On HTTP/1, if a reused connection fails before net/http has written a byte of the request.
+//   - On HTTP/1, if a reused connection fails later but before the response, and the method is safe or the request has
+//     an Idempotency-Key. The caller's RoundTripper may add this header.
 //   - On HTTP/2, if the server refuses or resets the stream with certain codes, or closes the connection. The server
 //     may have performed the request then.
 //
@@ -20,11 +20,11 @@ import (
 // GetBody in a request only if the RoundTripper is an *http.Transport that uses nothing but HTTP/1. If a request was
 // provably not sent, the call itself makes another attempt.
 
-// inspect reports two things about a RoundTripper. standard means that it is an *http.Transport that calls its hooks
-// for every connection. onlyHTTP1 means that it also uses nothing but HTTP/1.
+// inspect reports two things about a RoundTripper. standard means that it is an *http.Transport that calls the hooks of
+// httptrace for every connection. onlyHTTP1 means that it also uses nothing but HTTP/1.
 //
 // TLSNextProto has the protocols other than HTTP/1. net/http adds its own HTTP/2, encrypted or not, when it sets up the
-// Transport. The caller may have added protocols, and those may call no hooks. inspect does not find a protocol that
+// Transport. The caller may have added protocols whose code calls no hooks. inspect does not find a protocol that
 // the caller has registered with RegisterProtocol; the comment of WithHTTPClient warns of that.
 func inspect(rt http.RoundTripper) (standard, onlyHTTP1 bool) {
 	t, ok := rt.(*http.Transport)
@@ -32,7 +32,7 @@ func inspect(rt http.RoundTripper) (standard, onlyHTTP1 bool) {
 		return false, false
 	}
 	// Clone makes net/http set up t, as the first request would, and is safe while other requests run. This completes
-	// t.TLSNextProto. The copy has only the protocols that the caller has added.
+	// t.TLSNextProto. The copy has protocols only if the caller has set TLSNextProto.
 	addedByCaller := t.Clone().TLSNextProto
 	if len(addedByCaller) > 0 {
 		return false, false
@@ -46,11 +46,11 @@ func isSafe(method string) bool {
 	return slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}, method)
 }
 
-// setBody sets the body of an attempt. The caller must call the method end of the result. If net/http may repeat the
-// request, the request gets or keeps a GetBody. Otherwise setBody removes GetBody.
+// setBody sets the body of an attempt. The caller must call end on the result. If net/http must not repeat the request,
+// setBody removes GetBody.
 //
-// net/http may repeat a request only on HTTP/1. If the method is safe, the request must also have Replay, because
-// net/http then repeats even a request that it has written.
+// net/http may repeat a request only if the RoundTripper uses nothing but HTTP/1. A request with a safe method must
+// also have Replay, because net/http repeats it even after it was written.
 func (c *call) setBody(req *http.Request) *attemptBody {
 	body := &attemptBody{}
 	mayRepeat := c.client.onlyHTTP1 && (!isSafe(req.Method) || c.Replay)

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// derived returns base, and RoundTrippers that call base with a derived context, as an http.Client with a Timeout and
-// tracing libraries do.
+// derived returns base, and RoundTrippers that call base with a derived context. Tracing libraries do so, and so does
+// an http.Client that has a Timeout.
 func derived(base http.RoundTripper) map[string]http.RoundTripper {
 	return map[string]http.RoundTripper{
 		"plain": base,
@@ -73,7 +73,7 @@ func TestNeverTwiceOnHTTP2(t *testing.T) {
 	}
 }
 
-// TestDeliveryWithoutResponse checks the Delivery of a request that failed without a response, for each set of
+// TestDeliveryWithoutResponse checks the Delivery of a request that failed without a response, for many sets of
 // httptrace hooks that were called. The RoundTripper is not an *http.Transport, so it may send data without calling a
 // hook.
 func TestDeliveryWithoutResponse(t *testing.T) {
@@ -146,7 +146,7 @@ func TestNoConnection(t *testing.T) {
 }
 
 // TestPanicOfARoundTripper checks that a panic of the RoundTripper reaches the caller of Do, and that the request body
-// cannot be read after it.
+// cannot be read after the panic.
 func TestPanicOfARoundTripper(t *testing.T) {
 	t.Parallel()
 	var body io.Reader

@@ -9,9 +9,8 @@ import (
 
 // This file reads the response of an attempt into memory, within the size limit.
 
-// takeResponse reads a response and its body into c.result. If the body of a success cannot be read, it returns an
-// error. If the body of a response with status 400 or above cannot be read, it only sets BodyIncomplete, because the
-// status says enough.
+// takeResponse reads a response and its body into c.result. If the body cannot be read and the status is below 400,
+// takeResponse returns an error. With status 400 or above, it only sets BodyIncomplete, because the status says enough.
 func (c *call) takeResponse(resp *http.Response, trace *attemptTrace) (err error) {
 	r := &c.result
 	r.Status, r.Header = resp.StatusCode, resp.Header
@@ -57,8 +56,8 @@ func (c *call) responseForEngine(req *http.Request) *http.Response {
 const mostAtOnce = 1 << 20
 
 // readBody reads and closes the body. If Content-Length is larger than limit, it returns ErrTooLarge and no bytes. If
-// the body itself is longer than limit, it returns ErrTooLarge and the first limit bytes. It reads any other body to
-// its end, so that net/http can use the connection again.
+// the body itself is longer than limit, it returns ErrTooLarge and the part within the limit. It reads any other body
+// to its end, so that net/http can use the connection again. The exception is status 101, whose body is not read.
 func readBody(resp *http.Response, limit int64) (body []byte, err error) {
 	if resp.Body == nil { // a hand-made RoundTripper may return a nil body
 		return nil, nil

@@ -18,14 +18,14 @@ import (
 // budget has to pay for it.
 //
 // Of the server errors only 502, 503 and 504 are retried. They come from a proxy that does not reach the service, or
-// from a service that is overloaded or restarts. Both states soon pass. A 500 comes from the service itself, and would
+// from a service that is overloaded or restarts. These states soon pass. A 500 comes from the service itself, and would
 // probably come again.
 
 // checkRetry reports whether the engine makes another attempt. The engine calls it after each RoundTrip. checkRetry
 // also takes the cost of a retry from the budget, and reports the attempt to the rate limit and to Observe.
 //
-// checkRetry returns an error only if there was no attempt, because the wait before it failed. If checkRetry returns
-// false and no error, the engine returns the result of RoundTrip.
+// checkRetry returns an error only if the wait before the attempt failed, so that there was no attempt. If checkRetry
+// returns false and no error, the engine returns the result of RoundTrip.
 func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (again bool, _ error) {
 	failed, attempted := errors.AsType[*attemptError](err)
 	if err != nil && !attempted {
@@ -54,8 +54,8 @@ func (c *call) wantsRetry(
 		return false
 	case c.isWaitedOutByCaller(resp):
 		return false
-	// A retry that waits for the rate limit may have to wait longer than its Retry-After. So Pace.Wait compares the whole
-	// wait with the deadline, and returns a HeldError if the wait is too long.
+	// A retry that waits for the rate limit is not checked here. It may have to wait longer than the Retry-After, so
+	// Pace.Wait compares the whole wait with the deadline, and returns a HeldError if the wait is too long.
 	case after > 0 && !c.isPaced(resp) && endsWithin(ctx, after):
 		return false
 	}
@@ -73,9 +73,9 @@ func (c *call) longestRetryAfter() time.Duration {
 	return cmp.Or(c.MaxRetryAfter, c.client.config.Policy.MaxRetryAfter)
 }
 
-// isWaitedOutByCaller reports whether the call leaves a 429 to its caller: a walk, which waits and then makes a new
-// call. If an earlier attempt may have performed the operation, the call itself retries, because the result of a new
-// call would not report that attempt.
+// isWaitedOutByCaller reports whether the call leaves a 429 to its caller: a walk (see Request.Place), which waits and
+// then makes a new call. If an earlier attempt may have performed the operation, isWaitedOutByCaller returns false,
+// because the result of a new call would not report that attempt.
 func (c *call) isWaitedOutByCaller(resp *http.Response) bool {
 	return c.Place != nil && isRefused(resp) && !c.result.Unsure
 }
@@ -140,8 +140,8 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// backoff returns the wait before retry n, counted from 0. It is none if the rate limit sets the wait, the Retry-After
-// of the response if there is one, and otherwise exponential backoff with full jitter.
+// backoff returns the wait before retry n, counted from 0. If the attempt waits for the rate limit, backoff returns 0.
+// Otherwise it returns the Retry-After of the response or, if there is none, an exponential backoff with full jitter.
 func (c *call) backoff(_, _ time.Duration, n int, resp *http.Response) time.Duration {
 	if c.isPaced(resp) {
 		return 0 // the attempt waits for the rate limit

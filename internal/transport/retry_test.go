@@ -287,8 +287,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// TestResponsesThatHandMadeRoundTrippersGive checks that a response with a nil Body or Header, which the caller's
-// RoundTripper may return, counts as an empty one.
+// TestResponsesThatHandMadeRoundTrippersGive checks that a nil Body or Header in a response of the caller's
+// RoundTripper counts as an empty one.
 func TestResponsesThatHandMadeRoundTrippersGive(t *testing.T) {
 	t.Parallel()
 	for _, resp := range []http.Response{

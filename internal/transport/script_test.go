@@ -30,7 +30,7 @@ var (
 // step returns the response to a request, or an error.
 type step func(req *http.Request) (*http.Response, error)
 
-// script is a RoundTripper for tests. It answers each request with its next step, and records the request.
+// script is a RoundTripper for tests. It answers each request with the next of its steps, and records the request.
 type script struct {
 	steps []step
 

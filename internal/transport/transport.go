@@ -57,7 +57,7 @@ type Config struct {
 	MaxResponseBytes int64
 	Policy           Policy
 	Budget           *overload.Budget // nil means no retry budget
-	// Disown is called with each error of the RoundTripper, of a response body and of Authorization. Such an error may
+	// Disown is called with errors of the RoundTripper, of response bodies and of Authorization. Such an error may
 	// wrap the error of another call: errgroup makes the first error the cause of the context of all other calls, and a
 	// RoundTripper may return the cause. Disown returns an error that has the same text but does not match errors of
 	// calls. If Disown is nil, errors are not changed.
@@ -80,13 +80,13 @@ type Request struct {
 	// passes its permission as Place. So the first attempt does not wait. Place is nil for a single call, which waits by
 	// itself, and for a walk without Pace.
 	//
-	// After a 429, a call with Place returns the error, and the walk waits again and makes a new call. One case is
-	// different: if an earlier attempt of the call may have performed the operation, the call retries the 429 itself. A
-	// new call could not report that attempt.
+	// After a 429, a call with Place ends, and the walk waits again and makes a new call. One case is different: if an
+	// earlier attempt of the call may have performed the operation, only the call itself may retry. A new call could not
+	// report that attempt.
 	Place *overload.Place
 	// StopContext is set by SubmitAll, and ends when SubmitAll stops. Then the call begins no wait and no attempt, and a
 	// wait under way ends. An attempt in flight goes on, so that its outcome is not lost. StopContext must not outlive the
-	// context of the call, which is used if StopContext is nil.
+	// context of the call. If StopContext is nil, waits end with the context of the call.
 	StopContext context.Context //nolint:containedctx // the call has two contexts
 	Observe     func(Attempt)   // called after each attempt; may be nil
 }
@@ -121,7 +121,7 @@ type Result struct {
 // Client sends requests. It is safe for concurrent use.
 type Client struct {
 	base      http.RoundTripper
-	standard  bool // base is an *http.Transport that calls its hooks for every connection
+	standard  bool // base is an *http.Transport that calls the hooks of httptrace for every connection
 	onlyHTTP1 bool // base is standard and uses nothing but HTTP/1
 	config    Config
 }

@@ -8,8 +8,8 @@ import (
 	"errors"
 )
 
-// Failure returns the error in err that says why a certificate is not trusted, or nil. It finds errors of crypto/tls,
-// and errors of [x509.Certificate.Verify] that the caller's own check has returned.
+// Failure returns the error in err that says why a certificate is not trusted, or nil. It finds a
+// [tls.CertificateVerificationError], and errors of [x509.Certificate.Verify] that the caller's own check has returned.
 func Failure(err error) error {
 	return cmp.Or(
 		find[*tls.CertificateVerificationError](err),

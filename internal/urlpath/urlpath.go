@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// ErrSegment is returned for an empty path segment, "." and "..", which servers and proxies would remove or resolve.
+// ErrSegment is returned for a missing path segment, and for the segments "", "." and "..". Servers and proxies would
+// remove or resolve these segments.
 var ErrSegment = errors.New(`must not be empty, "." or ".."`)
 
 // Check returns an error if segment cannot be one segment of a path.
@@ -36,8 +37,8 @@ func param(segment string) (string, bool) {
 	return strings.TrimSuffix(name, "}"), ok
 }
 
-// Fill returns a copy of base with the segments of the template appended to its path. The arguments replace the
-// parameters of the template, in order. Each one is escaped, so that it stays one segment.
+// Fill returns a copy of base with the segments of the template appended to its path. The values replace the parameters
+// of the template, in order. Each value is escaped, so that it stays one segment.
 func Fill(base *url.URL, template string, values ...string) (*url.URL, error) {
 	path := append(make([]byte, 0, 128), base.EscapedPath()...)
 	path = bytes.TrimSuffix(path, []byte("/")) // a %2F at the end stays, because it belongs to the last segment

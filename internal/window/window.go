@@ -4,8 +4,8 @@ package window
 import "sync"
 
 // Window runs each job in a goroutine of its own, and returns the results in the order in which the jobs were started.
-// Start, HasRoom and End may be called by one goroutine only. Pop, Stop and Wait may also be called by one goroutine
-// only, the same or another one.
+// Only one goroutine may call Start, HasRoom and End. Only one goroutine, the same or another one, may call Pop, Stop
+// and Wait.
 type Window[R any] struct {
 	room    chan struct{}        // has a token for each job that was started and not popped
 	queue   chan chan outcome[R] // has a channel for each of these jobs, the oldest first
@@ -22,7 +22,8 @@ type outcome[R any] struct {
 // mostJobs limits the memory of the channels if a caller asks for a huge window.
 const mostJobs = 20_000
 
-// New returns a window with room for size jobs, but for at most 20,000. A job takes up room until its result is popped.
+// New returns a window. The parameter size is the number of jobs that the window has room for, at most 20,000. A job
+// takes up room until its result is popped.
 func New[R any](size int) *Window[R] {
 	size = min(max(size, 0), mostJobs)
 	return &Window[R]{
@@ -30,7 +31,7 @@ func New[R any](size int) *Window[R] {
 	}
 }
 
-// HasRoom reports whether Start would start a job at once.
+// HasRoom reports whether the window has room for another job.
 func (w *Window[R]) HasRoom() bool { return len(w.room) < cap(w.room) }
 
 // Start waits until the window has room, and starts a job. After Stop it starts nothing and returns false.
@@ -87,9 +88,9 @@ func (w *Window[R]) IsStopped() bool {
 	}
 }
 
-// Wait waits until no job runs. Call it after Stop or End, when the remaining results are not needed. First make the
-// jobs end, for example by canceling their context. Wait panics with the value of the first job that has panicked and
-// was not popped.
+// Wait waits until no job runs. Call it when no more jobs will be started and the remaining results are not needed.
+// First make the jobs end, for example by canceling their context. Wait panics with the value of the first job that has
+// panicked and was not popped.
 func (w *Window[R]) Wait() {
 	w.running.Wait()
 	for len(w.queue) > 0 {

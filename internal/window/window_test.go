@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestResultsInOrder checks that Pop returns the results in the order in which the jobs were started, and that at most
-// size jobs run at the same time.
+// TestResultsInOrder checks that Pop returns the results in the order in which the jobs were started, and that the
+// window runs as many jobs at the same time as it has room for.
 func TestResultsInOrder(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{1, 3, 8, 100, math.MaxInt} {
@@ -53,8 +53,7 @@ func TestResultsInOrder(t *testing.T) {
 	}
 }
 
-// TestRoom checks that HasRoom returns false as long as size results have not been popped, even if their jobs have
-// ended.
+// TestRoom checks that a job takes up room until its result is popped, even if the job has ended.
 func TestRoom(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{-1, 0, 1, 3} {

@@ -1,6 +1,6 @@
-// Command archives writes the files that a release publishes: an archive of the emulator for each target, an SBOM with
-// the modules in the emulator in the format of CycloneDX, and checksums. The same commit, tag and version of Go give
-// the same bytes. The script .ci/release runs the command:
+// Command archives writes the files that a release publishes: an archive of the emulator for each target, an SBOM of
+// the emulator in the CycloneDX format, and checksums. The same commit, tag and Go version give the same bytes. The
+// script .ci/release runs the command:
 //
 //	go -C tools run ./archives -source DIR -tag v0.1.0 -out DIR linux/amd64 windows/arm64
 package main
@@ -167,7 +167,8 @@ func commitTime(info *debug.BuildInfo) (time.Time, error) {
 	return time.Time{}, errors.New("the time of the commit is not known")
 }
 
-// licenses returns the licenses of Go and of modules, each after the name of its module.
+// licenses returns the licenses of Go and of modules. Before each license it writes "Go", or the name and version of
+// the module.
 func (r release) licenses(ctx context.Context, modules []*debug.Module) ([]byte, error) {
 	names, list := []string{"Go"}, []string{"list", "-m", "-f", "{{.Dir}}"}
 	for _, module := range modules {
@@ -202,7 +203,8 @@ func (r release) licenses(ctx context.Context, modules []*debug.Module) ([]byte,
 	return all.Bytes(), nil
 }
 
-// goCommand runs the go command in the directory source and returns its output. It ignores the user's GOFLAGS.
+// goCommand runs the go command in the directory source and returns its output. It ignores the environment variable
+// GOFLAGS.
 func (r release) goCommand(ctx context.Context, environment []string, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	command := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the arguments are constants of this program

@@ -16,7 +16,7 @@ import (
 
 const header, card = "card_number,exp_date,card_id\n", "4111111111111111,0130,c1\n"
 
-// read returns a text for each row: its line number and its card ID, or "bad" if the row cannot be sent.
+// read returns a text for each row: the line number, and the card ID or, if the row cannot be sent, "bad".
 func read(t *testing.T, file io.Reader) (rows []string) {
 	t.Helper()
 	for row, err := range cardfile.Rows(file) {

@@ -1,5 +1,5 @@
-// Package sandbox has code that the examples share. It makes the client of the sandbox that the environment variables
-// name.
+// Package sandbox has functions that the examples share. Client makes a client from the environment variables that name
+// a sandbox.
 package sandbox
 
 import (
@@ -12,7 +12,8 @@ import (
 )
 
 // Client returns a client of the sandbox that PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name. If
-// none of them is set, it returns nil, and the example calls [Offline] and uses an emulator.
+// none of them is set, it returns nil, and the example calls [Offline] and uses an emulator. If only some of them are
+// set, it returns an error.
 func Client(getenv func(string) string, opts ...payvault.Option) (*payvault.Client, error) {
 	baseURL, key, text := getenv("PAYVAULT_BASE_URL"), getenv("PAYVAULT_API_KEY"), getenv("PAYVAULT_MERCHANT_ID")
 	switch {
@@ -28,8 +29,8 @@ func Client(getenv func(string) string, opts ...payvault.Option) (*payvault.Clie
 	return payvault.NewClient(baseURL, key, append(opts, payvault.WithMerchantID(payvault.MerchantID(merchant)))...)
 }
 
-// Offline prints that an example uses an emulator. If the user has given flags, it returns an error instead, because
-// flags name data that the emulator does not have.
+// Offline prints that an example uses an emulator. If flags is true, the user has given flags that need a sandbox.
+// Offline then prints nothing and returns an error.
 func Offline(out io.Writer, flags bool) error {
 	if flags {
 		return errors.New("flags need a sandbox, and this would run on an emulator: " +

@@ -22,10 +22,11 @@ type cards struct {
 	path  string
 	sum   string   // the payvault.JobName of the file, which must stay as private as the cards
 	lines []int    // line number of each card, by the position of the card
-	bad   []string // a text with the line number and the reason for each row that cannot be sent
+	bad   []string // for each row that cannot be sent, a text with its line number and the reason
 }
 
-// readCards reads a file. It fails if no row can be sent, because the file is probably a wrong one.
+// readCards reads a file of cards. It also fails if no row can be sent, because the file is then probably the wrong
+// one.
 func readCards(path string) (*cards, error) {
 	c := &cards{path: path}
 	sum, err := eachRow(path, func(row cardfile.Row) bool {
@@ -47,8 +48,9 @@ func readCards(path string) (*cards, error) {
 	return c, err
 }
 
-// stream reads the file again and yields its cards. If the file has changed since readCards or cannot be read, stream
-// calls halt before it returns. Without this call, SubmitAll would assume that it has got all cards.
+// stream returns an iterator that reads the file again and yields its cards. If the file cannot be read or has changed
+// since readCards, the iterator calls halt before it ends. Without this call, SubmitAll would assume that it has got
+// all cards.
 func (c *cards) stream(halt func(error)) iter.Seq[payvault.AccountUpdaterCard] {
 	return func(yield func(payvault.AccountUpdaterCard) bool) {
 		wanted := true
@@ -62,7 +64,7 @@ func (c *cards) stream(halt func(error)) iter.Seq[payvault.AccountUpdaterCard] {
 	}
 }
 
-// rows returns a text with the line numbers of the cards from position start to position end-1.
+// rows returns a text with the first and the last line number of the cards from position start to position end-1.
 func (c *cards) rows(start, end int) string {
 	end = min(end, len(c.lines))
 	if start >= end {

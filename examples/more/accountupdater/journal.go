@@ -124,7 +124,7 @@ func knownJob(ctx context.Context, file string) (string, error) {
 	return job, err
 }
 
-// openTable opens the journal with the driver of sqlpayvault, and creates the table of onlyJob in it.
+// openTable opens the journal with the driver of sqlpayvault, and creates the table only_job if it does not exist.
 func openTable(ctx context.Context, file string) (*sql.DB, error) {
 	path := (&url.URL{Path: journalOf(file)}).EscapedPath()
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)")

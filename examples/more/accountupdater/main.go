@@ -1,19 +1,20 @@
-// Accountupdater submits the cards of a CSV file to the account updater. It sends 100 cards with each request, and a
-// few requests at a time.
+// Accountupdater submits the cards of a CSV file to the account updater. It sends up to 100 cards with each request,
+// and a few requests at a time.
 //
 //	accountupdater -cards cards.csv   # rows of card_number,exp_date,card_id
 //
 // You can stop the program at any time, with ctrl-C or kill -9, and it also survives a power cut. Start it again with
 // the same file: it sends the remaining batches and no batch twice. For this it keeps a journal beside the file,
-// cards.csv.journal. Batches that were in flight may have arrived, so the program reports them and does not send them
-// again. While the service is down, each run leaves more batches to look up.
+// cards.csv.journal. Batches that were in flight when the program was killed or the connection broke may have arrived.
+// The program reports these batches and does not send them again. While the service is down, each run leaves more of
+// them to look up.
 //
-// The program skips a header row and a byte order mark. It prints each row that cannot be sent, with its line number
-// and the reason, and skips the row. It refuses a file without any row that can be sent.
+// The program skips a header row and a byte order mark. It skips each row that cannot be sent, and prints the line
+// number of the row and the reason. It refuses a file without any row that can be sent.
 //
 // The commands unresolved and refused list batches that somebody has to look up at the service, with the lines of the
 // file. The command resolve records the outcome of a batch. If the outcome is not-sent, the next run sends the batch.
-// If it is accepted or refused, no run sends the batch.
+// If the outcome is accepted or refused, no run sends the batch.
 //
 //	accountupdater -cards cards.csv unresolved   # batches that may have arrived
 //	accountupdater -cards cards.csv refused      # batches that the service has refused
@@ -22,17 +23,18 @@
 // The exit status is 0 if all cards are accepted, or if the command has succeeded. Otherwise it is
 //
 //   - 1 if the program has stopped early: correct the problem that it prints, and run it again;
-//   - 2 if the command line is wrong;
-//   - 3 if all cards were sent, but batches are refused or may have arrived: use the commands refused and unresolved;
+//   - 2 if a flag or a command is invalid;
+//   - 3 if all cards that can be sent were sent, but batches are refused or may have arrived: use the commands refused
+//     and unresolved;
 //   - 4 if all cards are accepted except rows that cannot be sent: correct these rows, and put them into another file.
 //
-// The program refuses a file that has changed since the first run. The journal contains no cards, so it cannot tell
-// which cards are new. Put new and corrected cards into another file. To submit all cards of a file again, remove the
-// journal.
+// The program refuses a file that has changed since the first run. The journal contains no cards, so the program cannot
+// tell which cards are new. Put new and corrected cards into another file. To submit all cards of a file again, remove
+// the journal.
 //
-// PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Without these variables the program
-// refuses -cards and sends made-up cards to an emulator. The emulator and the journal end with the program. The
-// commands need no variables.
+// PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Without these variables, the program
+// refuses -cards, and a run without -cards sends made-up cards to an emulator. The emulator and its journal end with
+// the program. The commands need no variables.
 package main
 
 import (

@@ -101,8 +101,8 @@ func TestSecondRunSendsNothing(t *testing.T) {
 	}
 }
 
-// TestInterrupted checks that a run that ctrl-C cancels waits for the requests in flight, and that a later run sends
-// the other cards.
+// TestInterrupted checks that a run waits for the requests in flight if ctrl-C cancels its context. A later run must
+// send the remaining cards.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 5000)
@@ -239,8 +239,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestRowsThatCannotBeSent checks that the program prints and skips rows that cannot be sent, even 100 consecutive
-// rows, and that all other cards are accepted.
+// TestRowsThatCannotBeSent checks that the program skips rows that cannot be sent, even 100 consecutive rows, and
+// prints their line numbers. All other cards must be accepted.
 func TestRowsThatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 0)
@@ -459,7 +459,7 @@ func TestOfflineTakesNoCards(t *testing.T) {
 }
 
 // TestFileThatBreaksOff checks that a run fails if the file is truncated while the cards are submitted. A run with the
-// original file sends the other cards.
+// original file must send the remaining cards.
 func TestFileThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]func(whole string) int{
@@ -529,8 +529,8 @@ func TestBlankLines(t *testing.T) {
 	assert.Contains(t, out, "batch 2, lines 403 to 501: payvault: ")
 }
 
-// TestSandboxGetsNoMadeUpCards checks that a run against a sandbox fails without -cards, and if one of the three
-// variables is not set.
+// TestSandboxGetsNoMadeUpCards checks that a run against a sandbox fails if -cards is missing, or if one of the three
+// PAYVAULT variables is not set.
 func TestSandboxGetsNoMadeUpCards(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 0)

@@ -38,7 +38,8 @@ func export(ctx context.Context, client *payvault.Client, out, show io.Writer) e
 	return rows.Error()
 }
 
-// count returns the number of customers. It requests a page of one customer, because each page has the total number.
+// count returns the number of customers. It requests a page of only one customer, because any page has the total
+// number.
 func count(ctx context.Context, client *payvault.Client) (int, error) {
 	page, err := client.Customers.List(ctx, &payvault.ListOptions{Count: 1})
 	if err != nil {
@@ -62,7 +63,8 @@ func row(c *payvault.Customer) []string {
 	return cells
 }
 
-// plain returns a cell with an apostrophe in front if a spreadsheet would read the cell as a formula.
+// plain puts an apostrophe in front of a cell that a spreadsheet would read as a formula. It returns other cells
+// unchanged.
 func plain(cell string) string {
 	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
 		return "'" + cell

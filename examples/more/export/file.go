@@ -9,8 +9,8 @@ import (
 )
 
 // replaceFile replaces the file at path with the output of a function. The old file stays unchanged until the output is
-// complete. Only the user can read the new file. If path is a symbolic link, replaceFile replaces the file that the
-// link points to.
+// complete. Only the user who runs the program can read the new file. If path is a symbolic link, replaceFile replaces
+// the file that the link points to.
 func replaceFile(path string, write func(io.Writer) error) error {
 	path, err := target(path)
 	if err != nil {
@@ -33,8 +33,8 @@ func replaceFile(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// target returns the path of the file that a symbolic link points to. It returns any other path unchanged, even if
-// there is no such file yet.
+// target resolves the symbolic links in a path. If there is nothing at the path yet, target returns the path unchanged.
+// If the path is a link to nothing, or leads to anything but a regular file, target returns an error.
 func target(path string) (string, error) {
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
 		return path, nil

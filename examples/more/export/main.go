@@ -9,8 +9,8 @@
 // would read it as a formula. A telephone number may be such a cell. A program that reads the file has to remove these
 // apostrophes.
 //
-// The program runs offline, against the emulator and without -o, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and
-// PAYVAULT_MERCHANT_ID name a sandbox.
+// PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Without these variables, the program
+// runs offline, against an emulator, and refuses -o.
 package main
 
 import (

@@ -64,7 +64,7 @@ func TestOfflineWritesNoFile(t *testing.T) {
 	assert.Equal(t, "old", string(text))
 }
 
-// sandboxed returns the environment variables with which the program uses srv as its sandbox.
+// sandboxed returns a getenv function whose variables name srv as the sandbox.
 func sandboxed(srv *payvaulttest.Server) func(string) string {
 	return func(name string) string {
 		return map[string]string{
@@ -106,7 +106,7 @@ func TestFailedExportLeavesTheOldFile(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
-	require.NoError(t, seed(t.Context(), srv.Client(), 60)) // these customers fill two pages
+	require.NoError(t, seed(t.Context(), srv.Client(), 60)) // these customers need two pages
 	path := filepath.Join(t.TempDir(), "customers.csv")
 	require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
 
@@ -182,7 +182,8 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// TestFullDisk checks that export and run return the errors of writing to a file.
+// TestFullDisk checks that export returns an error of its writer, and that run returns an error if it cannot create the
+// file.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()

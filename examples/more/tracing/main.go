@@ -1,5 +1,5 @@
-// Tracing prints the OpenTelemetry spans of a few calls to standard output. Each call has a span, and each of its
-// attempts has a span below that one. The spans contain no IDs, queries or bodies.
+// Tracing prints the OpenTelemetry spans of a few calls to standard output. The span of a call has a child span for
+// each attempt of the call. The spans contain no IDs of records, no queries and no bodies.
 //
 // The program runs offline, against the emulator, unless PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID
 // name a sandbox. The emulator refuses one attempt and loses one answer. In a sandbox the program lists a page of

@@ -1,12 +1,12 @@
 // Starter submits the cards of a file to the account updater with a workflow, and prints the progress of the workflow.
-// It writes the cards that were not accepted to a CSV file. It also exports the transactions of the emulator's
-// subscriptions. The comment of ../worker lists the other programs that have to run.
+// It writes the line numbers of the cards that were not accepted to a CSV file. It also exports the transactions of the
+// emulator's subscriptions. The comment of ../worker lists the other programs that have to run.
 //
 //	go run -C examples/temporal ./starter -file "$PWD/november.csv"
 //
 // A row of the file has the number, the expiration date and the ID of a card: 4111111111111111,1230,card-1. A header
-// row is skipped. A row that cannot be sent is printed with its line number, and the other rows are sent. Without -file
-// the program makes up cards.
+// row is skipped. Rows that cannot be sent are left out, and the first 10 of them are printed with their line numbers.
+// Without -file the program makes up cards.
 //
 // The journal of the workers identifies a file by its contents. If you run this program again with the same file, no
 // batch is sent twice. If the workflow of the file is still running, the program prints the progress of this workflow.
@@ -109,7 +109,8 @@ func workflowID(file string, s temporalpayvault.Snapshot) string {
 	return "cards-" + name + "-" + s.Checksum[:min(len(s.Checksum), 12)]
 }
 
-// report prints the result of a file, and writes the cards that were not accepted to a report beside the file.
+// report prints the result of a file. It writes the line numbers of the cards that were not accepted to a report beside
+// the file.
 func report(file string, s *temporalpayvault.Summary, out io.Writer) error {
 	fmt.Fprintf(out, "%d of %d batches accepted, %d refused, %d unknown, %d cards left out\n",
 		s.Accepted, s.Batches, s.Refused, s.Unknown, s.LeftOut)

@@ -20,8 +20,8 @@ func TestWorkflowID(t *testing.T) {
 	assert.Equal(t, "cards-november-0123456789ab", id)
 }
 
-// TestReport checks that report writes a file with the rows of batches that were not accepted, and no file if there are
-// none.
+// TestReport checks that report writes a file with the line numbers of the batches that were not accepted. If all
+// batches were accepted, report must leave no file.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "cards.csv")

@@ -14,7 +14,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestCanary checks that neither the page nor the JSON that it loads contains the secrets and full card numbers in
+// TestCanary checks that neither the page nor the JSON that it loads contains the secrets and full card numbers of
 // requests and records.
 func TestCanary(t *testing.T) {
 	t.Parallel()

@@ -1,2 +1,2 @@
-// Package browser tests the emulator's page in Chromium, which .ci/run installs.
+// Package browser tests the emulator's page in Chromium, which .ci/run installs if it runs as root.
 package browser

@@ -159,8 +159,8 @@ func TestFaultAtAClick(t *testing.T) {
 	p.waitFor(`document.activeElement.tagName === 'HEADER'`)
 }
 
-// TestRowsStayUnderThePointer checks that the page adds no rows to the list while a mouse button is pressed. Otherwise
-// the row under the pointer would move before the click ends.
+// TestRowsStayUnderThePointer checks that the page adds no rows to the list while the main mouse button is pressed.
+// Otherwise the row under the pointer would move before the click ends.
 func TestRowsStayUnderThePointer(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -197,7 +197,8 @@ func TestRowsStayUnderThePointer(t *testing.T) {
 	assert.True(t, eval[bool](p, `held === undefined`), "there is nothing to hold")
 }
 
-// press presses a mouse button on the list of requests, and stops the timer that would end the press.
+// press presses a mouse button on the list of requests. It stops the timer that would add the new rows although the
+// button is still pressed.
 func (p *tab) press(button int) {
 	p.Helper()
 	eval[any](p, fmt.Sprintf(`{at('live').dispatchEvent(new PointerEvent('pointerdown', {button: %d}));
@@ -261,7 +262,7 @@ func (p *tab) see(inSight bool) {
 }
 
 // TestManyTabs checks that many tabs with the same page work if only a few are visible. A browser opens at most six
-// connections to a host, so a hidden tab must close its stream.
+// connections to a host, so a hidden tab must close its event stream.
 func TestManyTabs(t *testing.T) {
 	t.Parallel()
 	first := open(t)
@@ -312,7 +313,7 @@ func (p *tab) another() *tab {
 }
 
 // openTwo starts two emulators and opens the page of the first. To simulate a restart at the same address, a test
-// stores the handler of the second page in the pointer.
+// stores the handler of the second emulator's page in the returned pointer.
 func openTwo(t *testing.T) (p *tab, before, after *payvaulttest.Server, page *atomic.Pointer[http.Handler]) {
 	t.Helper()
 	before, after, page = payvaulttest.NewServer(), payvaulttest.NewServer(), new(atomic.Pointer[http.Handler])
@@ -324,7 +325,7 @@ func openTwo(t *testing.T) (p *tab, before, after *payvaulttest.Server, page *at
 }
 
 // TestRestart checks that after a restart the page shows no request and no fault of the old emulator, although the new
-// emulator uses the same numbers.
+// emulator gives its requests and faults the same numbers.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	p, before, after, page := openTwo(t)
@@ -393,7 +394,8 @@ func TestPending(t *testing.T) {
 	assert.Contains(t, p.text("#live tbody tr.bad"), "hang")
 }
 
-// TestTimesAndSkip checks that the page offers no faults while the value of times or skip is invalid.
+// TestTimesAndSkip checks that the page offers no faults while its input "times" or its input "skip" has an invalid
+// value.
 func TestTimesAndSkip(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -540,8 +542,8 @@ func TestManyRequests(t *testing.T) {
 	assert.Equal(t, 1, eval[int](p, `document.querySelectorAll('#live tbody tr').length`))
 }
 
-// TestLayout checks that the page does not scroll sideways on a phone and in a window that is zoomed to 200 %, in light
-// and in dark colors. go test -artifacts keeps the screenshots.
+// TestLayout checks that the page does not scroll sideways in windows of several sizes, in light or dark colors, with
+// letters of normal or double size. go test -artifacts keeps the screenshots.
 func TestLayout(t *testing.T) {
 	t.Parallel()
 	for name, screen := range map[string]struct {
@@ -620,8 +622,8 @@ func (p *tab) cut(selector string) []string {
 		.filter((code) => code.scrollWidth > code.clientWidth).map((code) => code.textContent)`, selector))
 }
 
-// TestTaughtOperation checks that the page lists an operation of Server.Handle and injects faults for it, and that long
-// lines of the Go code scroll and do not wrap.
+// TestTaughtOperation checks that the page lists an operation that Server.Handle has added and injects faults for it,
+// and that long lines of the Go code scroll and do not wrap.
 func TestTaughtOperation(t *testing.T) {
 	t.Parallel()
 	p := open(t)
@@ -770,8 +772,8 @@ func TestClearSearchReset(t *testing.T) {
 	assert.Empty(t, p.srv.Faults())
 }
 
-// TestBodies checks that the page shows bodies only while they are turned on, and copies a curl command with and
-// without bodies.
+// TestBodies checks that the page shows bodies only while they are turned on. A copied curl command has the values of
+// the body only then, and otherwise fillIn in their place.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	p := open(t)

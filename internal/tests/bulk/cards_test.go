@@ -132,7 +132,7 @@ func TestPosition(t *testing.T) {
 	}
 }
 
-// TestJobName checks that JobName returns the same name for the same content, and another name for other content.
+// TestJobName checks that JobName returns equal names for equal content, and different names for different content.
 func TestJobName(t *testing.T) {
 	t.Parallel()
 	name := func(content string) string {

@@ -72,8 +72,8 @@ func totals() map[string]func(records, perPage int) (totalPages, totalRecords in
 	}
 }
 
-// TestWalkOverAnyTotals checks that a walk gets all records, whatever totals the service claims. It may request at most
-// one page that does not exist, or up to Prefetch such pages.
+// TestWalkOverAnyTotals checks that a walk gets all records, whatever totals the service claims. After its first page,
+// the walk may request up to Prefetch pages that do not exist, or one if Prefetch is 0.
 func TestWalkOverAnyTotals(t *testing.T) {
 	t.Parallel()
 	all := totals()

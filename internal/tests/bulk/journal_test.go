@@ -92,7 +92,7 @@ func (j *journal) run(s *fake, n int) []batch {
 	return collect(s.submitAll(j.t, stream(n, nil), j.options(3)))
 }
 
-// earlier returns the batches that SubmitAll yields for n cards if an earlier run has sent them all.
+// earlier returns the batches that SubmitAll yields for n cards if all batches were accepted in an earlier run.
 func earlier(n int) []batch {
 	batches := batchesOf(n)
 	for i := range batches {
@@ -101,8 +101,8 @@ func earlier(n int) []batch {
 	return batches
 }
 
-// TestJournal checks that each batch is recorded as begun before it is sent, that its outcome is recorded before it is
-// yielded, and that a second run yields the same batches and sends nothing.
+// TestJournal checks that each batch is recorded as begun before it is sent, and as ended before it is yielded. A
+// second run must yield the same batches and send nothing.
 func TestJournal(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 100, 1950}, func(t *testing.T, n int) {
@@ -381,7 +381,7 @@ func TestJournalOfAContextThatEndsLate(t *testing.T) {
 }
 
 // TestJournalThatHangs checks that the context of Begin ends with the context of SubmitAll, and that a batch is not
-// sent if its Begin has not returned.
+// sent if its Begin has not returned by then.
 func TestJournalThatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -53,7 +53,7 @@ type answer func(r asked) (*http.Response, error)
 type fake struct {
 	answer answer
 	pages  int             // number of pages of its list
-	gates  []chan struct{} // if set, a request waits until the gate of its page or batch is closed
+	gates  []chan struct{} // if set, a request waits until the channel of its page or batch is closed
 
 	flying atomic.Int64 // requests in flight
 	mu     sync.Mutex
@@ -130,8 +130,8 @@ func (s *fake) numbers() []int {
 	return slices.Sorted(slices.Values(numbers))
 }
 
-// client returns a client of the fake service. Its retries have no backoff, but wait for the rate limit or a
-// Retry-After.
+// client returns a client of the fake service. Unless opts has another retry policy, retries have no backoff, but wait
+// for the rate limit or a Retry-After.
 func (s *fake) client(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	t.Helper()
 	quick := payvault.WithRetryPolicy(payvault.RetryPolicy{MinBackoff: 1, MaxBackoff: 1})
@@ -158,8 +158,7 @@ func refusal(retryAfter string) (*http.Response, error) {
 	return resp, nil
 }
 
-// newGates returns gates for 100 pages or batches. The first ones, as many as the parameter open says, are open
-// already.
+// newGates returns 100 channels for fake.gates. The first ones are closed already; their number is the parameter open.
 func newGates(open int) []chan struct{} {
 	gates := make([]chan struct{}, 100)
 	for i := range gates {

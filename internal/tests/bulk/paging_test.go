@@ -53,8 +53,8 @@ func allIDs(first, n int) (ids []string) {
 // correct returns the JSON of one page of a list of n pages, with correct totals.
 func correct(page, n int) string { return pageBody(n, n*perPage-1, recordIDs(page, n)...) }
 
-// lying returns a service that answers a request for a page with the text that the function body returns. The totals in
-// the text may be wrong. If the text is empty, the service answers with status 404.
+// lying returns a service that answers a request for a page with the text body(page). The totals in the text may be
+// wrong. If the text is empty, the service answers with status 404.
 func lying(body func(page int) string) *fake {
 	return &fake{answer: func(r asked) (*http.Response, error) {
 		if body(r.n) == "" {
@@ -71,7 +71,7 @@ func (s *fake) all(t *testing.T, o *payvault.ListOptions, opts ...payvault.CallO
 	return s.client(t).Customers.All(t.Context(), o, opts...)
 }
 
-// walk runs a loop over all records. It returns their IDs, and the error that ended the loop.
+// walk runs a loop over all records. It returns their IDs, and the errors that the loop got, joined.
 func walk(seq customers) (ids []string, err error) {
 	for customer, e := range seq {
 		if e != nil {
@@ -126,8 +126,9 @@ func TestWalkInOrderAndOnce(t *testing.T) {
 	})
 }
 
-// TestWalkFromALaterPage checks that a walk that begins at a later page gets all records from there on. It must not
-// request a page after the last one, because some services answer such a request with status 404.
+// TestWalkFromALaterPage checks that a walk that begins after page 0 gets all records from its first page on. If Count
+// is set, the walk must not request a page after the last one, because some services answer such a request with status
+// 404.
 func TestWalkFromALaterPage(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ claimed, pages, first, count int }{
@@ -337,8 +338,8 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 	}
 }
 
-// TestWalkFarFromTheFirstPage checks that a walk ends with an error after page 1,048,575, even if the service always
-// claims a further page.
+// TestWalkFarFromTheFirstPage checks that a walk ends with an error after page 1,048,575 if the service claims a
+// further page.
 func TestWalkFarFromTheFirstPage(t *testing.T) {
 	t.Parallel()
 	const bound = 1 << 20

@@ -20,8 +20,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// reply429 is a response with status 429, or a success if retryAfter is the constant succeeds. The field took is the
-// delay before the response.
+// reply429 is a response with status 429, or a success if retryAfter is "success". The field took is the delay before
+// the response.
 type reply429 struct {
 	took       time.Duration
 	retryAfter string
@@ -47,8 +47,9 @@ func refusing(first ...reply429) *fake {
 	}}
 }
 
-// limited returns a service with a rate limit. It permits a burst of requests, and then the given number a second. It
-// answers all others with status 429. Every answer takes 50 ms. The result refused counts the 429 responses.
+// limited returns a service with a rate limit. The parameter burst is the number of requests that the service permits
+// at first, and rate is the number that it permits in each second after that. It answers all other requests with status
+// 429. Every answer takes 50 ms. The result refused counts the 429 responses.
 func limited(rate, burst float64, retryAfter string) (s *fake, refused *int) {
 	var mu sync.Mutex
 	tokens, at, refused := burst, time.Duration(0), new(int)
@@ -76,7 +77,7 @@ func addEvent(ctx context.Context, c *payvault.Client) error {
 }
 
 // TestWalksWaitOutRefusals checks that walks and SubmitAll repeat a request after each 429, more often than MaxAttempts
-// permits. They must nearly reach the rate that the service permits, with few 429 responses.
+// permits. Both must get few 429 responses. SubmitAll must nearly reach the rate that the service permits.
 func TestWalksWaitOutRefusals(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

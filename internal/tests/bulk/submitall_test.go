@@ -29,8 +29,8 @@ type (
 	batch = payvault.AccountUpdaterBatch
 )
 
-// stream returns an iterator over n cards. It calls the given function, which may be nil, with the position of each
-// card before it yields the card, and at last with n.
+// stream returns an iterator over n cards. The iterator calls before(i) before it yields card i, and before(n) at the
+// end. The function may be nil.
 func stream(n int, before func(i int)) iter.Seq[card] {
 	return func(yield func(card) bool) {
 		for i := range n + 1 {
@@ -56,8 +56,8 @@ func (s *fake) submitAll(t *testing.T, cards iter.Seq[card], o *payvault.SubmitA
 	return s.client(t).AccountUpdater.SubmitAll(t.Context(), cards, o, opts...)
 }
 
-// assertSent checks that the service received each card of the given ranges once, and no other card. bounds has the
-// first position of each range and the position after its last.
+// assertSent checks that the service received each card of the given ranges once, and no other card. For each range,
+// bounds has the position of the first card and the position after the last card.
 func (s *fake) assertSent(t *testing.T, bounds ...int) {
 	t.Helper()
 	var want []int
@@ -72,7 +72,7 @@ func (s *fake) assertSent(t *testing.T, bounds ...int) {
 	assert.True(t, slices.Equal(want, s.cards), "sent %v", s.cards)
 }
 
-// batchesOf returns the batches that SubmitAll yields for n cards if all are accepted.
+// batchesOf returns the batches that SubmitAll yields for n cards if all batches are accepted.
 func batchesOf(n int) []batch {
 	batches := []batch{}
 	for i := 0; i*100 < n; i++ {
@@ -116,8 +116,8 @@ func TestSubmitAll(t *testing.T) {
 	})
 }
 
-// TestSubmitAllWithASlowBatch checks that the batches after a slow one are sent, until SubmitAll has read 2 ×
-// Concurrency - 1 batches that it has not yielded. At most Concurrency batches are in flight.
+// TestSubmitAllWithASlowBatch checks that the batches after a slow one are sent, until 2 × Concurrency - 1 batches have
+// been sent but not yielded. At most Concurrency batches are in flight.
 func TestSubmitAllWithASlowBatch(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 1, 2, 4, 8}, func(t *testing.T, concurrency int) {
@@ -161,8 +161,8 @@ func TestSubmitAllThatIsLeft(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfASlowStream checks that the batches before a pause of the stream are sent and yielded without delay.
-// If the context ends during the pause, the last batch, which is incomplete, is reported as not sent.
+// TestSubmitAllOfASlowStream checks that the complete batches before a pause of the stream are sent and yielded without
+// delay. If the context ends during the pause, the last batch, which is incomplete, is reported as not sent.
 func TestSubmitAllOfASlowStream(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"goes on to the end", "is left"}, func(t *testing.T, how string) {
@@ -260,8 +260,8 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 	})
 }
 
-// TestSubmitAllWhoseContextEnds checks that SubmitAll yields every batch even if its context ends. A batch in flight
-// then has the status BatchUnknown, and a later batch has the status BatchNotSent.
+// TestSubmitAllWhoseContextEnds checks that SubmitAll yields every batch even if its context ends. A batch that is in
+// flight at that time has the status BatchUnknown, and a later batch has the status BatchNotSent.
 func TestSubmitAllWhoseContextEnds(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{1, 5}, func(t *testing.T, after int) {
@@ -414,7 +414,7 @@ func TestSubmitAllOfInvalidArguments(t *testing.T) {
 }
 
 // TestSubmitAllOfAnswersToAllBatches checks that SubmitAll stops after an answer that every batch would get: a refusal
-// of the key, or a refusal without a code of the service. A refusal with a code concerns only its batch.
+// of the key, or a refusal without a code of the service. SubmitAll goes on after a status 400 with a code.
 func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 	t.Parallel()
 	type test struct {
@@ -503,8 +503,8 @@ func TestSubmitAllOfAnswersThatProveNothing(t *testing.T) {
 }
 
 // TestSubmitAllThatPanics checks that a panic of the stream, the RoundTripper or the journal comes out of the caller's
-// loop, after all earlier batches. A later run must yield an error for each batch that was begun but not ended, and
-// send all other batches.
+// loop, after all earlier batches. A later run must yield an error for each batch that was begun but not ended, and for
+// no other batch.
 func TestSubmitAllThatPanics(t *testing.T) {
 	t.Parallel()
 	const yielded, concurrency = 2, 3

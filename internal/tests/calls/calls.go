@@ -1,5 +1,5 @@
-// Package calls has a table of all operations for tests. Each operation has a smallest request, a request with all
-// fields, and a request that the SDK refuses to send.
+// Package calls has a table of all operations for tests. An operation with a request parameter has a smallest request,
+// a request with all fields, and a request that the SDK refuses to send.
 package calls
 
 import (
@@ -23,21 +23,20 @@ type Operation struct {
 
 	// GoName is the name of the method, such as "Customers.Create".
 	GoName string
-	// Stated describes the operation as the interface and the design document it: the method, the path, whether the client
-	// repeats the operation after a lost answer, and the part of the request that has the merchant_id. It is written by
-	// hand.
+	// Stated is written by hand and describes the operation: the method, the path, whether the client repeats the
+	// operation after a lost answer, and the part of the request that has the merchant_id.
 	Stated string
 	// Full is a request with all fields, Minimal is the smallest request, and Refused is a request that the SDK refuses to
-	// send. They are nil if the method has no request parameter. The JSON of Full is in testdata/<Op>.request.json; list
-	// options are in testdata/list.query.
+	// send. They are nil if the method has no request parameter. Minimal is also nil for a list, whose options are
+	// optional. The JSON of Full is in the file Fixture("request.json"); list options are in testdata/list.query.
 	Full, Minimal, Refused any
 	// MinimalJSON is the JSON of Minimal. It is empty if the request has no body.
 	MinimalJSON string
-	// Problems are the problems that the SDK reports for Refused, by the JSON path of the field, if the call is made
-	// without IDs.
+	// Problems has the Fields of the error of a call with Refused and without IDs. If the operation supports ForMerchant,
+	// the client is ForMerchant(ActingFor).
 	Problems map[string][]string
-	// Want returns the result that the SDK must return for testdata/<Op>.response.json. The Number of a page is zero,
-	// because the answer does not have it.
+	// Want returns the result that the SDK must return for Answer. The Number of a page is zero, because the answer does
+	// not have it.
 	Want func() any
 	// NeededID is the name of the ID without which the result is of no use. It is empty if the answer has no such ID.
 	NeededID string
@@ -121,7 +120,8 @@ type done struct{}
 func none() any { return done{} }
 
 // Do calls the method GoName of a client. Each parameter of the method gets the argument of its type: the context, the
-// request, or an ID. If the method returns an iterator, Do returns the first item.
+// request, or an ID. If none has the type, the parameter is zero. If the method returns an iterator, Do takes the
+// result from the first item.
 func (o *Operation) Do(
 	ctx context.Context, c *payvault.Client, ids IDs, request any, opts ...payvault.CallOption,
 ) (any, error) {
@@ -152,7 +152,8 @@ func (o *Operation) Do(
 	return result(method.CallSlice(append(in, reflect.ValueOf(opts))))
 }
 
-// result returns the results of a method call, or the first item of an iterator.
+// result converts the results of a method call to one result and an error. It takes them from the first item of an
+// iterator.
 func result(out []reflect.Value) (any, error) {
 	switch v := out[0].Interface().(type) {
 	case nil:
@@ -196,7 +197,7 @@ func first[T any](items iter.Seq2[*T, error]) (any, error) {
 }
 
 // Fixture returns the name of a file in testdata that belongs to the operation, such as
-// "customers/create.request.json".
+// "customers/create.request.json" for the kind "request.json".
 func (o *Operation) Fixture(kind string) string {
 	return strings.Replace(string(o.Op), ".", "/", 1) + "." + kind
 }
@@ -204,8 +205,8 @@ func (o *Operation) Fixture(kind string) string {
 // Answer returns the documented answer of a success.
 func (o *Operation) Answer() string { return Fixture(o.Fixture("response.json")) }
 
-// TolerantAnswer returns the values of Answer in other JSON forms, such as numbers as texts, or Answer itself if
-// testdata has no such file.
+// TolerantAnswer returns the file "response.tolerant.json" of the operation: the values of Answer in other JSON forms,
+// such as numbers as texts. If testdata has no such file, it returns Answer.
 func (o *Operation) TolerantAnswer() string {
 	if _, err := os.Stat(file(o.Fixture("response.tolerant.json"))); err != nil {
 		return o.Answer()

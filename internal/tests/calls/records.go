@@ -8,8 +8,8 @@ import (
 	"example.com/payvault"
 )
 
-// The functions below read new values from testdata, which is written by hand. The tests of package operations check
-// that every field is read and has the right name.
+// The functions request, answered and read take new values from testdata, which is written by hand. The tests of
+// package operations check that every field is read and has the right name.
 
 // request reads a request with all its fields from testdata/<name>.request.json.
 func request[T any](name string) T { return read[T](name + ".request.json") }
@@ -63,7 +63,7 @@ func fullListOptions() *payvault.ListOptions {
 	}
 }
 
-// badListOptions returns list options with every possible problem, and the problems by field.
+// badListOptions returns invalid list options, and their problems by field.
 func badListOptions() (*payvault.ListOptions, fields) {
 	where, dates := payvault.Where, payvault.ConditionBetweenDates
 	options := &payvault.ListOptions{

@@ -20,7 +20,7 @@ const (
 	assigned   = "is assigned by the service and cannot be sent"
 )
 
-// ActingFor is the merchant_id of the requests in testdata. ThirdParty is the merchant_id of another merchant.
+// ActingFor is the merchant that tests pass to ForMerchant. ThirdParty is another merchant.
 const (
 	ActingFor  payvault.MerchantID = 212346
 	ThirdParty payvault.MerchantID = 999999
@@ -28,8 +28,8 @@ const (
 
 type fields = map[string][]string
 
-// Table returns all operations in the order of payvault.Operations. Each call makes new values, so a test may change
-// them.
+// Table returns all operations in the order of payvault.Operations. Each call of Table makes new values, so a test may
+// change them.
 func Table() []Operation {
 	badCustomers, ofCustomers := badListOptions()
 	badTransactions, ofTransactions := badListOptions()
@@ -210,7 +210,7 @@ func Table() []Operation {
 	}
 }
 
-// tokenizeWith returns a function that returns a copy of a request with another CardID.
+// tokenizeWith returns a function that copies a request and sets the CardID of the copy.
 func tokenizeWith(card func(IDs) string) func(IDs, any) any {
 	return func(ids IDs, request any) any {
 		r, ok := request.(*payvault.TokenizeRequest)

@@ -1,5 +1,5 @@
-// Package canary fills values of all exported types of the SDK with known secret texts. Tests print the values, and
-// search the output for the texts.
+// Package canary fills values of all exported struct types of package payvault with known secret texts. Tests print the
+// values, and search the output for the texts.
 package canary
 
 import (
@@ -26,8 +26,7 @@ const (
 	Raw    = "7awCanary"    // the content of every body, header, file, path, query and filter
 )
 
-// Types returns the exported struct types that can be reached from the methods, fields and options of a client, by
-// name.
+// Types returns all exported struct types of package payvault, by name.
 func Types() map[string]reflect.Type {
 	found := map[reflect.Type]bool{}
 	for _, t := range []reflect.Type{
@@ -48,16 +47,16 @@ func Types() map[string]reflect.Type {
 	return types
 }
 
-// Holds reports whether a value of the first type can contain a value of the second type, in elements or exported
-// fields at any depth.
+// Holds reports whether the first type is the second one, or contains it at any depth. Unexported fields and methods do
+// not count.
 func Holds(t, what reflect.Type) bool {
 	found := map[reflect.Type]bool{}
 	reach(t, found, false)
 	return found[what]
 }
 
-// reach adds t to found, with the types of its keys, elements, exported fields, parameters and results. If calls is
-// true, it also adds the parameters and results of all methods.
+// reach adds t to found, with the types of its keys, elements, exported fields, parameters and results, at any depth.
+// If calls is true, reach also adds the types of the parameters and results of all methods.
 func reach(t reflect.Type, found map[reflect.Type]bool, calls bool) {
 	if found[t] {
 		return
@@ -90,8 +89,8 @@ func reach(t reflect.Type, found map[reflect.Type]bool, calls bool) {
 	}
 }
 
-// EachFilled calls the function in a subtest for every type, with a pointer to a filled value. If a type has fields of
-// type any, it does so for each content of these fields, or for one content with -short.
+// EachFilled calls check in a subtest for every type, with a pointer to a filled value. If a type has fields of type
+// any, there is a subtest for each possible content of these fields; with -short there is only one.
 func EachFilled(t *testing.T, check func(t *testing.T, typ string, pointer any)) {
 	t.Helper()
 	secret := payvault.NewSecret(Secret)
@@ -118,8 +117,8 @@ func EachFilled(t *testing.T, check func(t *testing.T, typ string, pointer any))
 	}
 }
 
-// Filled returns a pointer to a value of type t whose exported fields are all filled, at any depth. Fields of type any
-// get the second argument.
+// Filled returns a pointer to a value of type t whose exported fields are filled, at any depth. Functions stay nil.
+// Fields of type any get the second argument.
 func Filled(t reflect.Type, open any) any {
 	client, err := payvault.NewClient("https://sandbox.example.com", Secret)
 	if err != nil {
@@ -204,9 +203,9 @@ func fillInterface(v reflect.Value, open any) {
 	}
 }
 
-// Shapes returns values that contain the value at pointer, such as a list of it or a struct with it. In the first map
-// fmt reaches the value through exported fields. In the second one the value is inside an unexported field, and fmt
-// does not call its methods.
+// Shapes returns the value at pointer and values that contain it, such as lists and structs. For a value in the first
+// map, fmt can call the methods of the contained value. In the second map, the contained value is inside an unexported
+// field, so fmt does not call its methods.
 func Shapes(pointer any) (open, hidden map[string]any) {
 	open, hidden = map[string]any{}, map[string]any{}
 	p := reflect.ValueOf(pointer)
@@ -238,8 +237,8 @@ func Find(text string, forms []string) string {
 	return ""
 }
 
-// Forms returns all forms in which the texts may appear in output: unchanged, in base64, in base64 after a colon, and
-// as fmt prints their bytes.
+// Forms returns the forms of the texts that tests search for: unchanged, in base64 with and without a colon before the
+// text, and as fmt prints the bytes.
 func Forms(texts ...string) []string {
 	var forms []string
 	for _, text := range texts {

@@ -51,7 +51,7 @@ func connectionFaults() []*fault {
 		{name: "certificate of no CA", is: distrusted, network: dialing(x509.UnknownAuthorityError{})},
 		{name: "certificate that has expired", is: distrusted, network: dialing(x509.CertificateInvalidError{})},
 		{name: "certificate of the proxy", is: distrusted, cause: errOwn, network: dialing(proxy)},
-		// In the following cases writing the request fails. net/http does not report how many bytes it wrote, so the outcome
+		// In the next two cases writing the request fails. net/http does not report how many bytes it wrote, so the outcome
 		// is unknown. An upload is known to be unsent, because net/http reads the file only after it has written the headers.
 		{name: "reset before the request is written", is: lost, toUpload: unsent, network: writing(0)},
 		{name: "reset half way through the headers", is: lost, toUpload: unsent, network: writing(2)},
@@ -125,7 +125,7 @@ func wire(name, text string, status int, is effect) *fault {
 	return f
 }
 
-// lostFaults returns the faults that leave a request without an answer, or with only the beginning of an answer.
+// lostFaults returns the faults that leave a request without a complete HTTP answer.
 func lostFaults() []*fault {
 	const cutOff = " Status\r\nContent-Length: 99\r\n\r\n{"
 	cut := wire("connection lost in the body", "HTTP/1.1 200"+cutOff, 200, lost)
@@ -141,8 +141,8 @@ func lostFaults() []*fault {
 	}
 }
 
-// statusFaults returns answers with statuses from 400 to 600. Each status has several bodies, which must not change the
-// error.
+// statusFaults returns answers with statuses from 400 to 600. Each status comes with several bodies, which must not
+// change its effect.
 func statusFaults() []*fault {
 	var all []*fault
 	for _, status := range []int{
@@ -168,8 +168,8 @@ func statusFaults() []*fault {
 	return all
 }
 
-// waits returns answers with status 429 or 503 and a Retry-After. The clients of this package accept at most one
-// second.
+// waits returns answers with status 429 or 503 and a Retry-After. The clients of this package accept a Retry-After of
+// at most one second.
 func waits() []*fault {
 	const longest = 24 * time.Hour // the largest value of Error.RetryAfter
 	var all []*fault
@@ -191,7 +191,7 @@ func waits() []*fault {
 	return all
 }
 
-// notSuccess returns redirects, and answers with status 2xx that are not a JSON object with the code of a success.
+// notSuccess returns answers with status 2xx or 3xx that must not count as a success.
 func notSuccess() []*fault {
 	all := []*fault{
 		answer("302", 302, "", "", redirected), answer("304", 304, "", "", redirected),

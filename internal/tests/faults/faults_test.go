@@ -34,7 +34,7 @@ const (
 // zero stands for the code of a success: 0 or, for Tokenize, 000.
 const zero = "zero"
 
-// fault is a failure of a request, on the network or in the answer of the service.
+// fault is a failure of the key source, of the network, or of the service.
 type fault struct {
 	name     string
 	is       effect
@@ -55,7 +55,7 @@ type fault struct {
 	warm     bool // the fault needs an idle connection, so it cannot strike on every attempt
 }
 
-// TestFaults makes every call under every fault, and checks that its result is the expected one.
+// TestFaults makes every call under every fault, and checks that each call has the expected result.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for i, f := range faults() {
@@ -141,7 +141,7 @@ func (c *cell) run(t *testing.T) {
 	assert.Equal(t, map[bool]string{true: "000", false: "0"}[rcode], c.end.Code, "%s", c)
 }
 
-// client returns a client whose network and key source fail as the fault describes.
+// client returns a client of the service ServeHTTP. Its dialer or its key source fails if the fault says so.
 func (c *cell) client(t *testing.T) *payvault.Client {
 	t.Helper()
 	hc := service.Pipe(t, c.ServeHTTP)
@@ -171,7 +171,8 @@ func (c *cell) client(t *testing.T) *payvault.Client {
 	return service.Client(t, service.Nowhere, opts...)
 }
 
-// ServeHTTP is the service. It performs the operation and answers with a success, unless the fault strikes.
+// ServeHTTP is the service. Unless the fault strikes, the service performs the operation and answers with a success. It
+// refuses to repeat an operation that is possible only once.
 func (c *cell) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		return
@@ -201,12 +202,13 @@ func (c *cell) strikes() bool {
 	return true
 }
 
-// checkError checks the fields of the error that outcome does not have, and that observers received the same values.
+// checkError checks the operation, the attempts, the cause and the RetryAfter of the error. It also checks that
+// observers received the status, the code and the Delivery of the error.
 func (c *cell) checkError(t *testing.T, e *payvault.Error, attempts int) {
 	t.Helper()
 	assert.Equal(t, []any{c.call.Op, attempts}, []any{e.Op, e.Attempts}, "%s", c)
 	assert.Equal(t, []any{e.StatusCode, e.Code, e.Delivery}, []any{c.end.StatusCode, c.end.Code, c.end.Delivery}, "%s", c)
-	// observers get the attempt of a 2xx before its body is decoded, which may change Delivery
+	// the observer's Attempt runs before the body of a 2xx answer is decoded, and decoding may change Delivery
 	if c.stays && e.StatusCode/100 != 2 {
 		assert.Equal(t, e.Delivery, c.last.Delivery, "%s: of the attempt", c)
 	}

@@ -35,7 +35,7 @@ const (
 	malformed   effect = "2xx that is none"         // the operation may have been performed
 	tooLarge    effect = "2xx above the size limit" // the operation may have been performed
 	redirected  effect = "3xx"                      // the client does not follow the redirect
-	// The outcome is unknown, and a retry is not safe, because it would be redirected too.
+	// The outcome is unknown. SafeToRetry returns false, because a new call would be redirected too.
 	cutRedirect effect = "3xx that is cut off"
 )
 
@@ -44,7 +44,8 @@ type when int
 
 const (
 	never when = iota
-	// For calls that the client retries by itself. In the field repeats also for calls with WithReplay.
+	// ifRepeated selects the calls that the client by default retries even if an attempt may have performed the operation.
+	// In the field repeats of a rule, it also selects the calls with WithReplay.
 	ifRepeated
 	always
 )
@@ -112,8 +113,8 @@ func (c *cell) expected() (o outcome) {
 	}
 }
 
-// performing returns how often the service has performed the operation after one more request; the argument is the
-// number before it. The result again is true if the operation is possible only once and was performed before.
+// performing returns how often the service has performed the operation after one more request. The argument is this
+// number before the request. The second result is true if the operation is possible only once and was performed before.
 func (c *cell) performing(performed int) (n int, again bool) {
 	if performed > 0 && c.call.Once {
 		return performed, true
@@ -129,13 +130,14 @@ func (c *cell) fails(o outcome, r rule) outcome {
 	return o
 }
 
-// succeeds returns the expected result of a call whose last attempt is not struck by the fault.
+// succeeds returns the expected result of a call if the fault does not make its last attempt fail.
 func (c *cell) succeeds(o outcome) outcome {
 	var again bool
 	if o.performed, again = c.performing(o.performed); !again {
 		return o
 	}
-	// The service refuses this attempt because an earlier one performed the operation. So the outcome must be unknown.
+	// The service refuses this attempt because an earlier one performed the operation. The client cannot know that, so the
+	// outcome must be unknown.
 	o.status, o.code, o.delivery = statusAgain, codeAgain, payvault.DeliveryUnknown.String()
 	o.is = c.sentinels(statusAgain, true, rule{delivery: payvault.DeliveryUnknown})
 	return o

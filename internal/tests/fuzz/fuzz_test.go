@@ -1,4 +1,4 @@
-// Package fuzz tests answers of the service, JSON values and API keys with random inputs.
+// Package fuzz tests the SDK with random answers, JSON values and API keys.
 package fuzz
 
 import (
@@ -26,7 +26,8 @@ import (
 )
 
 // FuzzReply gives a random answer to every call. A call may succeed only if the answer has status 2xx and the code of a
-// success. Every failure must be an *Error with one line of text.
+// success. The exception is Validate, which may return code 2 with messages as a result. Every failure must be an
+// *Error with one line of text.
 func FuzzReply(f *testing.F) {
 	names, err := filepath.Glob(filepath.Join(calls.Root(), "testdata", "*", "*.json"))
 	require.NoError(f, err)
@@ -74,8 +75,8 @@ func FuzzReply(f *testing.F) {
 	})
 }
 
-// assertPlain checks that the text of an error is one short line, and that the error matches ErrOutcomeUnknown exactly
-// if its Delivery is unknown and the operation is not a read.
+// assertPlain checks that the text of an error is one short line, and that the error matches ErrOutcomeUnknown if and
+// only if its Delivery is unknown and the operation is not a read.
 func assertPlain(t *testing.T, c *calls.Call, err error) {
 	t.Helper()
 	e := service.AsError(t, err)
@@ -86,8 +87,9 @@ func assertPlain(t *testing.T, c *calls.Call, err error) {
 	assert.Equal(t, unsure, errors.Is(err, payvault.ErrOutcomeUnknown))
 }
 
-// codes returns the values of all members with this name in a JSON object, each once. It uses encoding/json, unlike the
-// SDK.
+// codes returns the values of the members of a JSON object that have this name, in upper or lower case. It omits null,
+// an empty text before the first value, and a value that is equal to the one before. It uses encoding/json, while the
+// SDK reads the codes with another decoder.
 func codes(body []byte, member string) (texts []string) {
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	dec := json.NewDecoder(bytes.NewReader(body))
@@ -164,8 +166,9 @@ func roundTrip(t *testing.T, typ reflect.Type, text []byte) {
 	assert.Equal(t, string(written), string(again), "%T of %q", value, text)
 }
 
-// FuzzKey checks that a key that NewClient accepts is sent unchanged in the Authorization header, and that an error has
-// [REDACTED] in its place if the service repeats the key.
+// FuzzKey checks that a key that NewClient accepts is sent unchanged in the Authorization header. The service repeats
+// the key in its message. If the key is valid UTF-8 of at least 3 bytes, the error must have [REDACTED] instead of the
+// key.
 func FuzzKey(f *testing.F) {
 	for _, key := range []string{
 		" 00000000", "test-api-key", "", " ", "a:b", "a b", "a\nb", "\x00", "é", "\xff", "Basic abc",

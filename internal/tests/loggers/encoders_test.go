@@ -13,7 +13,7 @@ import (
 )
 
 // TestBinaryEncoders checks that CBOR reads amounts back, writes secrets as [REDACTED] and refuses to read [REDACTED]
-// as a secret, and that BSON refuses to write both.
+// as a secret. BSON must refuse to write amounts and secrets.
 func TestBinaryEncoders(t *testing.T) {
 	t.Parallel()
 	type invoice struct{ Amount payvault.Amount }

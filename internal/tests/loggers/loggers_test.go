@@ -26,8 +26,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// writers returns functions that print a value with a logger, an encoder or a dumper. A function may panic, as yaml
-// does for functions.
+// writers returns functions that print a value with a logger, an encoder or a dumper. They may panic: yaml, for
+// example, panics if the value contains a func.
 func writers() map[string]func(w io.Writer, v any) {
 	writeZap := func(w io.Writer, newEncoder func(zapcore.EncoderConfig) zapcore.Encoder, v any) {
 		encoder := newEncoder(zap.NewDevelopmentEncoderConfig())
@@ -91,8 +91,8 @@ func TestRedaction(t *testing.T) {
 		isClient := typ == "Client" || strings.HasSuffix(typ, "Service")
 		open, hidden := canary.Shapes(pointer)
 		for how, write := range writers() {
-			// Skip the dump of a client, which has much of net/http in it, and an observer with logrus JSON, which prints an
-			// error of its own to standard error.
+			// Skip spew for a client, because a client has much of net/http in it. Skip logrus JSON for an observer, because
+			// logrus would print an error of its own to standard error.
 			if strings.HasPrefix(how, "spew") && isClient || how == "logrus JSON" && typ == "Observer" {
 				continue
 			}
@@ -113,8 +113,8 @@ func TestRedaction(t *testing.T) {
 	})
 }
 
-// TestRedaction_shows checks that every writer prints values that are not secret. Without this test, a writer that
-// prints nothing would pass TestRedaction.
+// TestRedaction_shows checks that every writer prints values that are not secret. A writer that prints nothing passes
+// TestRedaction, but not this test.
 func TestRedaction_shows(t *testing.T) {
 	t.Parallel()
 	card := payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(canary.Secret), ExpDate: "1230"}

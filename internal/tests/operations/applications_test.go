@@ -17,8 +17,8 @@ import (
 
 func amount(text string) payvault.Amount { return payvault.AmountOf(decimal.MustParse(text)) }
 
-// TestApplicationsValidate checks which responses Validate returns as a result: code 0, and code 2 with messages about
-// fields. Every other response is an error.
+// TestApplicationsValidate checks for which responses Validate returns a result, such as code 0, or code 2 with
+// messages about fields, and for which it returns an error.
 func TestApplicationsValidate(t *testing.T) {
 	t.Parallel()
 	const failed, access = `{"code":2,"message":"failed"`, `{"code":2,"message":"no","data":{"access":["denied"]}}`
@@ -121,8 +121,8 @@ func TestApplicationData_unmarshal(t *testing.T) {
 	}
 }
 
-// TestSavedField_Decode checks that Decode reads a saved value into a variable of its type, in each form that services
-// send. An error has the key and not the value.
+// TestSavedField_Decode checks that Decode reads saved values of many JSON forms into variables of suitable types. An
+// error must have the key and not the value.
 func TestSavedField_Decode(t *testing.T) {
 	type ownType struct {
 		Text  string // the JSON has a number here, which only the tolerant decoder reads
@@ -205,7 +205,7 @@ func TestApplicationDataOf(t *testing.T) {
 }
 
 // TestApplicationDataOf_none checks that an empty saved value sets no field of ApplicationData, because the next
-// SaveData would send it as false or zero. The value false of a toggle is not empty.
+// SaveData would send such a field as false or zero. The value false counts as empty, except for a toggle.
 func TestApplicationDataOf_none(t *testing.T) {
 	t.Parallel()
 	for _, none := range []string{`""`, `[]`, `{}`, `false`, `null`} {

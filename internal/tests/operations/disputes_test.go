@@ -65,7 +65,7 @@ func respond(t *testing.T, request *payvault.DisputeRespondRequest) service.Seen
 	return server.Seen()[0]
 }
 
-// TestDisputesRespond checks the multipart form for each type of dispute response, with and without a file.
+// TestDisputesRespond checks the multipart form for four types of dispute response: two with a file, two without.
 func TestDisputesRespond(t *testing.T) {
 	t.Parallel()
 	large := append([]byte("%PDF-1.7\n"), bytes.Repeat([]byte("0123456789abcdef\r\n--"), 1<<16)...)

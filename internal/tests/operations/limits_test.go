@@ -107,16 +107,18 @@ func readings() map[string]reading {
 	}
 }
 
-// attack is a hostile response body: reading it takes much more memory than the body itself. The function readings
-// returns a map of the ways to read a body. The field readings has keys of this map.
+// attack is a hostile response body, or a hostile text of TestHostileTexts. Reading it takes much more memory than the
+// text itself. The field readings names the ways to read it, separated by commas. Each name is a key of the map that
+// the function readings returns, or of the map in TestHostileTexts.
 type attack struct {
 	readings, head, unit, tail string
 
 	most int // maximum number of units; 0 means as many as fit into bodyCap
 }
 
-// body returns the head, as many units as fit, and the tail. If they contain PAD, a text in its place fills the body up
-// to bodyCap. This text is not valid UTF-8, so it is larger after decoding.
+// body returns the head, the units and the tail. The unit is repeated as often as the field most and bodyCap permit. If
+// the text contains PAD, a long text replaces PAD and fills the body up to bodyCap. The long text is not valid UTF-8,
+// so it is larger after decoding.
 func (a attack) body() string {
 	n := (bodyCap - len(a.head) - len(a.tail)) / len(a.unit)
 	if a.most > 0 {
@@ -139,18 +141,18 @@ func attacks() []attack {
 		of("list", data+`{"customer_id":"`, `"}]}`, "\xff"), of("list", data+`{"customer_id":1,"comments":"`, `"}]}`, `x`),
 		of("saved", fields+`{"key":"bank_routing","value":"`, `"}]}}`, "\xffa"),
 
-		// These bodies have as many records and values of the largest types as are permitted, and a long text.
+		// These bodies have many values of large types, but not more than are permitted, and a long text.
 		upTo(mostRecords, of("transactions", data, `,{"pg_id":"PAD"}]}`, `{"pg_id":1},`)),
 		upTo(mostRecords, of("list", data+`{"customer_id":1,"billing_cards":[`, `,{"card_type":"PAD"}]}]}`, `{},`)),
 		upTo(mostRecords/2, of("list", data, `,{"customer_id":"PAD"}]}`, `{"customer_id":1},`)),
-		// The last pg_id is a number, so this body is read a second time.
+		// The last pg_id is a number, so the strict decoding fails and the body is decoded a second time.
 		upTo(19_000, of("transactions", data, `,{"pg_id":"PAD"},{"pg_id":1}]}`, `{"pg_id":"1"},`)),
 		upTo(10*mostRecords, of("write", record+`{"billing_email":[`, `]},{"card_type":"PAD"}]}}`, `"",`)),
 		upTo(mostRecords, of("saved", fields, `,{"key":"PAD"}]}}`, `{},`)),
 		upTo(mostRecords, of("saved", fields+`{"key":"ownership","value":{"owners":[`, `,{"cbExp":"PAD"}]}}]}}`, `{},`)),
 		upTo(mostRecords/4, of("validate", `{"code":2,"data":{"a":[`, `],"b":"PAD"}}`, `[{}],`)),
 
-		// These bodies have more values than are permitted.
+		// Most of these bodies have more values than are permitted.
 		of("list", data, `]}`, `{"billing_cards":[{},{}]},`, `{"customer_id":1},`, strings.Repeat(" ", 200)+`{},`),
 		of("write", record, `]}}`, `{"CARD_ID":1},`), of("structs", data, `]}`, `null,`),
 		of("amounts", listed, `]}`, `1e1,`), of("list, any", ``, ``, `[`), of("any", `{"code":"0"`+members(`"a"`), `}`, ` `),
@@ -204,8 +206,8 @@ func members(value string) string {
 	return text.String()
 }
 
-// assertSmall checks that the heap grows by at most mostHeap while f runs. The garbage collector is off, because in a
-// program with a large heap it may not run in that time either.
+// assertSmall checks that the heap grows by at most mostHeap while f runs. It turns the garbage collector off, because
+// in a program with a large heap the collector may not run before f returns.
 func assertSmall(t *testing.T, f func(), what string) {
 	t.Helper()
 	runtime.GC()
@@ -391,7 +393,7 @@ func TestAllocations(t *testing.T) {
 }
 
 // TestClearing_longSwipe checks that redacting an error allocates less than 20 MB if the request has a card swipe of 8
-// KB. Each part of the swipe is looked for in the error.
+// KB. The SDK looks for each part of the swipe in the error.
 //
 //nolint:paralleltest // it counts the allocations of the process
 func TestClearing_longSwipe(t *testing.T) {

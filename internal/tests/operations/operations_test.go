@@ -98,7 +98,7 @@ func TestFull(t *testing.T) {
 }
 
 // TestMinimal checks that a request with only its required fields is sent without any other field, and that responses
-// in other JSON forms are read. TestReading of the root package checks the values.
+// in undocumented JSON forms are read. TestReading of the root package checks the values that are read.
 func TestMinimal(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
@@ -113,7 +113,7 @@ func TestMinimal(t *testing.T) {
 	})
 }
 
-// fullJSON returns the JSON that the request o.Full must have as its body, or "" if it has no body.
+// fullJSON returns the JSON that the client must send for the request o.Full, or "" if it must send none.
 func fullJSON(o *calls.Operation) string {
 	if o.Full == nil || o.Lists() {
 		return ""
@@ -179,8 +179,8 @@ func TestWireForms(t *testing.T) {
 }
 
 // TestEveryField checks that testdata has a value for each field of the request and result types. Package contract
-// compares testdata with the interface document. Each Go name must be the end of the JSON name, so that no two fields
-// are swapped.
+// compares testdata with the OpenAPI document. Each Go name must be the end of the JSON name, with few exceptions, so
+// that no two fields are swapped.
 func TestEveryField(t *testing.T) {
 	t.Parallel()
 	all := map[string]wireField{}
@@ -281,7 +281,7 @@ func TestRejected(t *testing.T) {
 }
 
 // TestForMerchant checks that a client of ForMerchant sends the merchant ID in the query or in the body, as
-// Operation.Stated says.
+// Operation.Stated says. An operation without a merchant ID must fail before anything is sent.
 func TestForMerchant(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {

@@ -24,7 +24,7 @@ import (
 // formEnd ends a multipart form. A service may act on a form with this end, even if bytes of the file are missing.
 const formEnd = "--\r\n"
 
-// careless is a service that accepts a form as soon as it has the end of the form. It records the bodies of requests.
+// careless is a service that records the bodies of requests and does not check the forms in them.
 type careless struct {
 	url    string
 	client *http.Client // HTTP client that trusts the service; nil means the default
@@ -105,8 +105,8 @@ func (s *careless) upload(t *testing.T, file *payvault.File) (got []byte, err er
 	return <-s.got, err
 }
 
-// shrinking is an *os.File that becomes shorter during a read. The function in the field when decides at which offset,
-// and the field to has the new size.
+// shrinking is an *os.File that becomes shorter during a read. ReadAt truncates the file to the size in the field to if
+// the function in the field when returns true for the offset.
 type shrinking struct {
 	*os.File
 
@@ -125,8 +125,7 @@ func (f shrinking) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // newShrinking returns a PDF that becomes shorter. The last parameter is its new size. The PDF becomes shorter when the
-// upload has reached the given offset. If the offset is 0, it becomes shorter at the end of the check before the
-// upload.
+// upload has reached the offset at. If at is 0, the PDF becomes shorter at the end of the check before the upload.
 func newShrinking(t *testing.T, size, at, to int64) *payvault.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "evidence.pdf")

@@ -22,9 +22,9 @@ import (
 	"example.com/payvault/internal/tests/calls"
 )
 
-// TestLayers checks that the files of large packages form the layers that the documents list. A file may use files on
-// the lines above, and files to its left on the same line. If a bar stands between two files, neither may use the
-// other.
+// TestLayers compares the files of large packages with the lists of layers in docs/layout.md and in READMEs. A file may
+// use files on the lines above its own line, and files to its left on the same line. If a bar (|) stands between two
+// files of a line, neither may use the other.
 func TestLayers(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ dir, document, heading string }{
@@ -80,11 +80,11 @@ func readLayers(t *testing.T, document, heading string) map[string]layer {
 	return layers
 }
 
-// checked is a type-checked package. The field uses has the identifiers that refer to declarations of the same package.
+// checked is a type-checked package.
 type checked struct {
 	set   *token.FileSet
 	files []string
-	uses  map[*ast.Ident]types.Object
+	uses  map[*ast.Ident]types.Object // identifiers that refer to declarations of the package
 }
 
 func (c checked) place(pos token.Pos) token.Position {

@@ -87,8 +87,8 @@ func curlRequest(t *testing.T, url string, words []string) *http.Request {
 	return req
 }
 
-// commands returns the words of each command in a shell block, without comments, leading assignments of variables, and
-// everything after a pipe.
+// commands returns the words of each command in a shell block. It drops comments, variable assignments before a
+// command, and everything after a pipe.
 func commands(text string) (all [][]string) {
 	text = strings.NewReplacer("\\\n", " ", " && ", "\n").Replace(text)
 	text = regexp.MustCompile(`(?m)(^|\s)[#|].*$|^(\w+=\S* ?)+`).ReplaceAllString(text, "")
@@ -104,8 +104,9 @@ func commands(text string) (all [][]string) {
 	return all
 }
 
-// checkCommand checks that the targets, CI steps, packages, tests and flags in a command exist. Paths may start at the
-// root of the repository or at the directory of the document.
+// checkCommand checks that the make targets, CI steps, packages, tests and benchmarks in a command exist. For go run,
+// it also checks the program's flags. Paths may start at the root of the repository or at the directory of the
+// document.
 func checkCommand(t *testing.T, dir string, words []string) {
 	t.Helper()
 	known := []string{"go", "make", ".ci/run", "curl", "git", "mkdir", "cd", "cp"} // TestEmulatorCurl checks curl
@@ -136,7 +137,8 @@ func checkCommand(t *testing.T, dir string, words []string) {
 	}
 }
 
-// assertFound checks that a regular expression matches at least one file. files is a pattern for the paths.
+// assertFound checks that a regular expression matches at least one file. The parameter files is a glob pattern for
+// the paths.
 func assertFound(t *testing.T, pattern, files string) {
 	t.Helper()
 	assert.True(t, slices.ContainsFunc(list(t, repo(), files), func(name string) bool {

@@ -1,4 +1,4 @@
-// Package secrets checks that no secret of any type of the SDK is shown when its value is printed or encoded.
+// Package secrets prints and encodes values of the SDK's types, and checks that the output contains no secret.
 package secrets
 
 import (
@@ -30,8 +30,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestRedaction checks that no printed or encoded value has a secret. If only exported fields lead to a value, fmt,
-// log/slog, JSON, XML and HTML must not show bodies and queries either.
+// TestRedaction checks that printed and encoded values show no secret. If a value is not inside an unexported field,
+// fmt, log/slog, JSON, XML and html/template must not show its bodies, headers, files, paths, queries and filters
+// either.
 func TestRedaction(t *testing.T) {
 	t.Parallel()
 	all, secret, both := encoders(), canary.Forms(canary.Secret), canary.Forms(canary.Secret, canary.Raw)
@@ -142,7 +143,8 @@ func TestRedaction_shows(t *testing.T) {
 	}
 }
 
-// TestSecrets_typesOfFields checks that every field that the design calls secret has the type Secret.
+// TestSecrets_typesOfFields checks that secret fields have the type Secret: all fields with certain JSON names, and the
+// card numbers of requests.
 func TestSecrets_typesOfFields(t *testing.T) {
 	t.Parallel()
 	names := strings.Fields(`cvv2 card_swipe tr_number dda_number payload_wallet_one_pay payload_wallet_two_pay

@@ -45,7 +45,7 @@ func AsError(tb testing.TB, err error) *payvault.Error {
 	return e
 }
 
-// AssertError checks all exported fields of an error, and that it matches only the given sentinels.
+// AssertError checks all exported fields of an error. The error must match the given sentinels and no other.
 func AssertError(tb testing.TB, err error, want payvault.Error, sentinels ...error) {
 	tb.Helper()
 	got := AsError(tb, err)
@@ -83,8 +83,8 @@ func Verbs() []string {
 	return append(all, "% x", "%# X", "%-40v", "%40s", "%.90s", "%0x", "%-q", "% d", "%[1]v")
 }
 
-// Logged logs a value with both handlers of log/slog: as an attribute, in a group, and by With. It returns the output
-// without times and durations.
+// Logged logs a value with the text handler and the JSON handler of log/slog: as an attribute, in a group, and by
+// Logger.With. It returns the output without times and durations.
 func Logged(value any) string {
 	var buf bytes.Buffer
 	options := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -101,7 +101,7 @@ func Logged(value any) string {
 	return buf.String()
 }
 
-// Renderings returns all texts that a program can print for an error or for an error that it wraps.
+// Renderings returns the texts that a program may print for an error, for its fields and for the errors wrapped in it.
 func Renderings(err error) []string {
 	if err == nil {
 		return nil
@@ -161,8 +161,8 @@ func Readers() map[string]func(text []byte, into any) error {
 	}
 }
 
-// AssertWire checks that a value is encoded as the given JSON text, and that decoding the text gives the same value. It
-// ignores members with the value false.
+// AssertWire checks that a value is encoded as the given JSON, except for members with the value false. It also checks
+// that decoding the encoded value gives the same value.
 func AssertWire(t *testing.T, value any, wire string) {
 	t.Helper()
 	text, err := payvault.MarshalWire(value)

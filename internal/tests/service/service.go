@@ -1,5 +1,6 @@
 // Package service provides test servers that replace the payment service, clients of these servers, and assertions
-// about errors. A Server listens on a socket and records its requests. Pipe works in a synctest bubble.
+// about errors. A Server listens on a socket and records its requests. Pipe starts a server that works in a synctest
+// bubble.
 package service
 
 import (
@@ -47,8 +48,8 @@ type Server struct {
 	list []Seen
 }
 
-// Observe starts a server that records its requests and answers with a function. The function gets the number of the
-// request, which is 1 for the first one.
+// Observe starts a server that records each request and calls a function to answer it. The function gets the number of
+// the request, which is 1 for the first one.
 func Observe(tb testing.TB, answer func(n int, w http.ResponseWriter, r *http.Request)) *Server {
 	tb.Helper()
 	s := &Server{}
@@ -68,8 +69,9 @@ func Answer(tb testing.TB, status int, body string) *Server {
 	return Observe(tb, func(_ int, w http.ResponseWriter, _ *http.Request) { Say(w, status, body) })
 }
 
-// listen listens on [::1], or on 127.0.0.1 if the machine has no IPv6. Many programs listen on 127.0.0.1. If the server
-// got a port that another program has just closed, clients of that program could still connect to it.
+// listen listens on [::1], or on 127.0.0.1 if the machine has no IPv6. Many programs listen on 127.0.0.1. There, the
+// server could get a port that another program has just closed, and clients of that program could connect to the
+// server.
 func listen(tb testing.TB) net.Listener {
 	tb.Helper()
 	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "[::1]:0")
@@ -106,7 +108,7 @@ func Say(w http.ResponseWriter, status int, body string) {
 	_, _ = strings.NewReader(body).WriteTo(w)
 }
 
-// Client returns a client with the key APIKey that does not wait between attempts.
+// Client returns a client that uses the key APIKey and does not wait between attempts.
 func Client(tb testing.TB, baseURL string, opts ...payvault.Option) *payvault.Client {
 	tb.Helper()
 	c, err := payvault.NewClient(baseURL, APIKey, append([]payvault.Option{Impatient(0)}, opts...)...)
@@ -134,7 +136,7 @@ func Over(rt http.RoundTripper) payvault.Option {
 	return payvault.WithHTTPClient(&http.Client{Transport: rt})
 }
 
-// Reply returns a response with a JSON body, which a RoundTripper can return.
+// Reply returns a response with a JSON body, for use in a RoundTripper.
 func Reply(status int, body string) *http.Response {
 	return &http.Response{
 		StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}, ProtoMajor: 1, ProtoMinor: 1,
@@ -213,7 +215,7 @@ func Together(n int, f func()) {
 	wg.Wait()
 }
 
-// Methods returns the names of all methods of all services, such as "Customers.Create".
+// Methods returns the names of the methods of all services of a client, such as "Customers.Create".
 func Methods() []string {
 	var all []string
 	for field := range reflect.TypeFor[payvault.Client]().Fields() {

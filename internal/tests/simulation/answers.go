@@ -64,7 +64,8 @@ func (x *exchange) answer() answer {
 }
 
 // decidesNothing reports whether the SDK may treat the answer as a refusal that does not concern the batch, such as a
-// refused key. Besides status 401 and 403, that is a complete 4xx answer that may lack a result code.
+// refused key. The SDK does so after status 401 and 403. After another 4xx status, except 408 and 429, it may do so if
+// the body is complete, is not empty, and may lack a result code.
 func (x *exchange) decidesNothing() bool {
 	switch status := x.step.Status; {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -156,8 +157,8 @@ func (x *exchange) content(d die) []byte {
 	return nil
 }
 
-// success returns a correct answer: a page of the list, or the documented answer. An operation that creates an ID gets
-// a new one.
+// success returns a correct answer: a page of the list, or the documented answer. If the operation creates an ID, the
+// answer has a new one.
 func (x *exchange) success() []byte {
 	if x.kind.Lists() {
 		pages := max(1, x.run.Calls[x.call].Length)
@@ -175,8 +176,8 @@ func (x *exchange) success() []byte {
 // codePattern matches the JSON field code or rcode with its value. The name may be in upper or lower case.
 var codePattern = regexp.MustCompile(`(?i)"r?code":\s*("[^"]*"|[^,}\s]+)`)
 
-// oddCode returns the success document with an unusual result code, or without one. The code never contradicts
-// Step.Perform.
+// oddCode returns the success document with an unusual result code, or without one. The code reports no failure if the
+// step performs the operation, and no success if the step does not.
 func (x *exchange) oddCode(d die) []byte {
 	code := pick(d, []string{
 		`7`, `"7"`, `-1`, `1e3`, `null`, `true`, `[]`, `"OK"`, `""`, `{"a":0}`, `"000x"`, `00`, ``,
@@ -278,7 +279,7 @@ func (d die) mutateTree(doc []byte) []byte {
 	if err != nil {
 		return doc
 	}
-	// die.anything returns these numbers as strings, because json.Marshal cannot write them as numbers
+	// die.anything returns these numbers as strings, because json.Marshal writes no Go number in this form
 	for _, big := range []string{"1e999", "123456789012345678901234567890", "-0.0"} {
 		changed = bytes.ReplaceAll(changed, []byte(`"`+big+`"`), []byte(big))
 	}
@@ -372,7 +373,8 @@ func (d die) echo() string {
 	return pick(d, []string{"", "failed for ", "number="}) + canary + pick(d, []string{"", " is not accepted", "."})
 }
 
-// apart puts the separator after every four digits of a card number. It returns other texts unchanged.
+// apart puts the separator between groups of four digits of a text that isNumber accepts. It returns other texts
+// unchanged.
 func (d die) apart(text, separator string) string {
 	if !isNumber(text) {
 		return text
@@ -421,7 +423,7 @@ func printable(text string) string {
 //nolint:gochecknoglobals // nothing lasts in them
 var zippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
-// zip compresses a body as the framing says: correctly, damaged, or replaced by a gzip bomb.
+// zip compresses a body with gzip. Depending on the framing, the result is correct, damaged, or a gzip bomb instead.
 func (x *exchange) zip(body []byte) []byte {
 	if x.step.Framing == "gzip bomb" {
 		return x.run.world.bomb

@@ -99,12 +99,12 @@ func (c *caller) auditOutcome(o *outcome) {
 	}
 	c.say("%q %q %q %v %v", e.Code, e.Message, e.Detail, e.Fields, chain(o.err))
 	turned := n.turned
-	// A batch counts as not sent while earlier processes only got answers that do not concern it.
+	// If earlier processes only got refusals that do not concern the batch, the batch counts as not sent.
 	if o.life > 0 {
 		turned += n.forbidden
 	}
 	if e.Delivery == payvault.DeliveryNotSent && e.Attempts == 0 && o.life > 0 && n.heads > turned {
-		// The error describes only this process of the job, which ended before it called Begin for the batch.
+		// The error describes only this process of the job, in which no call of Begin for the batch succeeded.
 		c.run.strike("job: not sent by this life, but by an earlier one")
 		if payvault.SafeToRetry(o.err) {
 			c.fail("batch %d: an earlier life sent it, and it is said to be safe to retry: %v", o.unit.batch, o.err)

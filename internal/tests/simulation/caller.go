@@ -106,7 +106,7 @@ func (c *caller) key(ctx context.Context) (string, error) {
 	return canaryKey, nil
 }
 
-// context returns the context of the call, which ends at the time in the plan.
+// context returns the context of the call. The context ends after plan.End, or never if plan.End is 0.
 func (c *caller) context(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx = context.WithValue(ctx, callerKey{}, c)
 	switch {

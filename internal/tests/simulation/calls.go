@@ -64,7 +64,7 @@ func (c *caller) patience() time.Duration {
 	return most
 }
 
-// mostPages is larger than the number of pages that a walk may read, even if an answer has a wrong number of pages.
+// mostPages is larger than the number of pages that a walk may read, even if an answer states a wrong number of pages.
 const mostPages = 100
 
 // mostPace is longer than any wait for the client's own rate limit. It does not include waits that the service asks
@@ -161,7 +161,7 @@ func (c *caller) walk(ctx context.Context, client *payvault.Client) {
 	}
 }
 
-// clean reports whether all answers of the walk are correct: none was mutated, and none may belong to another request.
+// clean returns false if an answer of the walk had a mutated body or a wrong page, or may belong to another request.
 func (c *caller) clean() bool {
 	return !c.run.note(unit{c.n, 0}, nil).mutated && !c.run.duplicated.Load()
 }

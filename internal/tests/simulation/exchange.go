@@ -10,8 +10,8 @@ import (
 	"example.com/payvault"
 )
 
-// These headers carry data of the simulator. Requests have the numbers of their call, process and attempt. Answers name
-// their unit.
+// These headers carry data of the simulator. A request has the numbers of its call and process, and also of its attempt
+// if the RoundTripper sends copies. An answer has the numbers of the call and the batch.
 const (
 	headerCall    = "X-Sim-Call"
 	headerLife    = "X-Sim-Life"
@@ -121,9 +121,9 @@ func (x *exchange) head() {
 // early reports whether the service answers before it has read the body.
 func (x *exchange) early() bool { return x.unit.batch >= 0 && x.step.Early }
 
-// paced reports whether the request must wait after a 429 to another request of its operation. Three calls need not
-// wait: Client.Call has no rate limit, a job with a journal has its own client, and a slow key delays a request after
-// its wait.
+// paced reports whether the request must wait after a 429 to another request of its operation. Three kinds of calls
+// need not wait: Client.Call has no rate limit, a job with a journal has its own client, and a slow key source may
+// delay a request that has already waited.
 func (x *exchange) paced() bool {
 	plan := &x.run.Calls[x.call]
 	return !plan.Job && plan.Op != payvault.OpCall && plan.Keys == nil

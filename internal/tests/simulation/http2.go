@@ -166,7 +166,7 @@ func (p *peer) answer(stream uint32, x *exchange) {
 	case "malformed header":
 		fields = append(fields, "no header "+a.echo, a.echo)
 	}
-	// HTTP/2 has no chunks, so a framing with chunks changes nothing and is not counted
+	// HTTP/2 has no chunks, so "chunked" and "chunked and length" change nothing and are not counted
 	if step.Framing != "" && !strings.HasPrefix(step.Framing, "chunked") {
 		p.run.strike("framing: " + step.Framing)
 	}
@@ -204,7 +204,7 @@ func (p *peer) headers(stream uint32, fields []string, end bool) bool {
 
 const largestFrame = 16 << 10
 
-// reply writes a complete answer. It reports whether it could write all of it.
+// reply writes a complete answer and reports whether all writes succeeded.
 func (p *peer) reply(stream uint32, fields []string, body []byte, drip time.Duration) bool {
 	if !p.headers(stream, fields, len(body) == 0) {
 		return false
@@ -225,8 +225,8 @@ func (p *peer) reply(stream uint32, fields []string, body []byte, drip time.Dura
 	return true
 }
 
-// cutOff cuts an answer off as the step says. It first writes a part of the answer, unless CutAt is at most 300 or the
-// cut is "GOAWAY before".
+// cutOff cuts an answer off as the step says. If CutAt is more than 300 and the cut is not "GOAWAY before", it first
+// writes a part of the answer.
 func (p *peer) cutOff(stream uint32, fields []string, body []byte, step *Step) {
 	if step.CutAt > 300 && step.Cut != "GOAWAY before" {
 		p.headers(stream, fields, false)

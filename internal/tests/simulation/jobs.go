@@ -13,14 +13,14 @@ import (
 	"example.com/payvault"
 )
 
-// journal has the states that a job has recorded. They remain when a process is killed.
+// journal has the recorded states of a job's batches. They remain when a process of the job is killed.
 type journal struct {
 	mu    sync.Mutex
 	known map[int]payvault.BatchState
 	calls int
 }
 
-// entry is the [payvault.Journal] of one process of the job. All processes share the journal in it, whose mutex also
+// entry is the [payvault.Journal] of one process of the job. All processes share the embedded journal. Its mutex also
 // guards begun and failed.
 type entry struct {
 	*journal
@@ -182,8 +182,9 @@ func (c *caller) sent() map[int]bool {
 	return sent
 }
 
-// auditLife checks that a process sent none of the batches that earlier processes had sent. It also checks that the
-// journal has an outcome for every batch that the process began.
+// auditLife checks that a process sent none of the batches that earlier processes had sent. If the process was not
+// killed, auditLife also checks that the journal has an outcome for every batch that the process began. The exception
+// is a batch for which the journal failed.
 func (c *caller) auditLife(e *entry, before map[int]bool) {
 	l := e.life
 	for batch := range before {
@@ -256,8 +257,8 @@ func (c *caller) submitAll(
 			c.auditRecord(kept, b)
 		}
 		c.recordResultIn(l, b.Index, b.RequestID, b.Err, &raw)
-		// The job may end early after such answers: too long a wait, a refused key, or a refusal that does not concern the
-		// batch.
+		// Three kinds of answers may end the job early: a wait that is too long, a refused key, and a refusal that does not
+		// concern the batch.
 		e, failed := errors.AsType[*payvault.Error](b.Err)
 		isAnswered := failed && e.Delivery == payvault.DeliveryAnswered
 		isKeyRefused := errors.Is(b.Err, payvault.ErrUnauthorized) || errors.Is(b.Err, payvault.ErrForbidden)
@@ -310,8 +311,8 @@ func (c *caller) cards(
 	}
 }
 
-// recordResultIn records the result of a batch in a life of the job. If another life may follow, it also keeps a copy
-// of the batch's record as it is now.
+// recordResultIn records the result of a batch with the number of the job's process. If another process may follow,
+// recordResultIn also keeps a copy of the batch's present record.
 func (c *caller) recordResultIn(l *life, batch int, id string, err error, raw *payvault.Response) {
 	c.recordResult(batch, id, err, raw)
 	o := &c.outcomes[len(c.outcomes)-1]

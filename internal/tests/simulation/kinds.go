@@ -85,8 +85,8 @@ func kindOf(op payvault.Operation, form string) kind {
 	panic("no kind " + string(op) + " " + form)
 }
 
-// makeKinds makes the kinds from the table of calls. Each kind sends the full request, in which every secret is the
-// canary of its field.
+// makeKinds makes the kinds from the table of calls. The request of a kind is a copy of its Full request, in which each
+// Secret is the canary of its field.
 func makeKinds() []kind {
 	var all []kind
 	for _, o := range calls.Table() {
@@ -188,7 +188,7 @@ func copyOf(v reflect.Value, field string, found func(canary string)) reflect.Va
 }
 
 // isComplete reports whether a request body is complete and contains its secrets. The form of an upload ends with two
-// hyphens.
+// hyphens and a line break.
 func (k *kind) isComplete(body []byte) bool {
 	if k.Full == nil || k.Lists() {
 		return len(body) == 0
@@ -243,8 +243,8 @@ type noResult struct{ both bool }
 
 func (e noResult) Error() string { return fmt.Sprintf("result and error: both %t, or none", e.both) }
 
-// fieldOf finds the field with a JSON name in v or in the structs in v. It returns the value as text, or "" if there is
-// no such field.
+// fieldOf looks for the field with the given JSON name in v and in the structs inside v. It returns the value as text,
+// or "" if there is no such field.
 func fieldOf(v reflect.Value, name string) string {
 	v = reflect.Indirect(v)
 	if name == "" || v.Kind() != reflect.Struct {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// leaked returns the first secret that occurs in a text, unchanged or escaped. It also finds card numbers with
-// separators.
+// leaked returns the first of the secrets that the text contains, unchanged or escaped, and "" if it contains none. If
+// the digits of a long number have separators in the text, leaked finds the number too.
 func leaked(text string, secrets []string) string {
 	unescaped := unescape(text)
 	joined := joinedDigits(unescaped)

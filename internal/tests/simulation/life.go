@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// life is one simulated process of a bulk job. A killed process loses its connections. It can no longer open one or
-// write to the journal.
+// life is one simulated process of a bulk job. A killed process loses its connections. It can no longer open
+// connections or write to the journal.
 type life struct {
 	run    *run
 	call   int

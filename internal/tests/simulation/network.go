@@ -18,7 +18,7 @@ type stream struct {
 	content  []byte
 	limit    int
 	ended    bool  // no more bytes will be written
-	broken   error // error of every read and write once the connection is broken; the bytes in the buffer are lost
+	broken   error // if not nil, reads and writes fail with this error, and the bytes in the buffer are lost
 	passed   int   // number of bytes that were written
 	cutAt    int   // number of bytes after which further bytes are lost; negative for never
 	onCut    func()
@@ -91,7 +91,8 @@ func (s *stream) write(p []byte) (n int, err error) {
 	}
 }
 
-// take adds bytes to the buffer. It drops all bytes after the first cutAt, and calls onCut once when this happens.
+// take adds bytes to the buffer, but drops all bytes of the stream after the first cutAt bytes. It calls onCut when it
+// first drops bytes.
 func (s *stream) take(p []byte) {
 	kept := p
 	cut := s.cutAt >= 0 && s.passed+len(p) > s.cutAt
@@ -238,12 +239,13 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// awaitEnd reads and discards bytes until the other side has closed the connection.
+// awaitEnd reads and discards bytes until the other side has closed the connection, or until the connection is broken.
 func (c *conn) awaitEnd() {
 	_, _ = io.Copy(io.Discard, c)
 }
 
-// awaitEndUnread waits until the other side has closed the connection. It reads nothing, so bytes stay in the buffer.
+// awaitEndUnread waits until the other side has closed the connection, or until the connection is broken. It does not
+// read, so bytes stay in the buffer meanwhile.
 func (c *conn) awaitEndUnread() {
 	c.in.mu.Lock()
 	defer c.in.mu.Unlock()
@@ -271,8 +273,8 @@ func (l *line) cut(how string) {
 	}
 }
 
-// send writes bytes and reports whether all of them were written. If drip is positive, it first writes up to 20 pieces,
-// and waits for this time after each.
+// send writes bytes and reports whether all of them were written. If drip is positive, it writes up to 20 pieces first,
+// and waits for the time drip after each piece.
 func (l *line) send(raw []byte, drip time.Duration) bool {
 	for pieces := 0; drip > 0 && len(raw) > 1 && pieces < 20; pieces++ {
 		piece := min(len(raw), len(raw)/10+1)

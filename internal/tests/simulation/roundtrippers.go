@@ -114,7 +114,8 @@ func (r *run) caller(base *http.Transport) http.RoundTripper {
 	return base
 }
 
-// withoutHooks returns the request without httptrace hooks. Its new context has no values, but ends with the old one.
+// withoutHooks returns the request with a new context, which has no httptrace hooks and no other values. The new
+// context ends when the old one ends.
 func withoutHooks(req *http.Request) *http.Request {
 	ctx, cancel := context.WithCancel(context.Background())
 	context.AfterFunc(req.Context(), cancel)
@@ -138,7 +139,8 @@ func (r *run) twice(req *http.Request) (first, second *http.Request, err error) 
 	return first, second, err
 }
 
-// hedge sends a request, and a copy of it if no answer comes within 10 ms. It returns the first result.
+// hedge sends a request. If there is no result within 10 ms, it also sends a copy of the request. It returns the first
+// result.
 func (r *run) hedge(base http.RoundTripper, req *http.Request) (*http.Response, error) {
 	first, second, err := r.twice(req)
 	if err != nil {

@@ -29,7 +29,7 @@ func (t Trace) String() string {
 	return b.String()
 }
 
-// unit identifies one batch of a bulk job. For another call, batch is 0, or negative for a page of a walk.
+// unit identifies a batch of a bulk job, a single call or a whole walk (batch is 0), or a page of a walk (batch < 0).
 type unit struct{ call, batch int }
 
 // record describes the requests of a unit and the service's reactions to them.

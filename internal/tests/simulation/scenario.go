@@ -74,7 +74,7 @@ type Call struct {
 	Replay   bool          `json:"replay,omitempty"`   // the call has the option WithReplay
 	// Attempts is the value of the option WithMaxAttempts. 0 means that the call does not have the option.
 	Attempts int `json:"attempts,omitempty"`
-	// Keys has one entry for each call of the key source, in order: "" for no fault, or one of keyFaults.
+	// Keys has the faults of the first calls of the key source, in order: "" for no fault, or one of keyFaults.
 	Keys   []string `json:"keys,omitempty"`
 	Shared bool     `json:"shared,omitempty"` // calls with this flag share one request for each operation and form
 	Panic  string   `json:"panic,omitempty"`  // the caller's code that panics: "", "stream", or one of panics
@@ -82,15 +82,15 @@ type Call struct {
 	Leave  int           `json:"leave,omitempty"`
 	Width  int           `json:"width,omitempty"`  // value of Prefetch of a walk, or of Concurrency of a bulk job
 	Length int           `json:"length,omitempty"` // number of pages or batches
-	Slow   time.Duration `json:"slow,omitempty"`   // time for which the stream of cards pauses once in each batch
+	Slow   time.Duration `json:"slow,omitempty"`   // time for which the stream of cards pauses once in each full batch
 	Job    bool          `json:"job,omitempty"`    // the bulk job has a journal
-	// Journal has one entry for each write to the journal, in order: "" or one of journalFaults.
+	// Journal has the faults of the first writes to the journal, in order: "" for no fault, or one of journalFaults.
 	Journal []string `json:"journal,omitempty"`
-	// Deaths has one entry for each killed process of the job: the number of the event that kills it. The job continues in
-	// another process.
+	// Deaths has one entry for each process of the job except the last: the number of the call of life.event that kills
+	// the process. The next process continues the job.
 	Deaths []int `json:"deaths,omitempty"`
-	// Steps has the service's reactions in order: one for each request of a single call, and two for each page or batch.
-	// Later requests are answered without fault.
+	// Steps has the service's reactions. Request i of a single call gets Steps[i]. Request i for page or batch n gets
+	// Steps[2*n+i]. All numbers start at 0. A request beyond the end of Steps is answered without fault.
 	Steps []Step `json:"steps,omitempty"`
 }
 
@@ -119,7 +119,7 @@ type Step struct {
 // honest returns a step without faults: the service performs the operation and reports success.
 func honest() Step { return Step{Perform: true, Status: 200, Body: "success"} }
 
-// These are the values of the fields Scenario.Wire, Scenario.Down and Call.Form.
+// These are the values of the fields Scenario.Wire, Scenario.Down and Call.Form. Down and Form may also be "".
 const (
 	wireHTTP1    = "http/1.1"
 	wireHTTP1TLS = "http/1.1 over TLS"
@@ -135,8 +135,8 @@ const (
 	formCard = "with card_id"
 )
 
-// These are the values of the field Scenario.Caller. Each names the RoundTripper of the client. callerPlain is the
-// connection pool itself.
+// These are the values of the field Scenario.Caller. Each names a RoundTripper around the connection pool, except
+// callerPlain, which stands for the pool itself.
 const (
 	callerPlain     = "plain"
 	callerDeadline  = "a deadline per hop"

@@ -2,7 +2,7 @@ package simulation
 
 import "slices"
 
-// shrunk returns all scenarios that are simpler than s in one respect, such as one call fewer.
+// shrunk returns scenarios that are each a little simpler than s. For example, one of them has one call fewer.
 func (s Scenario) shrunk() []Scenario {
 	var all []Scenario
 	add := func(change func(*Scenario)) {
@@ -116,7 +116,8 @@ func (s Step) shrunk() []Step {
 	return all
 }
 
-// simplify adds a copy of the value with the given field set to zero, unless the field is zero already.
+// simplify appends to *all a copy of *whole with one field set to zero, unless that field is zero already. The argument
+// field points to that field of *whole.
 func simplify[T any, F comparable](all *[]T, whole *T, field *F) {
 	var zero F
 	was := *field

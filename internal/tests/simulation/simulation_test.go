@@ -33,7 +33,8 @@ func newWorld(t *testing.T) *World {
 	return w
 }
 
-// TestScenarios checks that no scenario in a range of seeds breaks an invariant or changes the shared documents.
+// TestScenarios checks that no scenario in a range of seeds breaks an invariant, or changes the documented answers that
+// all scenarios share.
 //
 //nolint:tparallel // its workers are parallel
 func TestScenarios(t *testing.T) {

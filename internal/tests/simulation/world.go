@@ -76,8 +76,8 @@ func NewWorld(testdata string) (*World, error) {
 	return w, w.certify()
 }
 
-// cutPage takes the first record of an operation's example page in testdata, and stores the JSON before and after the
-// value of a field. The method page puts other values in its place.
+// cutPage takes the first record of an operation's documented page, and stores the record's JSON before and after the
+// value of a field. The method page puts an ID between the two parts.
 func (w *World) cutPage(op payvault.Operation, field string) error {
 	var page struct {
 		Data []map[string]any `json:"data"`
@@ -145,7 +145,7 @@ func (w *World) certify() error {
 	return nil
 }
 
-// zeros returns a gzip body that decompresses to an unfinished success and n spaces.
+// zeros returns a gzip body that decompresses to the JSON of a success without its closing brace, and then n spaces.
 func zeros(n int) []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)

@@ -38,8 +38,7 @@ func Wait(d time.Duration, next http.Handler) http.Handler {
 	})
 }
 
-// Cut returns a handler that announces the length of the whole body, sends only the first half, and closes the
-// connection.
+// Cut returns a handler that announces the length of the whole body, sends only the first half, and calls [Abort].
 func Cut(status int, header http.Header, body []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start(w, status, header, len(body))
@@ -63,8 +62,8 @@ func Drip(status int, header http.Header, body []byte, interval time.Duration) h
 	})
 }
 
-// Oversize returns a handler that answers with JSON of the given size in bytes. If the size is 0, the JSON ends only
-// when the connection is closed.
+// Oversize returns a handler that answers with JSON of the given size in bytes, but at least MinOversize. If the size
+// is 0, the JSON never ends.
 func Oversize(header http.Header, size int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start(w, http.StatusOK, header, -1)
@@ -80,7 +79,7 @@ func Oversize(header http.Header, size int64) http.Handler {
 	})
 }
 
-// write sends a piece of a body. It aborts the request if the client has disconnected.
+// write sends a piece of a body. It aborts the request if the client has disconnected or the server is closed.
 func write(w io.Writer, r *http.Request, piece []byte) {
 	if _, err := w.Write(piece); err != nil || r.Context().Err() != nil {
 		Abort()
@@ -113,7 +112,7 @@ func drain(r *http.Request) {
 	}
 }
 
-// Abort closes the connection, or on HTTP/2 resets the stream, without an answer.
+// Abort closes the connection, or on HTTP/2 resets the stream, without finishing the answer.
 func Abort() { panic(http.ErrAbortHandler) }
 
 // Reset closes the connection with a TCP reset. On HTTP/2 it resets only the stream, so that other requests on the

@@ -56,8 +56,8 @@ func (c Command) String() string {
 	return strings.Join(words, " ")
 }
 
-// Fill returns a value with the structure of a shape. Every text is fillIn, every number is 0, and every flag is true.
-// If the shape has only the number of some names or elements, Fill leaves them out.
+// Fill returns a value with the structure of a shape that [Shape] returned. It has 0 for each number, true for each
+// flag, nil for each null and fillIn for every other value. Fill leaves out the names and elements that Shape left out.
 func Fill(shape any) any {
 	switch v := shape.(type) {
 	case map[string]any:

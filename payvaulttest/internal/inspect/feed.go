@@ -47,7 +47,7 @@ type Request struct {
 	text string // the text that a search looks at
 }
 
-// A class has the requests of one operation that failed, or those that did not fail.
+// A class identifies either the failed requests of an operation, or its requests that did not fail.
 type class struct {
 	operation string
 	failed    bool
@@ -64,8 +64,8 @@ func (f filter) takesClass(c class) bool {
 	return (f.operation == "" || f.operation == c.operation) && (!f.failed || c.failed)
 }
 
-// arrivals counts the requests of a class, and keeps the newest of them. Each class keeps its own, so many requests of
-// one class do not displace a rare request of another.
+// arrivals counts the requests of a class, and keeps the newest of them. Each class has its own list. Therefore many
+// requests of one class do not displace a rare request of another class.
 type arrivals struct {
 	count  int64
 	newest []Request // sorted from old to new
@@ -149,7 +149,7 @@ func (r *Request) fails() bool {
 	return r.Fault != "" || r.Status/100 != 2 || r.Code != nil && *r.Code != 0 && !missing
 }
 
-// searched returns the text that a search looks at: all values of the request that the page shows, in lower case.
+// searched returns the text of a request that a search looks at, in lower case.
 func (r *Request) searched() string {
 	return strings.ToLower(fmt.Sprintln(r.Operation, r.Method, r.Route, r.Status, r.MerchantID, r.Fault, r.Why, r.Shape,
 		r.Path, r.Body, r.Answer))
@@ -192,8 +192,8 @@ func (f *Feed) AddDelivery(delivery Delivery) {
 	f.deliveries = append(f.deliveries[max(0, len(f.deliveries)+1-keptDeliveries):], delivery)
 }
 
-// Begin makes the page show a request as pending until the returned function is called. The caller must call Add before
-// that. Otherwise the page would not show the request between the two calls.
+// Begin makes the page show a request as pending until end is called. The caller must call Add before end. Otherwise
+// the page would not show the request between these two calls.
 func (f *Feed) Begin(operation, fault string) (end func()) {
 	if !f.Watched() {
 		return func() {}
@@ -252,7 +252,8 @@ func parsePosition(id string) position {
 	return position{start, number}
 }
 
-// A batch is the data of one event of a stream: the newest requests that the reader has not seen, and two counts.
+// A batch is the data of one event of a stream, or the answer to GET /requests: the newest requests that the reader has
+// not seen, and two counts.
 type batch struct {
 	Start    string    `json:"start"`    // identifies the list of requests
 	Requests []Request `json:"requests"` // sorted from old to new

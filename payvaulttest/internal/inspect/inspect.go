@@ -130,8 +130,9 @@ func Handler(emulator Emulator, feed *Feed) http.Handler {
 	return guard(http.NewCrossOriginProtection().Handler(mux))
 }
 
-// guard refuses requests from other machines, and requests whose Host header is not loopback. Otherwise an attacker
-// could read the page from a web site whose name resolves to loopback (DNS rebinding).
+// guard sets headers that isolate the page from other web sites. It refuses requests from other machines, and requests
+// whose Host header is not loopback. Otherwise an attacker could read the page from a web site whose name resolves to
+// loopback (DNS rebinding).
 func guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range map[string]string{
@@ -186,8 +187,8 @@ func refuse(w http.ResponseWriter, status int, why string) {
 	answer(w, status, map[string]string{"error": why})
 }
 
-// asked refuses a query with a repeated parameter, or with a parameter that is not in names. The handlers would ignore
-// such parameters.
+// asked refuses a query that is malformed, repeats a parameter, or has a parameter that is not in names. The handlers
+// would ignore these mistakes.
 func asked(next http.HandlerFunc, names ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query, err := url.ParseQuery(r.URL.RawQuery)
@@ -204,7 +205,7 @@ func asked(next http.HandlerFunc, names ...string) http.HandlerFunc {
 	}
 }
 
-// filtered reads the filter in a query and passes it to the handler. It refuses invalid values.
+// filtered reads the filter in a query and passes it to next. It refuses invalid values.
 func (h *handler) filtered(next func(w http.ResponseWriter, r *http.Request, take filter)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
@@ -251,8 +252,8 @@ func (h *handler) reset(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// events streams a batch when anything has changed, and at least every speakEvery. It polls for changes, so that
-// neither many requests nor a slow reader can delay the emulator.
+// events streams a batch when anything has changed, or when speakEvery has passed since the last batch. It polls for
+// changes, so that neither many requests nor a slow reader can delay the emulator.
 func (h *handler) events(w http.ResponseWriter, r *http.Request, take filter) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	if r.Method == http.MethodHead {

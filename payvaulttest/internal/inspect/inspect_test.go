@@ -371,8 +371,8 @@ func batches(t *testing.T, text string) []batch {
 	return list
 }
 
-// TestStream checks that a stream sends the newest requests and the number of all, and an event every speakEvery even
-// without changes.
+// TestStream checks that a stream sends the newest requests and the number of all requests, and that it sends an event
+// every five seconds (speakEvery) even without changes.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -18,7 +18,7 @@ const (
 )
 
 // Shape returns the structure of the parts of a request: the known names, with a mark or the name of a type in place of
-// each value. It leaves out parts that are nil or empty.
+// each value. It leaves out parts that are nil or an empty map.
 func Shape(parts map[string]any, known map[string]bool) map[string]any {
 	s := shape{known: known, left: shapeNodes}
 	masked := map[string]any{}

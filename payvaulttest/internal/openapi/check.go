@@ -12,13 +12,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// Problems has messages about the fields of a request. The key is the path of the field, such as data[0].card_number.
+// Problems has messages about the fields of a request. A key is the path of a field, such as data[0].card_number, or
+// body for the whole body.
 type Problems map[string][]string
 
 func (p Problems) add(field, message string) { p[field] = append(p[field], message) }
 
 // Check checks a value against the schema and returns the problems. path is the path of the value in the request.
-// Numbers in value must have the type [json.Number].
+// A number in value must be a json.Number or an int64.
 func (s *Schema) Check(path string, value any) Problems {
 	p := Problems{}
 	if failure, ok := errors.AsType[*jsonschema.ValidationError](s.compiled.Validate(value)); ok {
@@ -92,8 +93,8 @@ func WirePath(path string, tokens ...string) string {
 
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// CheckParameters checks the parameters in the path and in the query against the document. A query may have only known
-// parameters, and a parameter may occur twice only if it is a list.
+// CheckParameters checks the query and the path parameters, which inPath returns by name, against the document. A query
+// may have only parameters of the operation. A parameter may occur more than once only if it is an array.
 func (o *Operation) CheckParameters(inPath func(name string) string, query url.Values) Problems {
 	given, values := maps.Clone(query), map[string]any{}
 	for _, name := range o.inPath {
@@ -111,7 +112,7 @@ func (o *Operation) CheckParameters(inPath func(name string) string, query url.V
 	return o.object.Check("", values)
 }
 
-// value returns the text of a parameter, or its number if the parameter is an integer.
+// value returns an int64 if the parameter is an integer and the text is one, too. Otherwise value returns the text.
 func (o *Operation) value(name, text string) any {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && o.kinds[name] == "integer" {
 		return n

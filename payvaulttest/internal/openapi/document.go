@@ -48,8 +48,8 @@ type Operation struct {
 // A Schema is a compiled schema of the document.
 type Schema struct{ compiled *jsonschema.Schema }
 
-// parameters is a key that MustLoad adds to the document. It has a schema for each operation: an object whose fields
-// are the parameters of the operation.
+// parameters is a key that MustLoad adds to the document. Its value has one schema for each operation: the schema of an
+// object whose fields are the parameters of the operation.
 const parameters = "x-parameters"
 
 // MustLoad reads a document and compiles the schemas of its operations. It panics if the document is invalid.
@@ -68,7 +68,7 @@ func MustLoad(text []byte) *Document {
 		}
 	}
 	d.root[parameters] = objects
-	// OpenAPI 3.0 is based on this draft. With it, the compiler also checks formats.
+	// OpenAPI 3.0 is based on Draft 5, which has the rules of Draft 4. Under Draft 4 the compiler also checks formats.
 	d.compiler.DefaultDraft(jsonschema.Draft4)
 	d.compiler.RegisterFormat(&jsonschema.Format{Name: "int64", Validate: isInt64})
 	if err := d.compiler.AddResource(documentURL, d.root); err != nil {
@@ -130,7 +130,7 @@ func (d *Document) follow(value any) map[string]any {
 	return object
 }
 
-// Schema compiles the schema at a path of the document. It panics if the schema is invalid.
+// Schema compiles the schema at a path of the document. It panics if the schema is missing or invalid.
 func (d *Document) Schema(place ...string) *Schema {
 	var b strings.Builder
 	for _, name := range place {

@@ -12,7 +12,8 @@ import (
 	"example.com/payvault/internal/jsonskip"
 )
 
-// numbers is an option that decodes a number in a value of type any as a [stdjson.Number], which keeps all digits.
+// numbers is an option that decodes a number in a value of type any as a [stdjson.Number], which keeps all digits. It
+// refuses a number that is not short.
 //
 //nolint:gochecknoglobals // never changed, and the package remembers what it found in it
 var numbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *any) error {
@@ -27,7 +28,7 @@ var numbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.De
 }))
 
 // isShort reports whether a number has few digits and a small exponent. The validator converts each number to an exact
-// fraction, which takes minutes for a number that is not short.
+// fraction. That can take minutes if the number is long or its exponent is large.
 func isShort(number string) bool {
 	const digits, exponent = 64, 3
 	_, after, _ := strings.Cut(strings.ToLower(number), "e")

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestNumbersThatTakeLong checks that Parse refuses numbers that are long or have a large exponent. The validator would
+// TestNumbersThatTakeLong checks that Parse refuses numbers that are long or have a large exponent. The validator might
 // take minutes to check them.
 func TestNumbersThatTakeLong(t *testing.T) {
 	t.Parallel()

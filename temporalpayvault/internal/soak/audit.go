@@ -85,7 +85,7 @@ func (w *world) performed(part string) counts {
 }
 
 // audit compares the batches that the service has performed with the journal of a part. It returns an error if they
-// contradict each other.
+// contradict each other, or if a batch is missing or was performed twice.
 func (w *world) audit(ctx context.Context, part string) error {
 	statuses, err := w.statuses(ctx, part)
 	if err != nil {
@@ -125,7 +125,7 @@ func (w *world) statuses(ctx context.Context, part string) (_ map[int]payvault.B
 	}
 	defer func() {
 		// The workers were killed. Without this statement, db.Close would remove the -wal file, but the header of the
-		// database file would still name it, and sqlpayvault would refuse the file.
+		// database file would still say that there is one, and sqlpayvault would refuse the file.
 		_, unmark := db.ExecContext(ctx, `PRAGMA journal_mode = DELETE`)
 		err = errors.Join(err, unmark, db.Close())
 	}()
@@ -311,7 +311,7 @@ func (f folder) WriteTransactions(_ context.Context, at temporalpayvault.Positio
 	return write(string(f), at, page)
 }
 
-// EndList does nothing. It would have to remove pages only if a list became shorter.
+// EndList does nothing. A sink has to remove pages only if a list becomes shorter, and no list of the soak does.
 func (folder) EndList(context.Context, temporalpayvault.Position) error { return nil }
 
 func write[T any](dir string, at temporalpayvault.Position, page []T) error {

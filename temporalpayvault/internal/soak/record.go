@@ -50,7 +50,7 @@ func (w *world) recordHistories(ctx context.Context) error {
 	return nil
 }
 
-// small returns a job of 13 batches. The job takes some seconds, and two runs of its workflow.
+// small returns a job of 13 batches. The job takes a few seconds. Its workflow continues as new once.
 func (w *world) small(part string) temporalpayvault.Job {
 	job := w.jobOf(part)
 	job.BatchesPerActivity, job.Concurrency, job.InFlight, job.ActivitiesPerRun = 1, 2, 1, 8

@@ -143,7 +143,8 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// ServeHTTP passes a request to the emulator. While w.failing is set, it makes some of the requests fail.
+// ServeHTTP passes a request to the emulator. While w.failing is set, it makes some of the requests fail or take
+// longer.
 func (w *world) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	w.requests.Add(1)
 	if w.failing.Load() && rand.Float64() < w.faults { //nolint:gosec // need not be secure

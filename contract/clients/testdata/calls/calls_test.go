@@ -30,8 +30,8 @@ import (
 
 const pdf = "%PDF-1.7"
 
-// newServer starts the emulator with the seed file of cmd/payvault-emulator, which has the IDs in the examples of the
-// document.
+// newServer starts the emulator with the seed file of cmd/payvault-emulator. The examples of path parameters in the
+// OpenAPI document are IDs of this file.
 func newServer(t *testing.T) *payvaulttest.Server {
 	t.Helper()
 	text, err := os.ReadFile("../../../../cmd/payvault-emulator/seed.json")
@@ -67,8 +67,9 @@ func answerCreated(t *testing.T, srv *payvaulttest.Server) {
 // allData returns a request that saves all data that an application needs to be complete.
 func allData() string { return calls.Fixture("applications/save_data.request.json") }
 
-// rest performs each operation that the test has not performed before. The method of the generated client has the name
-// of the operation and the suffix. Its arguments are the IDs of the path and the smallest request.
+// rest performs each operation that the test has not performed before. It calls the method of the generated client
+// whose name is made of the operation and the suffix, such as CustomersCreateWithResponse. The arguments are the IDs of
+// the path and the smallest request that package calls has.
 func rest(t *testing.T, srv *payvaulttest.Server, clientFor func(payvault.Operation) any, suffix string) {
 	t.Helper()
 	ids := calls.Seeded(srv)
@@ -109,7 +110,7 @@ func rest(t *testing.T, srv *payvaulttest.Server, clientFor func(payvault.Operat
 	}
 }
 
-// fill puts the IDs of a path into a parameter, or into its fields. It returns the IDs that are left.
+// fill puts the next ID of a path into a parameter, or the next IDs into its fields. It returns the IDs that are left.
 func fill(t *testing.T, param reflect.Value, ids []string) []string {
 	t.Helper()
 	switch {

@@ -21,11 +21,11 @@ type Progress struct {
 	next        int // number at which the next line is printed
 }
 
-// lines is the number of lines that are printed in all if out is no terminal.
+// lines is the number of lines that are printed for a large total if out is no terminal.
 const lines = 10
 
-// New returns a Progress that counts up to total and prints to out. The argument what names the counted things, such as
-// "customers".
+// New returns a Progress that counts up to total and prints to out. The string what, such as "customers", names the
+// counted things.
 func New(out io.Writer, what string, total int) *Progress {
 	p := &Progress{out: out, what: what, total: total}
 	p.next = p.step()
@@ -48,7 +48,7 @@ func newBar(out io.Writer, what string, total int) *progressbar.ProgressBar {
 		progressbar.OptionThrottle(100*time.Millisecond))
 }
 
-// Add adds n to the number of things that are done. It ignores errors of printing, because the run matters more.
+// Add adds n to the number of things that are done. It ignores errors of printing, because they must not stop the run.
 func (p *Progress) Add(n int) {
 	p.done += n
 	if p.bar != nil {

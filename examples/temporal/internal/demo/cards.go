@@ -55,8 +55,8 @@ func Check(ctx context.Context, name string) (snapshot temporalpayvault.Snapshot
 	return snapshot, bad, err
 }
 
-// File is a card source that reads CSV files. A reference is the path of a file, which all workers must be able to
-// read. Errors name the problem in the file and contain no card data.
+// File is a card source that reads CSV files. The parameter ref of its methods is the path of a file that all workers
+// can read. Errors name the problem in the file and contain no card data.
 type File struct{}
 
 // Snapshot counts the rows of a file and computes its checksum. Each call reads the whole file. If your files are
@@ -112,8 +112,9 @@ func MakeUp(name string, n int) error {
 	return os.WriteFile(name, text, 0o600)
 }
 
-// WriteReport writes a CSV line for each range of rows that were not accepted: the first and the last line number, the
-// status and the reason. It returns the number of these lines.
+// WriteReport writes a CSV line for each range of rows that are not known to be accepted. Each CSV line has the first
+// and the last line number of the range in the file, the status and the reason. WriteReport returns the number of CSV
+// lines without the header.
 func WriteReport(w io.Writer, file string, s *temporalpayvault.Summary) (lines int, err error) {
 	var numbers []int // line numbers of the cards
 	for row, err := range rows(file) {

@@ -26,8 +26,8 @@ const Queue = "payvault"
 // ErrNoServer is the error of [Dial] if it cannot connect to a Temporal server.
 var ErrNoServer = errors.New("no server of Temporal")
 
-// Dial connects to the Temporal server at TEMPORAL_ADDRESS. If PAYVAULT_CODEC_KEY has a key of 32 bytes, payloads are
-// encrypted with it.
+// Dial connects to the Temporal server at TEMPORAL_ADDRESS. If PAYVAULT_CODEC_KEY is set, payloads are encrypted with
+// this key, which must have 32 bytes.
 func Dial(ctx context.Context) (client.Client, error) {
 	data, failure := temporalpayvault.NewConverters(nil)
 	if key := os.Getenv("PAYVAULT_CODEC_KEY"); key != "" {

@@ -62,8 +62,8 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
-// TestExport checks that the workflow ExportLists writes the pages of a list to the Folder. If a second export finds a
-// shorter list, no file of the first export may be left after its end.
+// TestExport checks that the workflow ExportLists writes the pages of a list to the Folder. If the list is shorter at a
+// second export, this export must remove the files of the pages that no longer exist.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -1,5 +1,5 @@
 // Command guards tests the simulator. It breaks the guards in a copy of the SDK, one by one, and counts the scenarios
-// that the simulator needs to find each. A guard is a piece of code that keeps an invariant.
+// that the simulator needs to detect each broken guard. A guard is a piece of code that keeps an invariant.
 //
 //	go run ./guards                # all guards
 //	go run ./guards -only redirect # guards with "redirect" in their names
@@ -280,8 +280,8 @@ var (
 	stuckPattern     = regexp.MustCompile(`seed (\d+) does not end`)
 )
 
-// try breaks one guard and plays scenarios. It returns the end of the guard's line in the table, or "" if the simulator
-// has not found the broken guard.
+// try breaks one guard and plays scenarios. It returns the last two columns of the guard's row in the printed table, or
+// "" if the simulator has not found the broken guard.
 func try(scratch string, g guard, n int, limit time.Duration) (string, error) {
 	path := filepath.Join(scratch, g.file)
 	whole, err := os.ReadFile(path)

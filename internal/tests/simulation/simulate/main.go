@@ -117,11 +117,11 @@ func play(t *testing.T, world *simulation.World, job simulation.Job) {
 	}
 }
 
-// tableEvery is the number of scenarios after which a report includes the table of faults. If the process is killed,
-// the last table is still in the output.
+// tableEvery is the number of scenarios between two reports that include the table of faults. So the output has a table
+// even if the process is killed later.
 const tableEvery = 100_000
 
-// mostHeap is the number of KiB by which the heap may grow during a run. Caches may use that much.
+// mostHeap is the number of KiB by which the heap may grow while all scenarios are played. Caches may use that much.
 const mostHeap = 4 << 10
 
 func heap() uint64 {
