@@ -36,8 +36,8 @@ type bulkWalk struct {
 	unknown  atomic.Int64               // number of batches of unknown outcome in a row, in the order in which they end
 	failure  atomic.Pointer[error]      // the first error of the journal
 
-	// reading waits for the goroutine that runs read. That goroutine sets early and panicked before it calls ahead.End, so
-	// both are set when Pop reports that no batch is left.
+	// reading waits for the goroutine that runs read. That goroutine sets the fields early and panicked, and then calls
+	// ahead.End. So the fields are set when Pop reports that no batch is left.
 	reading  sync.WaitGroup
 	early    error // why the walk had stopped when the stream ended; nil if it had not stopped
 	panicked any   // the value that the stream panicked with

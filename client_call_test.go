@@ -142,8 +142,8 @@ func TestCall_name(t *testing.T) {
 	assert.NotContains(t, log.String(), "4711")
 }
 
-// TestCall_path checks that segments of the path are redacted in the texts of the service, except words of documented
-// paths and of the name.
+// TestCall_path checks that segments of the path are redacted in the texts of the service. A segment stays if it occurs
+// in a documented path or in Request.Name.
 func TestCall_path(t *testing.T) {
 	t.Parallel()
 	client := answering(t, 400, `{"code":2,"message":"customer JANE1","data":{"customer_email":["of JANE1"]}}`)

@@ -47,7 +47,7 @@ type CallResult struct {
 	Delivery Delivery      // whether the request reached the service
 	Duration time.Duration // time of the attempt, or of the whole call with its waits
 	Unread   []string      // see [Response.Unread]
-	Waited   time.Duration // wait of an attempt for the rate limit, after a 429 to this or another call; 0 for a call
+	Waited   time.Duration // how long the attempt waited for the rate limit of its operation; 0 for a whole call
 	// BudgetSpent is set for an attempt if no further attempt was made because the budget of retries was spent.
 	BudgetSpent bool
 	Err         error // the error that the call returns; for an attempt the reason why no complete answer came

@@ -56,7 +56,7 @@ func (r *TokenizeRequest) prepare(c *caller, p *problems) {
 	checkExpDate("exp_date", r.ExpDate, p)
 }
 
-// TokenizeResponse names the stored payment data.
+// TokenizeResponse is the answer to Tokenize.
 type TokenizeResponse struct {
 	RCode      string `json:"rcode"`                // always 000
 	RMsg       string `json:"rmsg,omitzero"`        // result message

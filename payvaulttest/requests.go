@@ -30,7 +30,7 @@ type Request struct {
 	Host          string             // host to which the request was sent
 	Proto         string             // such as HTTP/1.1
 	RemoteAddr    string             // address of the client, with its port
-	ContentLength int64              // value of the Content-Length header; -1 without the header
+	ContentLength int64              // value of the Content-Length header; 0 without a body, -1 if unknown
 	Size          int64              // number of bytes of the body that arrived
 	Complete      bool               // the whole body arrived
 	Time          time.Time          // time when the request arrived

@@ -25,7 +25,7 @@ const MemoPaused = "payvault-paused"
 
 const (
 	defaultConcurrency = 4
-	maxConcurrency     = 1000 // a server limits a workflow to 2,000 pending activities
+	maxConcurrency     = 1000 // well below the 2,000 pending activities that a server allows a workflow
 	defaultHeartbeat   = 30 * time.Second
 	leastHeartbeat     = time.Second
 	defaultCallTimeout = 5 * time.Minute

@@ -154,7 +154,7 @@ func (s samples) limitedWithBurst(rate, items int, after string, share float64) 
 }
 
 // limited returns the table row of a service with a rate limit: the figures of payvault, and in brackets the figures of
-// the retryer of the AWS SDK. The argument share is the goal for the part of the permitted rate that payvault reaches.
+// the retryer of the AWS SDK. The goal is that payvault reaches at least the given share of the permitted rate.
 func (s samples) limited(what, bench string, share float64) string {
 	const mostRefusals, mostFailed = 0.1, 0
 	own := func(unit string) float64 { return median(s[key{"Limited/" + bench, unit, "payvault"}]) }

@@ -76,7 +76,7 @@ func TestHidden(t *testing.T) {
 	assert.Equal(t, Mark, cleaned(`<a href="/cards/5105%31051%30510510%30">the card</a> is known`), "within a tag")
 }
 
-// TestWhatStays checks that numbers of up to eleven digits, dates, and texts that only look like escapes are not
+// TestWhatStays checks that numbers of up to eleven digits, dates, and escapes and tags that hide nothing are not
 // redacted. A letter, a comma or a colon ends a number.
 func TestWhatStays(t *testing.T) {
 	t.Parallel()

@@ -72,7 +72,7 @@ func TestOneName(t *testing.T) {
 	names := map[string]string{}
 	field := regexp.MustCompile("(?m)^\t(\\w+) \\S+ `(?:json|url):\"(\\w+)")
 	for _, found := range field.FindAllStringSubmatch(exportedAPI(t, ".")+exportedAPI(t, "payvaulttest"), -1) {
-		// these names are exceptions: many records have an ID, and data has several meanings
+		// customer_id, for example, is the field ID of a Customer and CustomerID elsewhere; data has several meanings
 		if name, wire := found[1], found[2]; name != "ID" && wire != "data" {
 			assert.Equal(t, cmp.Or(names[wire], name), name, wire)
 			names[wire] = name

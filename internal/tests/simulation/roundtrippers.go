@@ -23,8 +23,9 @@ func copies(caller string) int {
 	return 1
 }
 
-// copiesUnseen reports whether a RoundTripper may send copies that the SDK cannot notice. Such copies have no httptrace
-// hooks, or are sent after an answer. The SDK does not protect against them.
+// copiesUnseen reports whether a RoundTripper may send a copy that the SDK cannot notice: a copy without httptrace
+// hooks, or one that is sent when the SDK has the answer to the other copy. The SDK does not protect against such
+// copies.
 func copiesUnseen(caller string) bool {
 	return caller == callerHedges || caller == callerHedgesOne
 }

@@ -93,8 +93,9 @@ func WirePath(path string, tokens ...string) string {
 
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// CheckParameters checks the query and the path parameters, which inPath returns by name, against the document. A query
-// may have only parameters of the operation. A parameter may occur more than once only if it is an array.
+// CheckParameters checks the parameters of the query and of the path against the document. inPath returns the value of
+// a path parameter by its name. A query may have only parameters of the operation. A parameter may occur more than once
+// only if it is an array.
 func (o *Operation) CheckParameters(inPath func(name string) string, query url.Values) Problems {
 	given, values := maps.Clone(query), map[string]any{}
 	for _, name := range o.inPath {
