@@ -74,9 +74,9 @@ func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 	}
 }
 
-// isTurnedAway reports whether the final error of a batch is a status 429 that stops the walk. A 429 after an attempt
-// of unknown outcome does not. Without IgnoreOverload every other 429 does: send would have waited and sent the batch
-// again if that were allowed. With IgnoreOverload only a 429 with too long a wait stops the walk.
+// isTurnedAway reports whether the walk stops because the final error of a batch is a status 429. It does not stop if
+// an earlier attempt has an unknown outcome. By default it stops after any other 429, because send waits and starts
+// over while that is allowed. With IgnoreOverload it stops only if the Retry-After is beyond MaxBulkRetryAfter.
 func (w *bulkWalk) isTurnedAway(e *Error) bool {
 	c := w.service.caller
 	isPaced := c.paces[OpAccountUpdaterSubmit] != nil // the pace is nil with IgnoreOverload

@@ -46,10 +46,10 @@ func defaultConfig() config {
 // or DELETE that it has written. Over HTTP/1.1 net/http may repeat a GET, but only where the SDK would do so too. A
 // Transport of your own has its own rules for all of this.
 //
-// If the RoundTripper is not an [http.Transport], or is one that can use HTTP/2, a request has no GetBody and its body
-// can be read only once. So net/http cannot send the request again. Only the SDK itself repeats a request that was not
-// sent. With such a RoundTripper, a POST without a body gets an empty body that can be read only once. HTTP/1.1 sends
-// this body chunked.
+// If the RoundTripper, which is the Transport of hc, is not an [http.Transport], or is one that can use HTTP/2, a
+// request has no GetBody and its body can be read only once. So net/http cannot send the request again. Only the SDK
+// itself repeats a request that was not sent. With such a RoundTripper, a POST without a body gets an empty body that
+// can be read only once. HTTP/1.1 sends this body chunked.
 //
 // The SDK learns whether a request was sent from the hooks of [net/http/httptrace], and from reads of the request body.
 // If the RoundTripper calls no hooks, the outcome of a failed attempt is unknown. For a request without a body, the
@@ -62,8 +62,9 @@ func defaultConfig() config {
 //   - On HTTP/2, net/http may send a request twice if the RoundTripper copies the request with [http.NewRequest], or
 //     sets the Body of the request to [http.NoBody]. A RoundTripper that signs requests should only set headers, of the
 //     request or of its Clone.
-//   - If the RoundTripper makes a request of its own with the same context, such as for a token, the SDK takes that
-//     request for a second sending of the request of the call. The outcome is then unknown after an answer such as 429.
+//   - If the RoundTripper makes a request of its own with the same context, such as for a token, the SDK cannot tell it
+//     from the request of the call, and assumes that the call was sent twice. The outcome is then unknown after an
+//     answer such as 429.
 //   - A RoundTripper that has to send the body again, as for digest authentication, does not work: it finds no GetBody.
 //   - A call lasts longer than its context if the RoundTripper, or its response body, does not end with the context.
 func WithHTTPClient(hc *http.Client) Option {

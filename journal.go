@@ -56,8 +56,9 @@ type BatchOutcome struct {
 	StatusCode int    // HTTP status of the error; 0 if no response arrived
 	Code       string // platform code of the error
 	// Message is the text of the error without status and code, on one line, redacted as errors are. A later run yields
-	// the batch from the journal with an error whose text has this Message. The fields Message, Detail and Fields of that
-	// error are empty. That error does not match the cause of the original error, such as [ErrMalformedResponse].
+	// the batch from the journal with a new error, whose text contains this Message. The fields Message, Detail and Fields
+	// of the new error are empty. The new error does not match the cause of the original error, such as
+	// [ErrMalformedResponse].
 	Message string
 }
 

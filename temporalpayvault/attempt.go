@@ -37,8 +37,9 @@ func (e *ending) end(ctx context.Context, err error, progress bool) error {
 	return again
 }
 
-// consider returns err if Temporal has to start the activity again. Otherwise it fills e and returns nil. If the
-// attempt has made progress, consider returns nil, so that a new activity counts its attempts from 1.
+// consider returns err if Temporal has to repeat the activity: after an error that may be retried, without progress,
+// while attempts are left. Otherwise it returns nil, and sets e.Stop or e.Wait if the workflow has to pause or to wait.
+// After progress the workflow starts a new activity, whose attempts count from 1.
 func (e *ending) consider(err error, progress bool, attempt int32) error {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	switch {

@@ -86,8 +86,8 @@ func isUnknown(e *payvault.Error) bool {
 	return e.Is(payvault.ErrOutcomeUnknown) && !payvault.SafeToRetry(e)
 }
 
-// mayRepeat reports whether calling again does no harm and may help. This includes a batch that SubmitAll has neither
-// sent nor looked up: the next SubmitAll looks up the batch in the journal.
+// mayRepeat reports whether calling again does no harm and may help. Unlike SafeToRetry, it is also true for a batch
+// that SubmitAll has neither sent nor looked up: the next SubmitAll looks up the batch in the journal.
 func mayRepeat(e *payvault.Error) bool {
 	local := errors.Is(e, payvault.ErrInvalidRequest) || errors.Is(e, payvault.ErrMerchantNotSupported)
 	return payvault.SafeToRetry(e) || e.Delivery == payvault.DeliveryNotSent && !local

@@ -44,7 +44,9 @@ func (p *Pace) interval() time.Duration {
 	return time.Duration(float64(time.Second) / float64(p.limiter.Limit()))
 }
 
-// isSentAfterCut reports whether a request was sent after the last cut. place is the permission of the request.
+// isSentAfterCut reports whether a request was sent after the last cut. place is what Wait returned for the request: it
+// has the time at which the request was permitted, or the zero time if there was no limit. With the zero time the
+// result is false.
 func (p *Pace) isSentAfterCut(place Place) bool { return place.at.After(p.cutAt) }
 
 // raise raises the rate after an answer: fast up to knownRate, then slowly.

@@ -57,10 +57,10 @@ type Config struct {
 	MaxResponseBytes int64
 	Policy           Policy
 	Budget           *overload.Budget // nil means no retry budget
-	// Disown is called with errors of the RoundTripper, of response bodies and of Authorization. Such an error may
-	// wrap the error of another call: errgroup makes the first error the cause of the context of all other calls, and a
-	// RoundTripper may return the cause. Disown returns an error that has the same text but does not match errors of
-	// calls. If Disown is nil, errors are not changed.
+	// Disown hides the error of another call inside an error of the RoundTripper, of a response body or of Authorization:
+	// the result has the same text but does not match the hidden error. Such an error comes from errgroup, which makes the
+	// error of one call the cause of the contexts of all others. A RoundTripper may return that cause. If Disown is nil,
+	// errors are not changed.
 	Disown func(error) error
 }
 

@@ -155,7 +155,7 @@ func submit(ctx context.Context, client *payvault.Client, file, target string, o
 		case batch.Start == batch.End: // a batch without cards has the error that stopped SubmitAll
 			halt(batch.Err)
 		case sent == 0:
-		case batch.Status == payvault.BatchNotSent: // the batches after it will not be sent either
+		case batch.Status == payvault.BatchNotSent: // end the run: no further request is sent
 			halt(batch.Err)
 			continue
 		case batch.Status == payvault.BatchAccepted:

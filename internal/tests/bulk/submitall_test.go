@@ -531,7 +531,7 @@ func TestSubmitAllThatPanics(t *testing.T) {
 			assert.NotContains(t, j.known, yielded)
 		}
 
-		j.fail, s.answer = func(string, int) error { return nil }, nil // nothing fails in the later run
+		j.fail, s.answer = func(string, int) error { return nil }, nil // no failure is injected into the later run
 		for _, b := range j.run(s, 1950) {
 			wasLost := j.known[b.Index].Outcome == nil
 			assert.Equal(t, wasLost, b.Err != nil)

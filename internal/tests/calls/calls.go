@@ -32,8 +32,8 @@ type Operation struct {
 	Full, Minimal, Refused any
 	// MinimalJSON is the JSON of Minimal. It is empty if the request has no body.
 	MinimalJSON string
-	// Problems has the Fields of the error of a call with Refused and without IDs. If the operation supports ForMerchant,
-	// the client is ForMerchant(ActingFor).
+	// Problems is the Error.Fields that a test expects if it calls the method with the request Refused and with empty IDs.
+	// If the operation supports ForMerchant, the test uses a client of ForMerchant(ActingFor).
 	Problems map[string][]string
 	// Want returns the result that the SDK must return for Answer. The Number of a page is zero, because the answer does
 	// not have it.
@@ -103,7 +103,7 @@ func (ids IDs) In(template string) string {
 	})
 }
 
-// all yields each ID that has the tag path, after the value of the tag.
+// all yields a pair for each field that has a path tag: the value of the tag, and the ID.
 func (ids IDs) all() iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		for field, id := range reflect.ValueOf(ids).Fields() {
@@ -152,8 +152,8 @@ func (o *Operation) Do(
 	return result(method.CallSlice(append(in, reflect.ValueOf(opts))))
 }
 
-// result converts the results of a method call to one result and an error. It takes them from the first item of an
-// iterator.
+// result converts the results of a method call to one result and an error. If the method returns an iterator, both come
+// from its first item.
 func result(out []reflect.Value) (any, error) {
 	switch v := out[0].Interface().(type) {
 	case nil:

@@ -203,9 +203,9 @@ func fillInterface(v reflect.Value, open any) {
 	}
 }
 
-// Shapes returns the value at pointer and values that contain it, such as lists and structs. For a value in the first
-// map, fmt can call the methods of the contained value. In the second map, the contained value is inside an unexported
-// field, so fmt does not call its methods.
+// Shapes returns values that contain the pointer, or the value that it points to, such as lists and structs. fmt can
+// call the methods of what the values in open contain. In the values in hidden, the same things are inside an
+// unexported field, so fmt does not call their methods.
 func Shapes(pointer any) (open, hidden map[string]any) {
 	open, hidden = map[string]any{}, map[string]any{}
 	p := reflect.ValueOf(pointer)
