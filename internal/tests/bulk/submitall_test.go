@@ -451,7 +451,8 @@ func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 			}
 			assert.Equal(t, payvault.BatchNotSent, b.Status)
 			assert.True(t, payvault.SafeToRetry(b.Err))
-			require.EqualError(t, b.Err, "payvault: account_updater.submit: "+test.text+" (not sent)")
+			// the text also says "the walk was stopped" if the batch had begun and not been sent
+			require.ErrorContains(t, b.Err, test.text+" (not sent)")
 			if test.match != nil {
 				require.ErrorIs(t, b.Err, test.match)
 			}
