@@ -13,8 +13,8 @@ import (
 var errNotAmount = errors.New("not a decimal number of at most 19 digits")
 
 // Amount is an exact decimal number, such as an amount of money in units of its currency (12.50). It holds up to 19
-// digits. It keeps the number of digits after the point if they fit. On the wire it is a JSON number, except in the
-// fields of [ApplicationData] itself, where it is a text. [Amount.Decimal] is for arithmetic. The zero value is 0.
+// digits. It keeps trailing zeros, as in 12.50, if they fit. On the wire it is a JSON number, except in the fields of
+// [ApplicationData] itself, where it is a text. [Amount.Decimal] is for arithmetic. The zero value is 0.
 type Amount struct{ d decimal.Decimal }
 
 // NewAmount returns value / 10^scale: NewAmount(1250, 2) is 12.50. A scale outside 0 to 19 is an error.

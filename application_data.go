@@ -268,7 +268,7 @@ func ApplicationDataOf(fields []SavedField) (ApplicationData, error) {
 //
 //   - an empty key,
 //   - a key that occurs twice,
-//   - a key that has a field of its own, unless the field is not set and the Value is an empty text.
+//   - a key that has a field of its own, if that field is set or the Value is not an empty text.
 func (d ApplicationData) checkKeys(p *problems) {
 	if len(d.pairs()) == 0 {
 		p.add("data", "has no field")

@@ -110,9 +110,9 @@ type Validation struct {
 // OK reports whether all fields pass. Only then can the application be submitted.
 func (v *Validation) OK() bool { return len(v.Problems) == 0 }
 
-// Create starts an application and returns it with its ID, which is App.ID. A request without a channel ID or sales
-// representative fails before anything is sent. Create does not take a merchant_id: through [Client.ForMerchant] it
-// fails with [ErrMerchantNotSupported].
+// Create starts an application and returns it with its ID, which is App.ID. A request fails before anything is sent if
+// it lacks the channel ID or the sales representative. Create does not take a merchant_id: through [Client.ForMerchant]
+// it fails with [ErrMerchantNotSupported].
 //
 // Without [WithReplay], the client repeats Create only after status 429, or if Create cannot have been performed
 // ([DeliveryNotSent]); see [SafeToRetry]. After [ErrOutcomeUnknown] the service may have created an application whose
@@ -197,9 +197,9 @@ func (r *validationReply) accept(e *Error, private []string) bool {
 	return true
 }
 
-// problemsBeside returns the messages in the data of an answer with code 0. The key of a message is the name of its
-// member of data, or "" if the data itself is a text or a list. Each text, object or element of a list counts as a
-// message, unless it is empty or is the text data.message. Card numbers are redacted.
+// problemsBeside returns the messages in the data of an answer with code 0. The key of a message is the name of the
+// member of data that has the message, or "" if the data itself is a text or a list. Each text, object or element of a
+// list counts as a message, unless it is empty or is the text data.message. Card numbers are redacted.
 func problemsBeside(data jsontext.Value) map[string][]string {
 	var members map[string]jsontext.Value
 	if data.Kind() != '{' || answer.Read(data, &members) != nil {

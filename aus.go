@@ -22,7 +22,7 @@ type AccountUpdaterCard struct {
 
 // Check returns nil if the card can be sent. The number has to be 12 to 19 digits, the expiration date MMYY, and the
 // CardID valid UTF-8 without [REDACTED]. Otherwise Check returns an *[Error] that matches [ErrInvalidRequest] and names
-// the fields.
+// the invalid fields.
 func (c AccountUpdaterCard) Check() error {
 	var p problems
 	c.check(&p)
@@ -90,8 +90,8 @@ func (r *AccountUpdaterSubmission) missing() string {
 	return ""
 }
 
-// Submit submits 1 to 100 cards. With another number of cards, or with a card that fails [AccountUpdaterCard.Check], it
-// fails before anything is sent.
+// Submit submits 1 to 100 cards. Without a card, with more than 100 cards, or with a card that fails
+// [AccountUpdaterCard.Check], Submit fails before anything is sent.
 //
 // Without [WithReplay], the client repeats Submit only after status 429, or if Submit cannot have been performed
 // ([DeliveryNotSent]); see [SafeToRetry].

@@ -36,9 +36,9 @@ func (w *bulkWalk) read(cards iter.Seq[AccountUpdaterCard]) {
 	}
 }
 
-// start waits until inFlight, which has room for Concurrency batches, and the window have room. Then it puts a task for
-// the batch into the window. The task sends the valid cards of the batch and returns the batch. If the batch has no
-// valid card, start waits only for the window, and the task only returns the batch with its error.
+// start waits until the channel inFlight and the window have room. Then it puts a task for the batch into the window.
+// The task sends the valid cards of the batch and returns the batch. If the batch has no valid card, start waits only
+// for the window, and the task only returns the batch with its error.
 func (w *bulkWalk) start(b *bulkBatch, cards []AccountUpdaterCard) {
 	if len(cards) == 0 {
 		b.Status, b.Err = BatchNotSent, noCardError()
@@ -76,7 +76,7 @@ func (w *bulkWalk) batches(yield func(*bulkBatch) bool) {
 
 // untold returns the error of the journal, or the reason why the walk had stopped when the stream ended. It returns nil
 // if there is neither, if the error of the last batch already has the reason, or if the stream has panicked. The error
-// goes into a closing batch, because otherwise the caller would think that all cards were sent.
+// goes into a closing batch, because the caller might not learn of it otherwise.
 func (w *bulkWalk) untold(last *bulkBatch) error {
 	failure := w.failure.Load()
 	switch {

@@ -74,9 +74,11 @@ func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 	}
 }
 
-// isTurnedAway reports whether the walk stops because the final error of a batch is a status 429. It does not stop if
-// an earlier attempt has an unknown outcome. By default it stops after any other 429, because send waits and starts
-// over while that is allowed. With IgnoreOverload it stops only if the Retry-After is beyond MaxBulkRetryAfter.
+// isTurnedAway reports whether the walk stops because the final error of a batch has the status 429:
+//
+//   - If an earlier attempt of the batch has an unknown outcome, the walk goes on.
+//   - By default, the walk stops after any other 429, because send has already started over as often as it may.
+//   - With IgnoreOverload, the walk stops after any other 429 only if the Retry-After is beyond MaxBulkRetryAfter.
 func (w *bulkWalk) isTurnedAway(e *Error) bool {
 	c := w.service.caller
 	isPaced := c.paces[OpAccountUpdaterSubmit] != nil // the pace is nil with IgnoreOverload

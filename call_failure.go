@@ -126,9 +126,9 @@ func (e *Error) readFailure(body []byte) {
 	}
 }
 
-// shownCode returns the code of an error: the code that is documented for the operation (own), or the other one if own
-// is empty. If own refuses in a 2xx answer and the other one is zero, the answer is malformed. Then shownCode returns
-// the zero code, so that the error does not look like a refusal.
+// shownCode returns the code of an error: own, which is the deciding code of the operation, or the code other if own is
+// empty. If own refuses in a 2xx answer and the code other is zero, the answer is malformed. Then shownCode returns the
+// code other, so that the error does not look like a refusal.
 func shownCode(own, other answer.Code, status int) answer.Code {
 	if status < 300 && answer.Disagree(own, other) && other.IsZero() {
 		return other

@@ -114,7 +114,7 @@ type Response struct {
 	Duration   time.Duration // time of the whole call, waits included
 	// Unread has JSON pointers to values that could not be read in a 2xx answer to a write or to [Client.Call]. It also
 	// has pointers to a few documented values, such as data and card_id, if they are missing and the caller does not need
-	// them. At most 20 values are unreadable: an answer with more of them is an error.
+	// them. An answer with more than 20 unreadable values is an error.
 	Unread []string
 }
 

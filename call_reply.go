@@ -10,13 +10,13 @@ import (
 
 // reply is a variable into which the successful answer to an operation is decoded.
 type reply interface {
-	// afterRead finishes the decoding. For Client.Call it decodes body into the caller's own type. It returns the paths in
-	// unread, and those of the values that it skips itself.
+	// afterRead finishes the decoding. For Client.Call it decodes body into the caller's own type. It returns unread, with
+	// the paths of any further values that cannot be read or are missing.
 	afterRead(body []byte, unread []string) ([]string, error)
 	result() answer.Codes
-	// complete returns the path of the first documented value that is missing, or "". needed means that the caller needs
-	// this value, such as the ID of a new record. Then the answer is malformed. If the data of the answer is missing,
-	// complete makes an empty record.
+	// complete returns the path of an expected value that is missing, or "". If needed is true, the caller needs this
+	// value, such as the ID of a new record, and the answer is malformed. If the data of the answer is missing, complete
+	// makes an empty record.
 	complete() (missing string, needed bool)
 	// accept reports whether a refusal is a normal answer, as for Validate. If so, it keeps the messages of the refusal,
 	// with the texts in private redacted.
@@ -110,14 +110,14 @@ func nameMissing(unread []string, place string) []string {
 }
 
 // isUnreadable reports whether a malformed answer has a value that cannot be read, or too many values. A second call
-// would get the same answer. Other malformed answers may come from a proxy or be cut off.
+// would get such an answer again. Any other malformed answer may come from a proxy or be cut off.
 func isUnreadable(malformed error) bool {
 	_, isPlace := errors.AsType[*answer.PlaceError](malformed)
 	return isPlace || errors.Is(malformed, answer.ErrTooMany)
 }
 
-// decider returns the rule that says which code of an answer means success or failure: the rcode for Tokenize, the code
-// for any other typed operation, and either of them for Client.Call.
+// decider returns the rule that says which code of an answer decides between success and failure: the rcode for
+// Tokenize, the code for any other typed operation, and either of them for Client.Call.
 func decider(op Operation) answer.Decider {
 	switch {
 	case op == OpTokensTokenize:

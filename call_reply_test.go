@@ -25,8 +25,8 @@ var (
 	// type or are not read, to whole records, and to all saved fields except those with index 0 and 6.
 	anything = regexp.MustCompile(`^/(code|rcode|message)$|/(plan|relatedBusinesses)(/|$)|fields/\d+/value(/|$)|` +
 		`^(/data)?(/app|/fields)?(/\d+)?$|^/data/fields/([1-57-9]|\d\d)`)
-	// informs matches JSON pointers of values that the caller does not need. If such a value is missing, Unread has its
-	// pointer.
+	// informs matches the JSON pointers that are in Unread if their values are missing. The caller does not need these
+	// values.
 	informs = regexp.MustCompile(`^/card_id$|^/data/fields/\d+/key$`)
 	element = regexp.MustCompile(`/\d+$`)
 )
@@ -101,10 +101,11 @@ func otherForms(value any) (forms []otherForm) {
 	return forms
 }
 
-// TestReading puts each form of otherForms in the place of each value of each documented answer. A readable form must
-// be read, unless it means "no value" and the caller needs the value. An unreadable form must fail an operation that
-// only reads, and any other operation only if the caller needs the value. The error or the log must have the JSON
-// pointer of the value.
+// TestReading takes each documented answer, and replaces each of its values by each form that otherForms returns. It
+// skips records in lists, and values whose pointers match the pattern anything. A readable form must be read, unless it
+// means "no value" and the caller needs the value. An unreadable form must fail an operation that only reads, and any
+// other operation only if the caller needs the value. If the value cannot be read, the error or the log must have its
+// JSON pointer.
 func TestReading(t *testing.T) {
 	t.Parallel()
 	for _, o := range calls.Table() {
@@ -161,8 +162,8 @@ func (r *reading) read(t *testing.T, o *calls.Operation, body string) {
 	}
 }
 
-// check compares the result of read with want, the result of the documented answer. The answer that was read has the
-// given form in place of one value, whose JSON pointer is place.
+// check compares the result of read with want, the result of the documented answer. In the answer that was read, form
+// replaces the value whose JSON pointer is place.
 func (r *reading) check(t *testing.T, o *calls.Operation, place string, form otherForm, want string) {
 	t.Helper()
 	what := place + " as " + form.json

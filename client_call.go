@@ -26,8 +26,8 @@ type Request struct {
 	// redacted.
 	Name   string
 	Method string // an HTTP method
-	// Path has the segments after the base URL, not escaped and without "/". In errors they are redacted, because they may
-	// be IDs. Words of documented paths and of Name are not redacted.
+	// Path has the segments after the base URL, not escaped and without "/". In errors, a segment is redacted, because it
+	// may be an ID, unless it is a word of a documented path or of Name.
 	Path  []string   `json:"-" xml:"-" yaml:"-"`
 	Query url.Values `json:"-" xml:"-" yaml:"-"` // nil if there is none
 	Body  any        `json:"-" xml:"-" yaml:"-"` // marshalled as JSON; nil if there is none
@@ -54,11 +54,11 @@ func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogVal
 // Authentication, retries, size limits and errors work as for the typed operations. But Call has no rate limit after
 // status 429. If r.Replay is set, the call is repeated like a replayable operation, whatever its method is.
 //
-// An answer is a success if its status is 2xx and its code is 0. If it has no code, its rcode has to be 000. If it has
-// both, neither may mean failure. The whole JSON body of a success is decoded into out, which may be nil. Decoding is
-// that of encoding/json, so values that out has before the call may stay. If the decoding fails, out may have a part of
-// the answer. The error names the path of the value that failed, unless the type of the value decodes itself. An answer
-// with too many values is refused, as for the typed operations.
+// An answer is a success if its status is 2xx and its code is 0. If it also has an rcode, this rcode must not mean
+// failure. If it has no code, its rcode has to be 000. The whole JSON body of a success is decoded into out, which may
+// be nil. Decoding is that of encoding/json, so values that out has before the call may stay. If the decoding fails,
+// out may have a part of the answer. The error names the path of the value that failed, unless the type of the value
+// decodes itself. An answer with too many values is refused, as for the typed operations.
 func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOption) error {
 	op := OperationInfo{Op: r.operation(), Method: r.Method, Replay: ReplayNever}
 	if r.Replay {

@@ -47,8 +47,8 @@ func TestCall(t *testing.T) {
 	}, got.Header)
 }
 
-// TestCall_codes checks that an answer to Client.Call may have a code, an rcode or both, and that a call that fails
-// does not change out. A 2xx answer with both codes is malformed if only one of them means success.
+// TestCall_codes checks which codes of an answer to Client.Call mean success, and that any other answer does not change
+// out. A 2xx answer with a code and an rcode is malformed if only one of them means success.
 func TestCall_codes(t *testing.T) {
 	t.Parallel()
 	malformed := []error{payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown}
@@ -142,8 +142,8 @@ func TestCall_name(t *testing.T) {
 	assert.NotContains(t, log.String(), "4711")
 }
 
-// TestCall_path checks that segments of the path are redacted in the texts of the service. A segment stays if it occurs
-// in a documented path or in Request.Name.
+// TestCall_path checks that a segment of the path is redacted in the texts of the service, unless it occurs in a
+// documented path or in Request.Name.
 func TestCall_path(t *testing.T) {
 	t.Parallel()
 	client := answering(t, 400, `{"code":2,"message":"customer JANE1","data":{"customer_email":["of JANE1"]}}`)
@@ -172,7 +172,7 @@ func TestCall_replay(t *testing.T) {
 }
 
 // TestCall_answers checks that Client.Call reads types of the caller as encoding/json does. If reading fails, the error
-// has the path of the value, but not the value.
+// has the path of the value or of an enclosing value, but not the value.
 func TestCall_answers(t *testing.T) {
 	t.Parallel()
 	for _, member := range []string{

@@ -91,7 +91,7 @@ func (r *DisputeRespondRequest) form(text []byte) *formdata.Body {
 // File is a document to upload. A call reads Content with ReadAt, may read it several times, and never closes it.
 // A call waits for a ReadAt that is under way, even if the context of the call has ended.
 //
-// If, during the upload, the content ends before Size, or ReadAt fails or panics, the call fails with
+// If the content turns out to be shorter than Size during the upload, or ReadAt fails or panics, the call fails with
 // [ErrOutcomeUnknown]. The upload then stops before the end of the form, so that the service never gets a form that
 // looks complete.
 type File struct {
@@ -171,9 +171,9 @@ func (f *File) check(p *problems) {
 }
 
 // Respond answers a first-time or retrieval dispute. The service takes no other answers over the API, and does not
-// document how a dispute is accepted. Respond fails before anything is sent if the message is too long, if the date is
-// not in the calendar, if the file is not a PDF, or if an answer to a retrieval dispute has no message or no file. The
-// file is streamed, so memory does not depend on its size.
+// document how a merchant accepts a dispute. Respond fails before anything is sent if the message is too long, if the
+// date is not in the calendar, if the file is not a PDF, or if an answer to a retrieval dispute has no message or no
+// file. The file is streamed, so memory does not depend on its size.
 //
 // Without [WithReplay], the client repeats Respond only after status 429, or if Respond cannot have been performed
 // ([DeliveryNotSent]); see [SafeToRetry].

@@ -39,7 +39,8 @@ var (
 	// [RetryPolicy] allows, or would end after the deadline of the context.
 	ErrRateLimited = errors.New("rate limited")
 	// ErrRejected means an answer with a code other than 0, or an rcode other than 000, and a status below 500. A code
-	// that is zero in another form, such as 00, is no refusal. With a status below 400, it makes the answer malformed.
+	// that is zero in another form, such as 00, is no refusal. With a status below 400, such a code makes the answer
+	// malformed.
 	ErrRejected = errors.New("rejected")
 	// ErrValidation means code 2 with a status below 500, for any operation except Tokenize. The error also matches
 	// ErrRejected. [Error.Fields] has the messages of the service about fields.
@@ -56,8 +57,8 @@ var (
 	// With a status from 400 on, the error is about the status and does not match ErrResponseTooLarge.
 	ErrResponseTooLarge = errors.New("response too large")
 	// ErrOutcomeUnknown means [DeliveryUnknown]: the operation may have been performed. Errors of operations that only
-	// read ([ReplayRead]) never match, because these operations change nothing. Errors of [Client.Call] can match for any
-	// request, because Client.Call never counts as ReplayRead.
+	// read ([ReplayRead]) never match it, because these operations change nothing. An error of [Client.Call] can match it
+	// after any request, because Client.Call never counts as ReplayRead.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 )
 
@@ -82,9 +83,9 @@ const (
 	// attempts may have been sent, but the service refused them with status 429.
 	DeliveryNotSent
 	// DeliveryAnswered means that the service decided, and that no earlier attempt can have performed the operation. A
-	// decision is an HTTP status from 400 to 499, or a code with a status below 500. The exception is status 408 on a
-	// connection that may have been used before. This status means DeliveryUnknown, because the service may have sent the
-	// 408 before it got the request.
+	// decision is an HTTP status from 400 to 499, or a status below 500 with a code that refuses. The exception is status
+	// 408 on a connection that may have been used before. This status means DeliveryUnknown, because the service may have
+	// sent the 408 before it got the request.
 	DeliveryAnswered
 )
 
@@ -124,14 +125,14 @@ func (d Delivery) String() string {
 // as request, api_key or path[0].
 //
 // After an answer, Fields has the messages of the service about fields. The keys are the names that the service uses.
-// The service documents these messages for code 2. Without code 2, Fields has the lists of texts in data of the answer,
-// if every other member of data is null or a text with the name message.
+// The service documents these messages for code 2. Without code 2, Fields has the members of data in the answer that
+// are lists of texts, if every other member is null or a text with the name message.
 //
 // # In a fake
 //
 // A fake of the client in your tests may make an Error itself. [ErrOutcomeUnknown] and [SafeToRetry] then use the
-// replay class of its Op in [Operations], or [ReplayNever] if the class depends on the request. The Delivery of such an
-// Error is DeliveryUnknown unless the fake sets it.
+// replay class that [Operations] has for its Op. They use [ReplayNever] if Operations does not have the Op, or if the
+// class depends on the request. The Delivery of such an Error is DeliveryUnknown unless the fake sets it.
 type Error struct {
 	Op         Operation           // the operation, such as "customers.create"
 	StatusCode int                 // HTTP status; 0 if no response arrived
@@ -148,7 +149,7 @@ type Error struct {
 	replay Replay // class of the call; if it is "", the class of Op applies
 	// final makes SafeToRetry false. These failures set it: a failed local check; a status 3xx; an answer that is too
 	// large, has too many values or a value that cannot be read; and a batch that SubmitAll with a journal did not send
-	// because it had stopped.
+	// because SubmitAll had stopped.
 	final bool
 	cause error // see Unwrap
 }
@@ -340,9 +341,9 @@ func SafeToRetry(err error) bool {
 	return len(calls) > 0 && !slices.ContainsFunc(calls, func(e *Error) bool { return !e.safeToRetry() })
 }
 
-// errorsOfCalls returns err if it is an *Error, or each *Error that err wraps. Some packages return the errors that
-// they join by another method than Unwrap: hashicorp/go-multierror and avast/retry-go by WrappedErrors, old versions of
-// go.uber.org/multierr by Errors.
+// errorsOfCalls returns err if it is an *Error, or each *Error that err wraps. Some packages join errors and return
+// them from a method that is not Unwrap: hashicorp/go-multierror and avast/retry-go from WrappedErrors, old versions of
+// go.uber.org/multierr from Errors.
 func errorsOfCalls(err error) (calls []*Error) {
 	var wrapped []error
 	switch wrapping := err.(type) { //nolint:errorlint // the function unwraps errors itself

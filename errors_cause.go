@@ -23,8 +23,8 @@ var (
 	errIncomplete = errors.New("the body of the answer is cut off or too large")
 )
 
-// shownError has the text of the error in shown, but does not match that error, because it may belong to another call.
-// A shownError matches only the error of an ended context in end, if end is not nil.
+// shownError has the text of shown, but does not match it, because shown may be the error of another call. A shownError
+// matches only end, the error of an ended context. end may be nil.
 type shownError struct{ shown, end error }
 
 // Error returns the text of shown.
@@ -38,9 +38,9 @@ func (e *shownError) Unwrap() error { return e.end }
 // call: errgroup makes the error of one call the cause of the context of all others, and a RoundTripper may return that
 // cause.
 //
-// If err matches an error of a call or a sentinel of this package, the result has the same text. It matches
-// context.DeadlineExceeded or context.Canceled if err wraps that error outside of the errors of calls, and nothing
-// else. In all other cases the result is err itself.
+// If err wraps an *Error or matches a sentinel of this package, the result has the same text and matches at most one
+// error. It matches context.DeadlineExceeded or context.Canceled, if err wraps that error outside of an *Error. In all
+// other cases the result is err itself.
 func disown(err error) error {
 	if err == nil {
 		return nil
@@ -60,8 +60,8 @@ func disown(err error) error {
 	return &shownError{err, nil}
 }
 
-// isOutsideCalls reports whether err wraps target outside of the errors of calls. It compares target with the innermost
-// errors that err wraps, and does not look into an *Error.
+// isOutsideCalls reports whether err wraps target outside of an *Error. It compares target with the innermost errors
+// that err wraps.
 func isOutsideCalls(err, target error) bool {
 	switch wrapped := err.(type) { //nolint:errorlint // the function unwraps errors itself
 	case *Error:
@@ -75,8 +75,8 @@ func isOutsideCalls(err, target error) bool {
 }
 
 // safeCause takes the error of a failed request and returns the error that the caller may see. The text of the result
-// has no URL, and no bytes of the request or the answer. Two of the caller's own errors are shown unchanged: the cause
-// of the context, and the error of the key source.
+// has no URL, and no bytes of the request or the answer. It repeats the whole texts of two of the caller's own errors:
+// the cause of the context, and the error of the key source.
 //
 // If the context has ended, the result matches ctx.Err() only. It does not match the cause of the context, because that
 // may be the error of another call.

@@ -66,8 +66,8 @@ func (causeJournal) Begin(ctx context.Context, _ string, _ int) (payvault.BatchS
 
 func (causeJournal) End(context.Context, string, int, payvault.BatchOutcome) error { return nil }
 
-// besides returns functions that make one call, or the calls of a bulk job. The test makes a sibling fail while the
-// first requests of such a function are in flight. Each function returns one error per call or batch.
+// besides returns the functions under test. Each function makes one call or runs SubmitAll, and returns one error per
+// call or batch. The test makes a sibling fail while the first requests of the function are in flight.
 func besides() map[string]func(context.Context, *payvault.Client) []error {
 	submitAll := func(ctx context.Context, c *payvault.Client, options payvault.SubmitAllOptions) (errs []error) {
 		cards := slices.Repeat([]payvault.AccountUpdaterCard{card()}, 10*payvault.MaxAccountUpdaterCards)
@@ -89,9 +89,9 @@ func besides() map[string]func(context.Context, *payvault.Client) []error {
 	}
 }
 
-// TestError_causeIsTheErrorOfASibling cancels the context of calls as errgroup does: the cause is the error of a
-// sibling. It checks that the requests in flight are of unknown outcome, that no other request is sent, and that no
-// error matches the error of the sibling or its sentinels.
+// TestError_causeIsTheErrorOfASibling cancels the context of calls as errgroup does: the cause is the error of another
+// call, the sibling. The test checks that the requests in flight are of unknown outcome, that no other request is sent,
+// and that no error matches the error of the sibling or its sentinels.
 func TestError_causeIsTheErrorOfASibling(t *testing.T) {
 	t.Parallel()
 	for _, sibling := range []string{"a failed local check", "a 429 that cannot be waited out"} {

@@ -96,8 +96,8 @@ func TestError_hostileService(t *testing.T) {
 	}
 }
 
-// TestError_notSent checks that the text of an error says why a request was not sent. The text contains the text of an
-// error of the key source. The text does not contain the text of a connection error that the SDK does not recognize.
+// TestError_notSent checks that the text of an error says why a request was not sent. The text repeats an error of the
+// key source. It does not repeat a connection error that the SDK does not recognize.
 func TestError_notSent(t *testing.T) {
 	t.Parallel()
 	const unknownAuthority = "x509: certificate signed by unknown authority"
@@ -136,8 +136,9 @@ func TestError_notSent(t *testing.T) {
 	assert.EqualError(t, err, "payvault: webhooks.add_event: connection failed (outcome unknown)")
 }
 
-// TestError_endOfContextKeepsTheAnswer ends the context while the next attempt waits, and while the body of a refusal
-// is read. It checks that the error has the status of the refusal, and also matches context.Canceled.
+// TestError_endOfContextKeepsTheAnswer ends the context of one call while its next attempt waits, and of a second call
+// while the body of a refusal is read. Both errors must have the status of the refusal, and must match
+// context.Canceled.
 func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -194,7 +195,7 @@ func (l listed) Error() string { return fmt.Sprint([]error(l)) }
 func (l listed) Errors() []error { return l }
 
 // TestSafeToRetry checks that SafeToRetry is true if nothing was performed, or if a second call does no harm and may
-// succeed. An Error that a fake makes has the class of its operation.
+// succeed. An Error that a test makes itself has the replay class of its operation.
 func TestSafeToRetry(t *testing.T) {
 	t.Parallel()
 	notSent := &payvault.Error{Delivery: payvault.DeliveryNotSent, Attempts: 1}

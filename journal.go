@@ -8,7 +8,7 @@ import (
 )
 
 // Journal records each batch of [AccountUpdaterService.SubmitAll] before the batch is sent, and again when the call of
-// the batch has ended. So a later run of the same job does not send a batch again that may have been performed, even if
+// the batch has ended. So a later run of the same job does not repeat a batch that may have been performed, even if
 // this process is killed. Package sqlpayvault, a module of its own, keeps a journal in SQLite or Postgres. One journal
 // keeps many jobs.
 //
@@ -68,15 +68,18 @@ type BatchStatus string
 // The statuses of batches. All but BatchNotSent are final: later runs do not send the batch again.
 const (
 	BatchAccepted BatchStatus = "accepted" // the service accepted the batch
-	// BatchRefused is a batch that the service refused. With status 408, a proxy in front of the service may have refused
-	// the batch instead. The same holds for any other status from 400 to 499, except 401, 403 and 429, if the body is
-	// empty, cut off or too large.
+	// BatchRefused is a batch that the service refused. In two cases, a proxy in front of the service may have refused the
+	// batch instead:
+	//   - The status is 408.
+	//   - The status is any other from 400 to 499, except 401, 403 and 429, and the body is empty, cut off or too large.
 	BatchRefused BatchStatus = "refused"
 	// BatchUnknown is a batch that may have reached the service in an attempt that got no usable answer. Status 408 on a
 	// connection that may have been used before is no usable answer.
 	BatchUnknown BatchStatus = "unknown"
-	// BatchNotSent is a batch that was not performed: it was not sent, or it was refused with status 401, 403 or 429. Any
-	// other status from 400 to 499, except 408, means the same if the body is complete, not empty and has no code.
-	// Such an answer comes from a proxy.
+	// BatchNotSent is a batch that was not performed, for one of these reasons:
+	//   - The batch was not sent.
+	//   - The batch was refused with status 401, 403 or 429.
+	//   - A proxy refused the batch. The SDK concludes this from any other status from 400 to 499, except 408, if the body
+	//     is complete, not empty and has no code.
 	BatchNotSent BatchStatus = "not sent"
 )

@@ -27,8 +27,8 @@ func answering(tb testing.TB, status int, body string, opts ...payvault.Option) 
 	return service.Client(tb, service.Nowhere, append(opts, service.Over(service.Canned(status, body)))...)
 }
 
-// inTurn returns an option for a service that answers with the statuses in their order, and with the last status from
-// then on. Each answer has the body of a success. Status 0 is a lost connection.
+// inTurn returns an option for a service that answers with the given statuses in order, and then repeats the last one.
+// Each answer has the body of a success. Status 0 is a lost connection.
 func inTurn(statuses ...int) payvault.Option {
 	return service.Over(service.RoundTripper(func(*http.Request) (*http.Response, error) {
 		status := statuses[0]
@@ -78,9 +78,9 @@ func decode[T any](text string) (T, error) {
 // garbageCanary is part of test values that cannot be read. No error may contain it.
 const garbageCanary = "4111garbage1111"
 
-// assertUnreadable checks that decoding into a T fails for each text, for true, and for values with garbageCanary. The
-// error must contain neither garbageCanary nor the text. A text of up to 8 bytes is not looked for, because it may
-// occur in the error by chance.
+// assertUnreadable checks that decoding into a T fails for each text, for the JSON value true, and for values with
+// garbageCanary. The error must contain neither garbageCanary nor the text. A text of up to 8 bytes is not looked for,
+// because it may occur in the error by chance.
 func assertUnreadable[T any](t *testing.T, texts ...string) {
 	t.Helper()
 	texts = append(texts, `"`+garbageCanary+`"`, `{"a":"`+garbageCanary+`"}`, `["`+garbageCanary+`"]`, `true`)

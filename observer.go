@@ -15,9 +15,9 @@ import (
 
 // Observer has functions that run for each call with a non-nil context, for traces and metrics; see [WithObserver]. An
 // iterator makes a call for each page, and [AccountUpdaterService.SubmitAll] makes a call for each batch that it sends.
-// If the wait of a page or batch for the rate limit fails, no call is made, and no function runs. Functions that are
-// nil are not called. The functions run in the goroutine of the call, which waits for them. Concurrent calls run the
-// functions concurrently.
+// If the wait for the rate limit before a page or batch fails, no call is made, and no function runs. Functions that
+// are nil are not called. The functions run in the goroutine of the call, which waits for them. Concurrent calls run
+// the functions concurrently.
 type Observer struct {
 	// Start is called before the request is checked and sent. It returns the context for the HTTP requests of the call,
 	// and for Attempt and End. The context that it returns has to be derived from ctx.
@@ -101,7 +101,7 @@ func (r CallResult) ErrorClass() string {
 	return connectionClass(r.Err)
 }
 
-// connectionClass returns the class of the error of a call or attempt that got no complete answer. ErrorClass handles
+// connectionClass returns the class of err for a call or attempt that got no complete answer. ErrorClass handles
 // canceled contexts and timeouts before it calls connectionClass.
 func connectionClass(err error) string {
 	switch {

@@ -32,8 +32,8 @@ const (
 type Replay string
 
 // The classes of replay. The SDK repeats an operation of any class after status 429, and if there was no connection.
-// After a lost connection, a timeout of the attempt, and statuses 502, 503 and 504, it repeats an operation unless its
-// class is ReplayNever. With [WithReplay] it repeats such an operation too.
+// After a lost connection, a timeout of the attempt, or status 502, 503 or 504, the SDK repeats an operation only if
+// its class is not ReplayNever, or if the call has [WithReplay].
 const (
 	ReplayNever      Replay = "never"          // performing it twice may move money, send a message or store data twice
 	ReplayWithCardID Replay = "with a card_id" // ReplaySame if the request has a card_id, else ReplayNever

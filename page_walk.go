@@ -53,9 +53,9 @@ func (l list[T]) pages(ctx context.Context, o *ListOptions, opts []CallOption) i
 		}
 		w := &pageWalk[T]{list: l, options: start, opts: opts, response: newCallOptions(opts).response, yield: yield}
 		if changed := w.run(ctx); changed {
-			// A record may have moved between two pages. Go on after the last page that was yielded, one page after another:
-			// then the walk misses no record when records are added. This second run returns false, because mayLackRecords is
-			// always false with Prefetch 1.
+			// A record may have moved from one page to another. The second run gets the pages after the last yielded page, one
+			// page after another: then the walk misses no record when records are added. The second run returns false, because
+			// mayLackRecords is always false with Prefetch 1.
 			w.options.Page, w.options.Prefetch = w.previous.Number+1, 1
 			w.run(ctx)
 		}
@@ -202,9 +202,9 @@ func (w *pageWalk[T]) count(p *Page[T]) {
 }
 
 // recordsBefore estimates the number of records on the pages before the first page of the walk. It assumes that each of
-// these pages is as long as the first page of the walk. But if the walk may begin on the last page of the list, that
-// page may be shorter than all others. Then recordsBefore assumes that each earlier page has Count records, unless that
-// would be more records than TotalRecords allows.
+// these pages is as long as the first page of the walk. But the first page of the walk may be the last page of the
+// list, and shorter than all others. If this is possible, recordsBefore assumes that each earlier page has Count
+// records, unless Count is 0 or TotalRecords permits fewer records.
 //
 // A result that is too low does no harm: the walk still ends at an empty page. With a result that is too high, the walk
 // may end before the last record.
@@ -232,7 +232,7 @@ func (p *Page[T]) repeats(previous *Page[T]) bool {
 }
 
 // fetchEnd returns the new value of pageWalk.end after p, which is not the last page. The page after p may always be
-// asked for, because the service may claim too few pages. Without TotalRecords, no page beyond that page may be asked
+// asked for, because the service may claim too few pages. Without TotalRecords, only that page may be asked
 // for, because the walk might not notice that the list changes.
 func (p *Page[T]) fetchEnd() int {
 	if p.TotalRecords <= 0 {
@@ -257,9 +257,8 @@ func (p *Page[T]) withoutSlices() *Page[T] {
 	return &copied
 }
 
-// walkError returns the error of a list whose pages contradict each other. The error is safe to retry, because the next
-// walk may succeed: without TotalRecords, a page also seems to repeat the previous page if exactly one page of new
-// records was just added.
+// walkError returns an error for checkProgress. The error is safe to retry, because the next walk may succeed: without
+// TotalRecords, a page seems to repeat the previous page if exactly one page of new records was just added.
 func walkError(op Operation, text string) error {
 	return &Error{
 		Op: op, Attempts: 1, Delivery: DeliveryUnknown, cause: fmt.Errorf("%w: %s", ErrMalformedResponse, text),

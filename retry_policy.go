@@ -25,8 +25,8 @@ type RetryPolicy struct {
 	MaxBulkRetryAfter time.Duration
 
 	// IgnoreOverload turns off the two limits that the calls of a client share: the retry budget, and the rate limit of an
-	// operation after status 429; see docs/failures.md. A retry that is not made because the context has ended takes
-	// nothing from the budget. If the rate changes while a call waits for the rate limit, the call follows the new rate
+	// operation after status 429; see docs/failures.md. If the context ends before a retry, the retry takes nothing
+	// from the budget. If the rate changes while a call waits for the rate limit, the call follows the new rate
 	// within a second.
 	IgnoreOverload bool
 }

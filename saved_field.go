@@ -14,8 +14,8 @@ import (
 
 // SavedField is a field of an application as the service has saved it. To store a SavedField, write it with
 // [MarshalWire] and encrypt the result. json.Marshal would write [REDACTED] in place of the value. MarshalWire refuses
-// a value with an object in which a name occurs twice. [SavedField.Decode] reads the value of one field, and
-// [ApplicationDataOf] the values of all fields.
+// a value that contains an object in which a name occurs twice. [SavedField.Decode] reads the value of one field.
+// [ApplicationDataOf] reads the values of all fields.
 type SavedField struct {
 	Key      string        `json:"key"`
 	Value    Secret        `json:"value"` // raw JSON, so a string has its quotes; empty if the service sent null
@@ -25,11 +25,11 @@ type SavedField struct {
 
 // Decode stores the value in a variable of the caller; into is a pointer to that variable. The variable has the type of
 // the field in [ApplicationData], such as string, *bool, [Secret] or [Ownership], or any other type that fits the JSON.
-// In a variable of type any, all numbers are [encoding/json.Number]. In a variable of another type that contains any,
-// such as a map[string]any, numbers are float64, which may lose digits. The error names the key.
+// In a variable of type any, all numbers are [encoding/json.Number]. In a variable of another type, numbers in parts of
+// type any, such as the values of a map[string]any, are float64, which may lose digits. The error names the key.
 //
 // If the field has no value, Decode changes nothing. If the variable is a pointer or contains pointers, the values
-// null, "", [] and {} do not change a pointer, and false changes only a *bool.
+// null, "", [] and {} do not change a pointer, and false changes a pointer only if it is a *bool.
 func (f SavedField) Decode(into any) error {
 	if err := readSaved(jsontext.Value(f.Value.Reveal()), into); err != nil {
 		return fmt.Errorf("payvault: %s %w", f.Key, err)

@@ -16,10 +16,10 @@ import (
 // Secret is a text that must not be seen, such as a card or bank account number, a security code, or a tax or identity
 // number. [NewSecret] makes a Secret; the zero value has no text.
 //
-// A Secret is written as [REDACTED] under every fmt verb, in log/slog, in JSON, XML, YAML, gob and templates, and by
-// all other code that uses [encoding.TextMarshaler] or [fmt.Formatter]. A Secret without a text is written as an empty
-// text. Dumpers that use reflection do not find the text either, not even in unexported fields of your own structs.
-// They find only the length of the text, and which secrets of a process are equal.
+// A Secret is written as [REDACTED] in fmt, log/slog, JSON, XML, YAML, gob and templates, and by all other code that
+// uses [encoding.TextMarshaler] or [fmt.Formatter]. No fmt verb writes the text. A Secret without a text is written as
+// an empty text. Dumpers that use reflection do not find the text either, not even in unexported fields of your own
+// structs. They find only the length of the text, and which secrets of a process are equal.
 //
 // [Secret.Reveal] and [MarshalWire] give the text, and calls send it. A text that contains [REDACTED] is refused when a
 // Secret is read, and in the body of a request. So [REDACTED] is never stored as a card number. The text is not wiped
@@ -96,8 +96,8 @@ func (s Secret) IsZero() bool { return s.masked == nil }
 // hasMark reports whether a text contains [REDACTED].
 func hasMark(text string) bool { return strings.Contains(text, redacted) }
 
-// Format writes the result of MarshalText under every verb, in quotes for %q and with the flag #. For %T and %p, fmt
-// does not call Format, and does not write the text either.
+// Format writes the result of MarshalText, in quotes for %q and with the flag #. Package fmt calls Format for all verbs
+// except %T and %p, and does not write the text for these two either.
 func (s Secret) Format(f fmt.State, verb rune) {
 	text, _ := s.MarshalText()
 	if verb == 'q' || f.Flag('#') {

@@ -79,11 +79,11 @@ const (
 //     down, and somebody has to look up each of these batches.
 //
 // When a walk has stopped, it sends nothing more and yields the rest of the stream as not sent. Requests in flight are
-// completed, within the time of one attempt, and are not repeated. Without a Journal they are cut off when ctx ends,
-// which leaves their outcome unknown. If the walk stopped before the end of its stream, or if the journal failed, the
-// error of the last batch that it yields has the reason. The last batch may be an additional batch without cards. With
-// a Journal an earlier run may have sent a batch that this run leaves out after the stop. So [SafeToRetry] is false for
-// the error of such a batch: run the job again.
+// completed, within the time of one attempt, and are not repeated. But without a Journal, the end of ctx cuts them off,
+// and their outcome is unknown. If the walk stopped before the end of its stream, or if the journal failed, the error
+// of the last yielded batch has the reason. The last batch may be an additional batch without cards. With a Journal an
+// earlier run may have sent a batch that this run leaves out after the stop. So [SafeToRetry] is false for the error of
+// such a batch: run the job again.
 //
 // Leaving the loop ends the walk, like the end of ctx. Leaving waits for the requests in flight, and until the stream
 // yields its next card or returns. So if the stream may wait for long, cancel ctx before you leave the loop. If the

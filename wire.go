@@ -31,8 +31,8 @@ import (
 //
 // For a value that cannot be sent, the error matches [ErrInvalidRequest]. These values cannot be sent: a value that
 // encoding/json refuses, a text that is not UTF-8, a text that contains [REDACTED], and an object in which a name
-// occurs twice. A MarshalJSON method of your own writes [REDACTED] for each secret in its type. Such a type needs the
-// method MarshalJSONTo of JSON v2. MarshalJSONTo gets the options that write the texts of secrets.
+// occurs twice. A MarshalJSON method of your own writes [REDACTED] for each secret in its type. So give the type the
+// method MarshalJSONTo of JSON v2 as well: MarshalJSONTo gets the options that write the texts of secrets.
 func MarshalWire(v any) ([]byte, error) {
 	var p problems
 	wire := marshal(v, &p)
@@ -89,8 +89,8 @@ func withSecrets(write func(enc *jsontext.Encoder, s Secret, isJSON bool) error)
 }
 
 // There are two forms of JSON. shownForm has [REDACTED] in place of each secret. wireForm has the texts of the secrets
-// and is sent. Both follow the rules of encoding/json, which callers know from their own types. The rules of JSON v2
-// differ: a zero marked omitempty, for example, would be sent.
+// and is sent. Both follow the rules of encoding/json, which callers know from their own types. Under the
+// rules of JSON v2, for example, a number 0 with the option omitempty would be sent.
 //
 //nolint:gochecknoglobals // never changed
 var (

@@ -23,7 +23,8 @@ import (
 )
 
 // These tests run in virtual time, because with a slow or failing service they would take minutes of real time. Each
-// case prints a line in the form of a benchmark, which the command in the directory report reads.
+// case prints a line that looks like the result of a benchmark. The command in the directory "report" evaluates these
+// lines.
 
 // limited is a service with a rate limit. It answers each request after 50 ms.
 type limited struct {
@@ -113,8 +114,9 @@ func bulk(t *testing.T, impl string, s *limited, items int) (failed int) {
 	return failed
 }
 
-// TestLimited prints the share of the permitted rate that bulk work reaches, and the number of refusals per success. It
-// checks that payvault reaches the share of the test case, and that no item of payvault fails.
+// TestLimited prints the share of the permitted rate that bulk work reaches, the number of refusals per success, and
+// the number of failed items. It checks that payvault reaches the share that the test case requires, and that no item
+// of payvault fails.
 func TestLimited(t *testing.T) {
 	t.Parallel()
 	const way = 5 * time.Millisecond

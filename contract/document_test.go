@@ -103,9 +103,9 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestRefused checks that the document refuses wrong messages. Each rule in testdata/refused.txt has the name of a
-// schema, a message that must match the schema, and a message that must not. A rule for queries has the name of an
-// operation and two queries instead.
+// TestRefused checks that the document refuses wrong messages. A rule in testdata/refused.txt has the name of a schema,
+// a message that must match the schema, and a message that must not. A rule for queries has the name of an operation,
+// and two queries as its messages.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	c := load(t)
@@ -145,8 +145,9 @@ func (c *contract) checkQuery(t *testing.T, op, query string) error {
 	return err
 }
 
-// TestKnownValues checks that the permitted and known values in the document are exactly the string constants that the
-// SDK has for the service. A few fixed texts of the document, such as "Success", have no constant.
+// TestKnownValues checks that each permitted or known value in the document is a string constant of the SDK, and that
+// the document has each of these constants. The test skips a few fixed texts, such as "Success", and the constants that
+// only the SDK uses.
 func TestKnownValues(t *testing.T) {
 	t.Parallel()
 	surface, err := os.ReadFile("../api/payvault.txt")

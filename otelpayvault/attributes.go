@@ -55,9 +55,9 @@ func failure(r payvault.CallResult) []attribute.KeyValue {
 }
 
 // errorType returns the value of error.type, or "" for a success. The value is the first of these that applies:
-//   - the class, if it is outcome_unknown or rate_limited
+//   - the class of the error, if it is outcome_unknown or rate_limited
 //   - the HTTP status if it is 400 or above, as the conventions require
-//   - the class of the error
+//   - any other class of the error
 //
 // A call of Validate is a success even if the application does not pass. Such a call has no Err, has the Code 2, and
 // may have status 400 or 422.

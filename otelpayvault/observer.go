@@ -67,7 +67,7 @@ type observer struct {
 }
 
 // callKey is the context key for the span of a call. Each observer has its own callKey. The context key of
-// OpenTelemetry is not enough, because other code may have replaced its value with a span of its own.
+// OpenTelemetry is not enough, because other code may have stored another span under that key.
 type callKey struct{ *observer }
 
 func (o *observer) start(ctx context.Context, call payvault.CallInfo) context.Context {

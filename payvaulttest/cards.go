@@ -127,7 +127,7 @@ func (v *cards) save(c *call, in paymentFields) (card *Card, err error) {
 }
 
 // show copies the card number, expiration date and card type into a billing card. If one of these values is empty,
-// show removes its field from the billing card.
+// show removes the field of that value from the billing card.
 func (c *Card) show(billing map[string]any) {
 	shown := map[string]string{"card_number": c.CardNumber, "exp_date": c.ExpDate, "card_type": c.CardType}
 	for name, text := range shown {

@@ -85,9 +85,9 @@ func (s *Server) ClearFaults() {
 }
 
 // TriggerEvent delivers an event to those webhooks of a merchant that have the event and a notification URL, and
-// returns the number of these webhooks. Each delivery has data, encoded as JSON. TriggerEvent panics if it has to
-// deliver data that cannot be encoded as JSON. The deliveries are made in the background: [Server.WaitDeliveries] waits
-// for them.
+// returns the number of these webhooks. Each delivery contains the parameter data, encoded as JSON. TriggerEvent panics
+// if it has to deliver data that cannot be encoded as JSON. The deliveries are made in the background:
+// [Server.WaitDeliveries] waits for them.
 func (s *Server) TriggerEvent(merchant payvault.MerchantID, event payvault.Event, data any) int {
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()

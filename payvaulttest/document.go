@@ -77,8 +77,8 @@ func (d *document) field(key string, kind any) applicationField {
 	return field
 }
 
-// An applicationField has the document's rules for a key of application data. The value of a key without rules is
-// optional, and may be a text or an object.
+// An applicationField has the rules of api/openapi.yaml for a key of application data. The value of a key without rules
+// is optional, and may be a text or an object.
 type applicationField struct {
 	kind     string
 	required bool

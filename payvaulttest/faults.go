@@ -233,8 +233,8 @@ func (f *Fault) around(perform http.Handler, tokenize bool) http.Handler {
 // someSuccess is a short successful answer that fits every operation.
 const someSuccess = `{"code":0,"rcode":"000","message":"Success","rmsg":"Success","data":{}}`
 
-// strike returns the handler that makes a request fail. Hang and Delay use the handler in perform. TruncatedJSON,
-// CutBody and SlowDrip use the answer in whole.
+// strike returns the handler that makes a request fail. Only Hang and Delay use the parameter perform. Only
+// TruncatedJSON, CutBody and SlowDrip use the parameter whole.
 func (f *Fault) strike(perform http.Handler, whole *httptest.ResponseRecorder, tokenize bool) http.Handler {
 	switch f.Kind {
 	case ResetConnection:

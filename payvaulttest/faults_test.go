@@ -218,8 +218,8 @@ func (h slowHandler) Handle(context.Context, slog.Record) error {
 }
 
 // TestFaultsThatAreCutShort checks that a slow fault ends when the client cancels its request or the server is closed,
-// and that Server.Close waits until the request is logged. The Close of httptest.Server does not wait for HTTP/2
-// handlers.
+// and that Server.Close waits until the request is logged, although the Close of httptest.Server does not wait for
+// HTTP/2 handlers.
 func TestFaultsThatAreCutShort(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []payvaulttest.Fault{
@@ -260,7 +260,7 @@ func TestFaultsThatAreCutShort(t *testing.T) {
 }
 
 // TestCloseEndsEverythingAtOnce checks that Close ends a request whose body is still arriving, a request that a Hang
-// fault delays, and a webhook delivery that gets no answer.
+// fault keeps waiting, and a webhook delivery that gets no answer.
 func TestCloseEndsEverythingAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, opts := range protocols() {

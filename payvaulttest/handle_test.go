@@ -35,8 +35,8 @@ func handleAccept(t *testing.T, srv *payvaulttest.Server) {
 	})
 }
 
-// TestHandle checks that the server records and counts an operation that Handle adds, that a fault can make the
-// operation fail, and that the page shows it.
+// TestHandle checks an operation that Handle adds: the server records and counts its requests, a fault can make them
+// fail, and the page of Inspect shows them.
 func TestHandle(t *testing.T) {
 	t.Parallel()
 	i := inspect(t)

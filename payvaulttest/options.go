@@ -63,7 +63,7 @@ func WithAccount(account Account) Option {
 // not call methods of the server. That would deadlock, because the server may hold its lock while it reads the clock.
 func WithClock(now func() time.Time) Option { return func(c *config) { c.clock = now } }
 
-// WithIDs sets the seed of the identifiers that the server makes, 1 by default. The same seed and the same order of
+// WithIDs sets the seed of the identifiers that the server makes. The default is 1. The same seed and the same order of
 // requests give the same identifiers. If a test uses two servers, give each server its own seed. With equal seeds, both
 // servers make the same card IDs, and the test does not notice if it uses a card ID with the wrong server.
 func WithIDs(seed uint64) Option { return func(c *config) { c.idSeed = seed } }
@@ -81,11 +81,11 @@ func WithRemoteNotifications() Option { return func(c *config) { c.remote = true
 
 // WithRequestHistory sets how many requests [Server.Requests] returns at most. The default is 10,000. With 0 the server
 // keeps no requests. The server keeps up to 1 MiB of the body of each request, and up to 1 MiB more of each part of a
-// form. If it gets many large files, choose a lower number.
+// form. If the server gets many large files, choose a lower number.
 func WithRequestHistory(n int) Option { return func(c *config) { c.history = max(n, 0) } }
 
-// WithSeed adds the accounts and records of a seed. A server does not start if an account is invalid, if the service
-// could not have a record, if no account may act for the merchant of a record, or if two records of a store have the
+// WithSeed adds the accounts and records of a seed. A server does not start if an account is invalid, if a record could
+// not exist in the service, if no account may act for the merchant of a record, or if two records of a store have the
 // same ID.
 func WithSeed(seed Seed) Option {
 	return func(c *config) {

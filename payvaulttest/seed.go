@@ -28,7 +28,7 @@ type Seed struct {
 }
 
 // LoadSeed reads a seed from JSON. Names must match exactly and must not be repeated in an object. Unknown names are an
-// error. LoadSeed does not check whether the service could have the records: [Start] does. The seed.json of
+// error. LoadSeed does not check whether the records could exist in the service: [Start] does. The seed.json of
 // cmd/payvault-emulator is an example.
 func LoadSeed(r io.Reader) (Seed, error) {
 	var seed Seed

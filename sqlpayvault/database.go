@@ -95,8 +95,8 @@ func describe(err error) error {
 	return fmt.Errorf("sqlpayvault: %w", err)
 }
 
-// orRunning adds ErrRunning to the error of a statement that did not end in time, because a frozen run may hold a lock.
-// It returns any other error unchanged. After ctx has ended, it returns every error unchanged.
+// orRunning adds ErrRunning to err if a statement did not end in time, because a frozen run may hold a lock. It returns
+// any other error unchanged. It also returns err unchanged if ctx has ended.
 func orRunning(ctx context.Context, err error) error {
 	if ctx.Err() == nil && (isBusy(err) || errors.Is(err, context.DeadlineExceeded)) {
 		return fmt.Errorf("%w, or the database does not answer: %w", ErrRunning, err)

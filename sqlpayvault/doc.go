@@ -2,8 +2,8 @@
 // continued, and no batch is sent twice. Open a [Journal] for each run, give it to SubmitAll with a Job name that
 // identifies the cards, and close it after the run; see the example.
 //
-// [Open] keeps the journal in a file by SQLite, which is part of this module. [New] keeps it in Postgres, through a
-// driver such as github.com/jackc/pgx/v5/stdlib.
+// [Open] keeps the journal in an SQLite file. The driver for SQLite is included. [New] keeps the journal in Postgres,
+// through a driver such as github.com/jackc/pgx/v5/stdlib.
 //
 // # Durability
 //

@@ -107,9 +107,10 @@ func New(ctx context.Context, db *sql.DB, opts ...Option) (*Journal, error) {
 	return j, nil
 }
 
-// Begin records that a batch is about to be sent, as [payvault.Journal] requires. The first Begin of a job takes the
-// lease of the job. If another run has the lease, Begin waits. It returns [ErrRunning] after two heartbeats of the
-// other run. If no heartbeat comes for the time of the lease, Begin takes the lease.
+// Begin records that a batch is about to be sent, as [payvault.Journal] requires. Unless the journal is opened
+// [WithoutLease], the first Begin of a job takes the lease of the job. If another run has the lease, Begin waits. After
+// two heartbeats of the other run, Begin returns [ErrRunning]. If no heartbeat comes for the time of the lease, Begin
+// takes the lease.
 func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payvault.BatchState, err error) {
 	if err := j.enter(); err != nil {
 		return state, err

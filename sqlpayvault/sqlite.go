@@ -12,11 +12,10 @@ import (
 	"time"
 )
 
-// Open opens a journal in a file, by SQLite. If the file does not exist, Open makes a file that only its owner can
-// read.
+// Open opens a journal in an SQLite file. If the file does not exist, Open makes a file that only its owner can read.
 //
 // While the journal is open, and after a crash, two more files belong to it. Their names are the name of the file with
-// -wal and -shm at the end. Close merges them into one file.
+// -wal and -shm at the end. When the last open journal of the file is closed, only the file itself is left.
 //
 // Open reads the whole file, and refuses it in these cases:
 //
@@ -125,7 +124,7 @@ func checkPages(ctx context.Context, db *sql.DB) error {
 }
 
 // inspect reports whether the header of a database file says that the database uses a -wal file (format version 2).
-// closeFile resets this version, so such a file is still open or was not closed properly.
+// closeFile resets this version, so a file with version 2 is still open or was not closed properly.
 func inspect(path string) (isOpen bool, err error) {
 	file, err := os.Open(path) //nolint:gosec // as in Open
 	if err != nil {

@@ -15,16 +15,16 @@ type Activities struct {
 	Sink    Sink
 }
 
-// CardSource gives the workers the cards of a job. A job has only a reference to its cards. While the job
-// runs, the cards of the reference and their order must not change.
+// CardSource gives the workers the cards of a job. A job has only a reference to its cards. While the job runs,
+// the cards of the reference and their order must not change.
 //
 // The methods of a CardSource are called concurrently. The text of an error may quote a card, so histories and logs do
 // not contain it: log the details yourself. A [temporal.ApplicationError] is an exception: its message and its type are
 // written. A failed call is repeated for up to an hour, and then the job pauses. After a non-retryable
 // ApplicationError, the job pauses at once.
 type CardSource interface {
-	// Snapshot describes the current cards of a reference. It is called after each call of Cards, so it has to be cheap.
-	// If the result differs from [Job.Snapshot], the cards that Cards returned are not sent.
+	// Snapshot describes the current cards of a reference. It is called after each successful call of Cards, so it has to
+	// be cheap. If the result differs from [Job.Snapshot], the cards that Cards returned are not sent.
 	Snapshot(ctx context.Context, ref string) (Snapshot, error)
 	// Cards returns the cards from position start to position end-1.
 	Cards(ctx context.Context, ref string, start, end int) ([]payvault.AccountUpdaterCard, error)

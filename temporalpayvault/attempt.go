@@ -37,9 +37,9 @@ func (e *ending) end(ctx context.Context, err error, progress bool) error {
 	return again
 }
 
-// consider returns err if Temporal has to repeat the activity: after an error that may be retried, without progress,
-// while attempts are left. Otherwise it returns nil, and sets e.Stop or e.Wait if the workflow has to pause or to wait.
-// After progress the workflow starts a new activity, whose attempts count from 1.
+// consider returns err, so that Temporal repeats the activity, if err may be retried, the attempt made no progress, and
+// attempts are left. Otherwise consider returns nil. It then sets e.Stop if the workflow has to pause, and e.Wait if
+// the workflow has to wait. After progress the workflow starts a new activity, whose attempts count from 1.
 func (e *ending) consider(err error, progress bool, attempt int32) error {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	switch {
@@ -62,8 +62,8 @@ func pauseFor(reason string) error {
 }
 
 // call calls f, a method of a CardSource or a Sink. If f takes longer than limit, call returns an error that pauses the
-// job. An error of f may quote a card, so call does not return it. If it is a [temporal.ApplicationError], call returns
-// a copy without its cause and its details.
+// job. An error of f may quote a card, so call returns another error instead. For a [temporal.ApplicationError], call
+// returns a copy without its cause and its details.
 func call[T any](ctx context.Context, limit time.Duration, name string, f func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T

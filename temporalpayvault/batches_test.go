@@ -24,7 +24,8 @@ import (
 )
 
 // death kills a worker at one of its steps. A step is a request to the service, a call of the journal, or a heartbeat
-// of naive. The step at which the worker dies may or may not arrive at its destination. Later steps do not arrive.
+// of the function naive. The step at which the worker dies may or may not arrive at its destination. Later steps do not
+// arrive.
 type death struct {
 	left   atomic.Int64 // number of steps until the death
 	halves *rand.Rand
@@ -475,8 +476,9 @@ func (j lateJournal) End(ctx context.Context, job string, batch int, o payvault.
 	return j.book.End(ctx, job, batch, o)
 }
 
-// TestSubmit_lostWithoutProgress checks that an attempt reports its bad batches even if the first batch still has to be
-// sent. The next attempt finds them in the journal, and does not count them again.
+// TestSubmit_lostWithoutProgress checks that an attempt reports the lost permits of its refused batches even if the
+// first batch still has to be sent. The next attempt finds the refused batches in the journal, and loses no permits for
+// them.
 func TestSubmit_lostWithoutProgress(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 200}

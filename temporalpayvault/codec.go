@@ -174,7 +174,7 @@ type secretConverter struct {
 
 	codec converter.PayloadCodec // may be nil
 	// inFailures is true for the details of failures. Then the converter writes [REDACTED] instead of refusing a secret,
-	// because an error would make the SDK panic instead of reporting the failure.
+	// because an error would make the SDK of Temporal panic instead of reporting the failure.
 	inFailures bool
 }
 

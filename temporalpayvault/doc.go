@@ -19,5 +19,5 @@
 // statuses, codes and texts of the service. Secrets are removed from these texts, as in the errors of package payvault.
 // The text of an error of a CardSource or a Sink may quote a card, so it is left out. A [temporal.ApplicationError] is
 // an exception: its message and its type are written. With a codec of [NewCodec] that has a current key, the converters
-// of [NewConverters] encrypt all payloads.
+// of [NewConverters] encrypt all payloads except those of nil values.
 package temporalpayvault

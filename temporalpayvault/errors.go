@@ -43,8 +43,8 @@ func ActivityError(err error) error {
 }
 
 // ownErrors returns the errors of package payvault in the tree of err. It does not look inside a found error, because
-// the cause of that error may be the error of another call. For joined errors, hashicorp/go-multierror and
-// avast/retry-go have the method WrappedErrors, and old versions of go.uber.org/multierr have Errors.
+// the cause of that error may be the error of another call. The joined errors of hashicorp/go-multierror and
+// avast/retry-go have the method WrappedErrors. Those of old versions of go.uber.org/multierr have the method Errors.
 func ownErrors(err error) (found []*payvault.Error) {
 	var wrapped []error
 	switch err := err.(type) { //nolint:errorlint // the function walks over the tree itself

@@ -143,8 +143,8 @@ func writeList[T any](
 }
 
 // isLast reports whether page is the last page according to its totals. The argument records is the number of records
-// in all pages up to this page. An iterator of package payvault that began at the last page may not notice that, and
-// would request one more page.
+// in all pages up to this page. An iterator of package payvault that began at the last page may not notice that it is
+// the last, and would request one more page.
 func isLast[T any](page *payvault.Page[T], records int) bool {
 	claimsEnd := page.TotalPages > 0 && page.TotalRecords > 0
 	return claimsEnd && page.Number+1 >= page.TotalPages && records >= page.TotalRecords

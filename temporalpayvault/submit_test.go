@@ -202,8 +202,8 @@ func TestSubmitCards_pauseAndResume(t *testing.T) {
 	assert.Equal(t, 5*time.Hour+4*time.Minute, env.Now().Sub(began).Round(time.Second))
 }
 
-// TestDealer_waits checks that a job that is resumed waits for the activities at work. These wait for their requests in
-// flight, which the test environment does not show, so the test reads the option.
+// TestDealer_waits checks that a job that is resumed waits for the activities at work. The test environment does
+// not show that a canceled activity finishes its requests in flight, so the test reads the option WaitForCancellation.
 func TestDealer_waits(t *testing.T) {
 	t.Parallel()
 	env := newWorkflows(&Activities{})
@@ -381,7 +381,7 @@ func TestSubmitCards_scatteredRefusals(t *testing.T) {
 }
 
 // TestSubmitCards_noDecision checks that the job pauses if the service refuses the key, or if an answer 400 or 404 has
-// no code of the service, and that it sends the batch again after the pause.
+// no code of the service. After the pause, the job must send the batch again.
 func TestSubmitCards_noDecision(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -1,6 +1,6 @@
 // Command report runs all benchmarks of this module in several rounds, so that a slow period of the machine affects all
-// benchmarks alike. The command prints the output of benchstat, and writes tables of the medians of all rounds to
-// README.md.
+// benchmarks alike. It runs TestLimited and TestDown only once, because they run in virtual time. The command prints
+// the output of benchstat, and writes tables of the medians to README.md.
 package main
 
 import (
@@ -154,7 +154,8 @@ func (s samples) limitedWithBurst(rate, items int, after string, share float64) 
 }
 
 // limited returns the table row of a service with a rate limit: the figures of payvault, and in brackets the figures of
-// the retryer of the AWS SDK. The goal is that payvault reaches at least the given share of the permitted rate.
+// the retryer of the AWS SDK. The goal is that payvault reaches at least the given share of the permitted rate, with at
+// most 0.1 refusals per success and no failed item.
 func (s samples) limited(what, bench string, share float64) string {
 	const mostRefusals, mostFailed = 0.1, 0
 	own := func(unit string) float64 { return median(s[key{"Limited/" + bench, unit, "payvault"}]) }
@@ -168,8 +169,8 @@ func (s samples) limited(what, bench string, share float64) string {
 }
 
 // line returns the table row that compares payvault with the fastest of the others. If symbol is "≤", payvault may cost
-// at most limit times as much. If symbol is "≥", payvault has to be at least limit times as fast. If others is
-// empty, the goal is the value limit for payvault itself.
+// at most limit times as much. If symbol is "≥", payvault has to be at least limit times as fast. If others is empty,
+// limit is the goal for the figure of payvault itself.
 func (s samples) line(what, bench, unit, symbol string, limit float64, others ...string) string {
 	own, theirs, against := s[key{bench, unit, "payvault"}], []float64(nil), ""
 	for _, impl := range others {

@@ -23,8 +23,8 @@
 // these answers have a Retry-After header of one second. -h shows all flags.
 //
 // With -inspect the emulator serves a web page, on loopback only. The page shows the newest requests, the records with
-// masked card numbers, and the faults that wait for requests. A click on the page injects a fault. A JSON API does the
-// same; -h shows how to use it.
+// masked card numbers, and the faults that wait for requests. A click on the page injects a fault. A JSON API can do
+// all of this; -h shows how to use it.
 //
 // Only Go code can trigger the event transaction_status_updated, with SetTransactionStatus or TriggerEvent of package
 // payvaulttest. The events of the account updater occur when the emulator accepts an account updater request.

@@ -101,8 +101,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// inspect serves the page of a server at addr, which must be loopback, even with -allow-remote. If addr is empty,
-// inspect serves nothing and returns an unused http.Server.
+// inspect serves the web page about the emulator srv. The page has the address addr, which must be loopback, even with
+// -allow-remote. If addr is empty, inspect serves nothing and returns an unused http.Server.
 func inspect(ctx context.Context, addr string, srv *payvaulttest.Server) (*http.Server, error) {
 	if addr == "" {
 		return &http.Server{ReadHeaderTimeout: time.Minute}, nil

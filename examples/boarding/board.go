@@ -27,9 +27,9 @@ type boarding struct {
 	out     io.Writer
 }
 
-// board creates an application and saves the fields that the merchant has filled in. Then it validates the application
-// and saves the fields that do not pass. It repeats these two steps until the application passes, at most maxRounds
-// times.
+// board creates an application and saves the fields that the merchant has filled in. Then it validates the application,
+// and saves values from the merchant's file for the fields that do not pass. It repeats these two steps until the
+// application passes, at most maxRounds times.
 func (b *boarding) board(ctx context.Context, request *payvault.ApplicationCreateRequest) error {
 	created, err := b.partner.Applications.Create(ctx, request)
 	if err != nil {

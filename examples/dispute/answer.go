@@ -34,7 +34,7 @@ func (a *answer) send(ctx context.Context, client *payvault.Client, out io.Write
 }
 
 // explain adds advice to an error. If the outcome is unknown, the user must ask the operator of the service before
-// answering again, because the service accepts only one answer to a dispute.
+// answering again, because no documented operation shows whether the answer has arrived.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, payvault.ErrInvalidRequest):

@@ -32,8 +32,8 @@ func (a *answer) sendOffline(ctx context.Context, out io.Writer) (err error) {
 	return a.send(ctx, o.client, out)
 }
 
-// newOffline starts an emulator with a dispute that fits the user's flags. It sets a.dispute to the ID of the dispute.
-// Without the flag -file, it also sets a.file to the path of an example PDF.
+// newOffline starts an emulator with a dispute of the kind that fits a.response. It sets a.dispute to the ID of the
+// dispute. If a.file is empty, it also sets a.file to the path of an example PDF.
 func newOffline(a *answer) (*offline, error) {
 	o := &offline{server: payvaulttest.NewServer()}
 	o.client = o.server.Client()

@@ -14,8 +14,8 @@
 //
 //	go run -C examples/river . -job november -resolve 1700=not-sent   # the batch whose first card is 1700
 //
-// -resolve also takes accepted and refused. If you submit your own cards, make their payvault.JobName a part of the
-// name of the job: other cards under the name of an earlier job would count as sent.
+// -resolve also takes accepted and refused. If you submit your own cards, add the result of payvault.JobName, a
+// checksum of the cards, to the name of the job: other cards under the name of an earlier job would count as sent.
 package main
 
 import (
@@ -70,8 +70,8 @@ type worker struct {
 	lost    atomic.Int64
 }
 
-// Work submits the batches of a part that the journal does not have yet. If batches remain to be sent, Work returns an
-// error, so that River runs the job again. If the journal has another number of cards for a batch, Work cancels the
+// Work submits those batches of a part that the journal does not have yet. If batches remain to be sent, Work returns
+// an error, so that River runs the job again. If the journal has another number of cards for a batch, Work cancels the
 // job.
 func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 	options := &payvault.SubmitAllOptions{Journal: w.journal, Job: job.Args.name()}

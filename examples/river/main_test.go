@@ -136,8 +136,9 @@ func TestKilled(t *testing.T) {
 	assert.Len(t, performed, before)
 }
 
-// TestRun_pauses checks that the queue pauses if the service does not answer properly or refuses all batches. Only a
-// few batches may be refused or of unknown outcome. When the queue resumes, the other batches must be accepted.
+// TestRun_pauses checks that the queue pauses if the service does not answer properly or refuses all batches. At most
+// 60 of the 201 batches may be refused or of unknown outcome. When the queue resumes, the other batches must be
+// accepted.
 func TestRun_pauses(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

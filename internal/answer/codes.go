@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Success and Validation are the values of the field code that the service documents. RCodeSuccess is the documented
-// value of the field rcode in a success.
+// Success and Validation are the documented values of the field code. RCodeSuccess is the documented value of the
+// field rcode in a success.
 const (
 	Success      = "0"
 	Validation   = "2"
@@ -102,7 +102,7 @@ func (c Codes) Deciding(by Decider) (own, other Code, success string) {
 //   - own 0 and other 51 disagree, and so do own 51 and other 000.
 //   - own 0 and other 000 agree, and so do own 2 and other 51.
 //   - own 0 and other "OK" do not disagree: a text without a digit from 1 to 9 is no failure.
-//   - A code that is missing disagrees with no other.
+//   - If a code is missing, the codes do not disagree.
 func Disagree(own, other Code) bool {
 	switch {
 	case own == "" || other == "":

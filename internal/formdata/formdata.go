@@ -50,8 +50,8 @@ func New(fields [][2]string, file *File) *Body {
 	return b
 }
 
-// CleanName makes a file name safe for a header. It removes everything up to the last slash or backslash, and replaces
-// characters that cannot be printed and bytes that are not UTF-8 with "_".
+// CleanName makes a file name safe for a header. It removes everything up to the last slash or backslash. It writes "_"
+// for each character that cannot be printed, and for each byte that is not UTF-8.
 func CleanName(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	return strings.Map(func(r rune) rune {

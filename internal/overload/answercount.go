@@ -11,8 +11,8 @@ import (
 // lock while there is no limit.
 //
 // Races at the beginning of a second are tolerated. Answers may be counted in the wrong second, or the count of a
-// second may be lost. Then recent may return a wrong number. If it is too low, the rate after the first refusal is too
-// low for a few seconds.
+// second may be lost. Then the method recent may return a wrong number. If that number is too low, the rate after the
+// first refusal is too low for a few seconds.
 type answerCount struct {
 	second     atomic.Int64 // the second, in Unix time, that thisSecond counts
 	thisSecond atomic.Int64
@@ -30,8 +30,8 @@ func (c *answerCount) recent() rate.Limit {
 	return rate.Limit(max(c.thisSecond.Load(), c.lastSecond.Load()))
 }
 
-// moveTo begins a new second if now is not in the present second. Of several goroutines only one begins the second. The
-// others may go on before that goroutine has moved the counts.
+// moveTo begins a new second if the time now is not in the second that thisSecond counts. Of several goroutines only
+// one begins the second. The others may go on before that goroutine has moved the counts.
 func (c *answerCount) moveTo(now time.Time) {
 	second := now.Unix()
 	before := c.second.Load()

@@ -71,7 +71,7 @@ const (
 )
 
 // Answered records an answer that is not a refusal. It raises the rate, or ends the limit if the last refusal was long
-// ago. place is the permission of the request.
+// ago. place is what Wait or WaitInWalk returned for the request.
 func (p *Pace) Answered(place Place) {
 	if p == nil {
 		return
@@ -97,7 +97,8 @@ func (p *Pace) Answered(place Place) {
 }
 
 // Refused records a refusal with status 429. It makes all requests wait. It also cuts the rate, unless the request was
-// sent before the last cut. place is the permission of the request. after is the wait that the service asks for, or 0.
+// sent before the last cut. place is what Wait or WaitInWalk returned for the request. after is the wait that the
+// service asks for, or 0.
 func (p *Pace) Refused(place Place, after time.Duration) {
 	if p == nil {
 		return
@@ -114,8 +115,8 @@ func (p *Pace) Refused(place Place, after time.Duration) {
 }
 
 // postpone makes requests wait after a refusal. after is the Retry-After of the refusal, or 0. With a Retry-After, the
-// wait is the Retry-After plus a random addition. Otherwise it is a random part of half an interval. An earlier wait is
-// never shortened.
+// wait is the Retry-After plus a random addition. Otherwise it is a random time, at most half of p.interval(). An
+// earlier wait is never shortened.
 func (p *Pace) postpone(now time.Time, after time.Duration) {
 	if asked := now.Add(after); asked.After(p.askedUntil) {
 		p.askedUntil = asked

@@ -53,16 +53,16 @@ func TestRateOfAPace(t *testing.T) {
 		hundred + "s" + ten + "r": 80,
 		"ruuuuuuuuuu":             8,
 		hundred + "ru":            80.8,
-		// A refusal halves the rate, down to 0.1, if no answer has come since the refusal before. If the refused request was
-		// sent before the last cut, the rate does not change.
+		// If no answer has come since the previous refusal, a refusal halves the rate, down to 0.1. If the refused request
+		// was sent before the last cut, the rate does not change.
 		"rr":    0.4,
 		"rrr":   0.2,
 		"rrrr":  0.1,
 		"rrrrr": 0.1,
 		"rq":    0.8,
 		"rrrrq": 0.1,
-		// Each answer adds 0.693, but at most doubles the rate. The rate stops at the known rate, which is the rate after the
-		// last refusal that followed an answer. Before such a refusal, no rate is known.
+		// Up to the known rate, each answer adds 0.693, but at most doubles the rate. After the first refusal no rate is
+		// known. A later refusal makes the new rate the known rate, if an answer has come since the previous refusal.
 		"ra":          0.8 + 0.693,
 		"raa":         0.8 + 2*0.693,
 		"rrrra":       0.2,

@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// This file has the two queues of waiting requests. Single calls and all retries wait for the token of turn. Walks,
-// which are loops of many calls, first wait for the token of walkTurn. The request that holds the token of turn is sent
-// when the limiter permits it, but not before p.until.
+// This file has the two queues of waiting requests: the channels turn and walkTurn of Pace. Single calls and all
+// retries wait for the token of turn. The calls of a walk, which is a loop of many calls, first wait for the token of
+// walkTurn, and then for the token of turn. The request that holds the token of turn is sent when the limiter permits
+// it, but not before the time p.until.
 
 // HeldError is the error of a request that is not sent because it would have to wait too long. Its field After has the
 // length of the wait. There are two cases:

@@ -10,8 +10,9 @@ import (
 
 // This file computes the rate. A refusal cuts the rate, and an answer raises it. The file uses four fields of Pace:
 //   - limiter applies the rate.
-//   - knownRate is the rate that the service probably permits: the rate after the last cut that followed an answer. The
-//     rate grows fast up to knownRate, and then slowly. knownRate is rate.Inf at first, and after a quiet time.
+//   - knownRate is the rate that the service probably permits. It is rate.Inf after the first refusal and after a quiet
+//     time. A later cut sets it to the new rate, if an answer has come since the previous cut. The rate grows fast up
+//     to knownRate, and then slowly.
 //   - cutAt is the time of the last cut. A request that was sent before cutAt was sent at another rate, so its outcome
 //     does not change the rate. The exception is an answer to a request that was sent without a limit: see raise.
 //   - answersSinceCut is the number of answers to requests that were sent after cutAt.
@@ -56,7 +57,7 @@ func (p *Pace) raise(place Place) {
 	switch {
 	case wasUnlimited:
 		// The request was sent without a limit, so its answer counts toward the rate that the first refusal has set. If the
-		// answer comes after a second cut, it may raise the rate again.
+		// answer comes after a second cut, it may undo that cut.
 		p.limiter.SetLimit(max(r, rateCut*p.answers.recent()))
 		return
 	case !p.isSentAfterCut(place):

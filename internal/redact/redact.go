@@ -23,8 +23,8 @@ const (
 const separators = `[\p{Cc}\p{Z}\p{Pd}\x{2212}.\x{B7}\p{Cf}\p{M}\x{115F}\x{1160}\x{3164}\x{FFA0}\x{FFFD}]*`
 
 var (
-	// numbers matches runs of digits in its first group. It also matches calendar days such as 2026-11-22, outside of the
-	// group, so that their digits are not taken for a card number.
+	// numbers matches runs of digits and separators in its first group. It also matches calendar days such as 2026-11-22,
+	// outside of the group, so that their digits are not taken for a card number.
 	numbers = regexp.MustCompile(`\b(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])\b|` +
 		`(\d(?:` + separators + `\d)*)`)
 	percent   = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
@@ -32,11 +32,11 @@ var (
 	tag       = regexp.MustCompile(`<[^<>]*>`)
 )
 
-// Eraser clears texts of card numbers and of some secrets. It takes time in proportion to the length of the text and to
-// the number of secrets. If two occurrences of a secret overlap, only the first one is cleared.
+// Eraser removes card numbers and some secrets from texts. It takes time in proportion to the length of the text and to
+// the number of secrets. If two occurrences of a secret overlap, only the first one is removed.
 type Eraser struct{ secrets []string } // each secret in all forms that New makes
 
-// New returns an Eraser for some secrets. The Eraser clears each secret in four forms: as it is and without its
+// New returns an Eraser for some secrets. The Eraser removes each secret in four forms: as it is and without its
 // escapes, and both also with no-break spaces (U+00A0) in place of blanks. It ignores forms of less than three bytes.
 func New(secrets []string) Eraser {
 	var e Eraser

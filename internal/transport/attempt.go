@@ -25,9 +25,8 @@ func (e *attemptError) Error() string { return fmt.Sprintf("%v (%v)", e.Err, e.D
 
 func (e *attemptError) Unwrap() error { return e.Err }
 
-// RoundTrip waits for the rate limit and makes one attempt. After a successful attempt, the body of the response is in
-// c.result. The error of a failed attempt is an *attemptError. If the wait fails, RoundTrip returns the error of the
-// wait.
+// RoundTrip waits for the rate limit and makes one attempt. The response has no body, because the body is in c.result.
+// The error of a failed attempt is an *attemptError. If the wait fails, RoundTrip returns the error of the wait.
 //
 // The type call must not have a method CloseIdleConnections. The engine would call it after a failure, and so close the
 // idle connections of all callers.
@@ -108,8 +107,8 @@ func (c *call) beginAttempt() {
 	c.result = Result{Attempts: c.result.Attempts + 1, Delivery: NotSent, Unsure: unsure, Keys: c.result.Keys}
 }
 
-// mayBePerformed reports whether the attempts so far may have performed the operation. Unsure covers all attempts
-// before the last one. The last attempt cannot have performed the operation if its request was not sent or got a 429.
+// mayBePerformed reports whether the attempts so far may have performed the operation. Unsure covers all requests
+// before the last one. The last request cannot have performed the operation if it was not sent or got a 429.
 func (c *call) mayBePerformed() bool {
 	wasRefused := c.result.Status == http.StatusTooManyRequests
 	return c.result.Unsure || c.result.Delivery != NotSent && !wasRefused

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBodyCap checks that a response body of at most MaxResponseBytes is read to its end, and that a longer one fails
-// with ErrTooLarge before much more of it is read.
+// TestBodyCap checks that a response fails with ErrTooLarge if its body or its Content-Length exceeds MaxResponseBytes,
+// and that reading stops soon after this limit. Any other body must be read to its end.
 func TestBodyCap(t *testing.T) {
 	t.Parallel()
 	const limit = 5000

@@ -73,8 +73,8 @@ func deliveryWithResponse(status int, trace *attemptTrace) Delivery {
 	return Answered
 }
 
-// mayHaveResent reports whether the RoundTripper may have sent the request on an earlier connection too. An
-// *http.Transport does so only if Replay permits it; see resend.go. Any other RoundTripper may always do so.
+// mayHaveResent reports whether the RoundTripper may have sent the request on an earlier connection too. A standard
+// RoundTripper (see inspect) does so only if Replay permits it (see setBody). Any other RoundTripper may always do so.
 func (c *call) mayHaveResent(trace *attemptTrace) bool {
 	return trace.connections.Load() > 1 && (c.Replay || !c.client.standard)
 }
@@ -108,9 +108,9 @@ func (c *call) isProvenUnsent(err error, trace *attemptTrace, bodyMayBeRead bool
 	case c.client.standard && trace.connections.Load() == 0:
 		return true // an *http.Transport got no connection; this is the only proof for a request without a body
 	default:
-		// An unread body proves that the headers were not sent. A RoundTripper that calls WroteHeaders would have called it
-		// by now. A RoundTripper that never calls it is assumed to read the body before it sends the headers. The exception
-		// is the end of a context: then HTTP/2 returns although it may still be writing the headers.
+		// Unless a context has ended, an unread body proves that the headers were not sent. A RoundTripper that calls
+		// WroteHeaders would have called it by now. A RoundTripper that never calls it is assumed to read the body before it
+		// sends the headers. When a context ends, HTTP/2 returns although it may still be writing the headers.
 		return bodyIsUnread && !isContextError(err)
 	}
 }

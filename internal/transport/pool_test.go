@@ -376,7 +376,7 @@ func TestUnknownCertificateIsRefusedOnce(t *testing.T) {
 }
 
 // TestConnectionLostAfterTheRequest checks that a request without Replay is not sent again if its connection, new or
-// reused, breaks after the server has read it.
+// reused, breaks after the server has read the request.
 func TestConnectionLostAfterTheRequest(t *testing.T) {
 	t.Parallel()
 	starts := map[string]func(*httptest.Server){"HTTP/1.1": (*httptest.Server).Start, "HTTP/2": startHTTP2}
@@ -598,9 +598,9 @@ func TestStreamsResetByHTTP2(t *testing.T) {
 // everySecond is an argument for the parameter resets: the server resets every second stream.
 const everySecond = -1
 
-// resetting starts an HTTP/2 server that resets its first streams with an error code. The parameter resets is the
-// number of these streams, or everySecond. resetting returns a client, the address of the server, and a counter of the
-// streams.
+// resetting starts an HTTP/2 server that resets streams with an error code. If the parameter resets is everySecond, the
+// server resets every second stream. Otherwise it resets the first streams, and the parameter is their number.
+// resetting returns a client, the address of the server, and a counter of all streams.
 func resetting(
 	t *testing.T, scheme string, code uint32, resets int64,
 ) (c *Client, address string, streams *atomic.Int64) {

@@ -73,9 +73,9 @@ func TestNeverTwiceOnHTTP2(t *testing.T) {
 	}
 }
 
-// TestDeliveryWithoutResponse checks the Delivery of a request that failed without a response, for many sets of
-// httptrace hooks that were called. The RoundTripper is not an *http.Transport, so it may send data without calling a
-// hook.
+// TestDeliveryWithoutResponse checks the Delivery of a request that failed without a response. Delivery depends on the
+// error, on the httptrace hooks that were called, and on whether the body was read. The RoundTripper is not an
+// *http.Transport, so it may send data without calling a hook.
 func TestDeliveryWithoutResponse(t *testing.T) {
 	t.Parallel()
 	errWrite := &net.OpError{Op: "write", Err: errRefused}

@@ -55,9 +55,11 @@ func (c *call) responseForEngine(req *http.Request) *http.Response {
 // that is probably not needed.
 const mostAtOnce = 1 << 20
 
-// readBody reads and closes the body. If Content-Length is larger than limit, it returns ErrTooLarge and no bytes. If
-// the body itself is longer than limit, it returns ErrTooLarge and the part within the limit. It reads any other body
-// to its end, so that net/http can use the connection again. The exception is status 101, whose body is not read.
+// readBody reads and closes the body:
+//   - It reads nothing if the status is 101.
+//   - If Content-Length is larger than limit, it returns ErrTooLarge and no bytes.
+//   - If the body itself is longer than limit, it returns ErrTooLarge and the part within the limit.
+//   - It reads any other body to its end, so that net/http can use the connection again.
 func readBody(resp *http.Response, limit int64) (body []byte, err error) {
 	if resp.Body == nil { // a hand-made RoundTripper may return a nil body
 		return nil, nil

@@ -42,8 +42,8 @@ func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (
 	return paid, nil
 }
 
-// wantsRetry reports whether another attempt is allowed, harmless and likely to help. after is the Retry-After of the
-// response, or 0. One of resp and failed is nil.
+// wantsRetry reports whether another attempt is allowed, harmless and likely to help. The parameter after is the
+// Retry-After of the response, or 0. Either resp or failed is nil.
 func (c *call) wantsRetry(
 	ctx context.Context, resp *http.Response, failed *attemptError, after time.Duration,
 ) bool {
@@ -140,7 +140,7 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// backoff returns the wait before retry n, counted from 0. If the attempt waits for the rate limit, backoff returns 0.
+// backoff returns the wait before retry n, counted from 0. If the retry waits for the rate limit, backoff returns 0.
 // Otherwise it returns the Retry-After of the response or, if there is none, an exponential backoff with full jitter.
 func (c *call) backoff(_, _ time.Duration, n int, resp *http.Response) time.Duration {
 	if c.isPaced(resp) {

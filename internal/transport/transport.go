@@ -57,10 +57,10 @@ type Config struct {
 	MaxResponseBytes int64
 	Policy           Policy
 	Budget           *overload.Budget // nil means no retry budget
-	// Disown hides the error of another call inside an error of the RoundTripper, of a response body or of Authorization:
-	// the result has the same text but does not match the hidden error. Such an error comes from errgroup, which makes the
-	// error of one call the cause of the contexts of all others. A RoundTripper may return that cause. If Disown is nil,
-	// errors are not changed.
+	// Disown hides the error of another call inside an error of the RoundTripper, of a response body or of Authorization.
+	// The result has the same text but does not match the hidden error. For example, errgroup makes the error of one call
+	// the cause of the contexts of all others, and a RoundTripper may return that cause. If Disown is nil, errors are not
+	// changed.
 	Disown func(error) error
 }
 
@@ -110,7 +110,8 @@ type Result struct {
 	Attempts int
 	Delivery Delivery
 	// Unsure means that the operation may have been performed before the last request was sent: by an earlier attempt, or
-	// because a RoundTripper sent the last attempt twice. Then a refusal does not prove that nothing was performed.
+	// because a RoundTripper sent the request of the last attempt twice. Then a refusal does not prove that nothing was
+	// performed.
 	Unsure bool
 	// BodyIncomplete means that the body of a response with status 400 or above broke off, or is longer than maxBytes
 	// allows. Do returns no error for such a body, because the status already means a failure.

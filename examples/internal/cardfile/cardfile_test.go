@@ -32,8 +32,8 @@ func read(t *testing.T, file io.Reader) (rows []string) {
 	return rows
 }
 
-// TestRows checks that Rows skips a header row, a byte order mark and empty lines. For a bad row it must yield an error
-// and the line number, and it must yield all other rows too.
+// TestRows checks that Rows skips a header row, a byte order mark and empty lines. For a bad row it must yield a Row
+// with an error and the line number. It must yield all other rows too.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -6,15 +6,15 @@
 // You can stop the program at any time, with ctrl-C or kill -9, and it also survives a power cut. Start it again with
 // the same file: it sends the remaining batches and no batch twice. For this it keeps a journal beside the file,
 // cards.csv.journal. Batches that were in flight when the program was killed or the connection broke may have arrived.
-// The program reports these batches and does not send them again. While the service is down, each run leaves more of
-// them to look up.
+// The program reports these batches and does not send them again. While the service is down, each run leaves more
+// batches to look up.
 //
 // The program skips a header row and a byte order mark. It skips each row that cannot be sent, and prints the line
 // number of the row and the reason. It refuses a file without any row that can be sent.
 //
-// The commands unresolved and refused list batches that somebody has to look up at the service, with the lines of the
-// file. The command resolve records the outcome of a batch. If the outcome is not-sent, the next run sends the batch.
-// If the outcome is accepted or refused, no run sends the batch.
+// The commands unresolved and refused list batches, with their lines in the file. The command resolve records the
+// outcome of such a batch, after somebody has looked it up at the service. If the outcome is not-sent, the next run
+// sends the batch. If the outcome is accepted or refused, no run sends the batch.
 //
 //	accountupdater -cards cards.csv unresolved   # batches that may have arrived
 //	accountupdater -cards cards.csv refused      # batches that the service has refused

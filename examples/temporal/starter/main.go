@@ -1,5 +1,5 @@
 // Starter submits the cards of a file to the account updater with a workflow, and prints the progress of the workflow.
-// It writes the line numbers of the cards that were not accepted to a CSV file. It also exports the transactions of the
+// If cards are not accepted, it writes a CSV file with their line numbers. It also exports the transactions of the
 // emulator's subscriptions. The comment of ../worker lists the other programs that have to run.
 //
 //	go run -C examples/temporal ./starter -file "$PWD/november.csv"

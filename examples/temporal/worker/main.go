@@ -7,11 +7,11 @@
 //	go run -C examples/temporal ./worker
 //	go run -C examples/temporal ./starter
 //
-// The programs use other servers if TEMPORAL_ADDRESS, PAYVAULT_BASE_URL and PAYVAULT_API_KEY are set.
-// PAYVAULT_CODEC_KEY is a key of 32 bytes that encrypts the payloads in the histories of workflows; set the same key
-// for both programs. All workers share a journal, PAYVAULT_JOURNAL, and a folder for exports, PAYVAULT_EXPORT. By
-// default both are in the temporary directory. For workers on several machines, keep the journal in Postgres with
-// sqlpayvault.New, and the folder on shared storage.
+// TEMPORAL_ADDRESS names another Temporal server, for the worker and the starter. PAYVAULT_BASE_URL and
+// PAYVAULT_API_KEY name another payment service, for the worker. PAYVAULT_CODEC_KEY is a key of 32 bytes that encrypts
+// the payloads in the histories of workflows; set the same key for the worker and the starter. All workers share a
+// journal, PAYVAULT_JOURNAL, and a folder for exports, PAYVAULT_EXPORT. By default both are in the temporary directory.
+// For workers on several machines, keep the journal in Postgres with sqlpayvault.New, and the folder on shared storage.
 package main
 
 import (

@@ -772,8 +772,8 @@ func TestClearSearchReset(t *testing.T) {
 	assert.Empty(t, p.srv.Faults())
 }
 
-// TestBodies checks that the page shows bodies only while they are turned on. A copied curl command has the values of
-// the body only then, and otherwise fillIn in their place.
+// TestBodies checks that the page shows bodies only while they are turned on. While they are off, a copied curl command
+// has fillIn in place of each value of the body.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	p := open(t)

@@ -102,7 +102,7 @@ func earlier(n int) []batch {
 }
 
 // TestJournal checks that each batch is recorded as begun before it is sent, and as ended before it is yielded. A
-// second run must yield the same batches and send nothing.
+// second run must send nothing, and yield the same batches with FromJournal set.
 func TestJournal(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 100, 1950}, func(t *testing.T, n int) {
@@ -130,7 +130,7 @@ func TestJournal(t *testing.T) {
 }
 
 // TestJournalOfFailures checks that a second run sends a failed batch again only if it was recorded as not sent. For
-// any other batch it must yield an error with the same text, status, code and delivery as the first run.
+// any other failed batch it must yield an error with the same text, status, code and delivery as the first run.
 func TestJournalOfFailures(t *testing.T) {
 	t.Parallel()
 	for status, test := range map[int]struct {
@@ -301,7 +301,7 @@ func TestJournalOutlivesTheContext(t *testing.T) {
 }
 
 // TestJournalOfABatchThatWaits checks that a batch that waits after a 429 is recorded as not sent, and that SubmitAll
-// calls Begin again after the wait. Another run may have sent the batch meanwhile.
+// calls Begin again after the wait, because another run may have sent the batch meanwhile.
 func TestJournalOfABatchThatWaits(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"sent by another run", "the journal fails"}, func(t *testing.T, meanwhile string) {
@@ -331,8 +331,8 @@ func TestJournalOfABatchThatWaits(t *testing.T) {
 	})
 }
 
-// TestStoppedWalkDoesNotWait checks that a batch stops waiting for its next attempt when the context ends. Its error
-// says why SubmitAll stopped, but the error that observers have got must not change.
+// TestStoppedWalkDoesNotWait checks that a batch stops waiting for its next attempt when the context ends. The error of
+// the batch must say why SubmitAll stopped. The error that observers received earlier must not change.
 func TestStoppedWalkDoesNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -358,8 +358,8 @@ func TestStoppedWalkDoesNotWait(t *testing.T) {
 	})
 }
 
-// TestJournalOfAContextThatEndsLate checks that the last batches are still accepted if the context ends while they are
-// in flight, and that no further batch is sent.
+// TestJournalOfAContextThatEndsLate checks that batches that are in flight when the context ends are still accepted,
+// and that no further batch is sent.
 func TestJournalOfAContextThatEndsLate(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{300, 400}, func(t *testing.T, n int) {

@@ -130,8 +130,8 @@ func (s *fake) numbers() []int {
 	return slices.Sorted(slices.Values(numbers))
 }
 
-// client returns a client of the fake service. Unless opts has another retry policy, retries have no backoff, but wait
-// for the rate limit or a Retry-After.
+// client returns a client of the fake service. Unless opts has another retry policy, a retry waits only for the rate
+// limit or a Retry-After.
 func (s *fake) client(t *testing.T, opts ...payvault.Option) *payvault.Client {
 	t.Helper()
 	quick := payvault.WithRetryPolicy(payvault.RetryPolicy{MinBackoff: 1, MaxBackoff: 1})

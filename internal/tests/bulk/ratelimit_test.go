@@ -48,8 +48,8 @@ func refusing(first ...reply429) *fake {
 }
 
 // limited returns a service with a rate limit. The parameter burst is the number of requests that the service permits
-// at first, and rate is the number that it permits in each second after that. It answers all other requests with status
-// 429. Every answer takes 50 ms. The result refused counts the 429 responses.
+// at first, and rate is the number that it permits in each second after that. The service answers all other requests
+// with status 429. Every answer takes 50 ms. The result refused counts the 429 responses.
 func limited(rate, burst float64, retryAfter string) (s *fake, refused *int) {
 	var mu sync.Mutex
 	tokens, at, refused := burst, time.Duration(0), new(int)
@@ -115,8 +115,8 @@ func TestWalksWaitOutRefusals(t *testing.T) {
 }
 
 // TestRateLimitHoldsTheOperation checks that after a 429 all calls of the same operation wait for the Retry-After, even
-// if a later 429 has a shorter one. Calls of other operations do not wait. A call whose context ends earlier fails with
-// ErrRateLimited and is not sent.
+// if a later 429 has a shorter one. Calls of other operations do not wait. A call whose deadline is before the end of
+// the wait fails with ErrRateLimited and is not sent.
 func TestRateLimitHoldsTheOperation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -147,8 +147,9 @@ func TestRateLimitHoldsTheOperation(t *testing.T) {
 	})
 }
 
-// TestSubmitAllBeyondTheCap checks that SubmitAll stops after a 429 whose Retry-After is more than MaxBulkRetryAfter,
-// and that the error of each unsent batch has this Retry-After. A later single call is sent at once.
+// TestSubmitAllBeyondTheCap checks that SubmitAll stops after a batch that got a 429 whose Retry-After is more than
+// MaxBulkRetryAfter. The errors of this batch and of all later batches must have this Retry-After. A later single call
+// must be sent.
 func TestSubmitAllBeyondTheCap(t *testing.T) {
 	t.Parallel()
 	forEach(t, []payvault.RetryPolicy{{}, {IgnoreOverload: true}}, func(t *testing.T, policy payvault.RetryPolicy) {
@@ -304,8 +305,8 @@ func TestStoppedWalkSendsNothing(t *testing.T) {
 	})
 }
 
-// TestBudget checks that all calls of a client share one retry budget. After it is spent, a call fails at its first
-// attempt. The log record of the attempt has budget_spent=true.
+// TestBudget checks that all calls of a client share one retry budget. After the budget is spent, a failed attempt is
+// not retried, and its log record has budget_spent=true.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

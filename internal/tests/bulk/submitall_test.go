@@ -260,8 +260,8 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 	})
 }
 
-// TestSubmitAllWhoseContextEnds checks that SubmitAll yields every batch even if its context ends. A batch that is in
-// flight at that time has the status BatchUnknown, and a later batch has the status BatchNotSent.
+// TestSubmitAllWhoseContextEnds checks that SubmitAll without a journal yields every batch even if its context ends. A
+// batch that is in flight at that time has the status BatchUnknown, and a later batch has the status BatchNotSent.
 func TestSubmitAllWhoseContextEnds(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{1, 5}, func(t *testing.T, after int) {
@@ -461,9 +461,9 @@ func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfAnswersThatProveNothing checks refusals that do not prove that the batch was not performed: a status
-// 4xx with a body that is cut off, so that its code may be missing, and a 408. A later run must not send the batch
-// again, so its status is BatchRefused.
+// TestSubmitAllOfAnswersThatProveNothing checks refusals that do not prove that the batch was not performed: a 408, and
+// a status 4xx with a body that is cut off, so that its code may be missing. A later run must not send the batch again,
+// so the status of the batch is BatchRefused.
 func TestSubmitAllOfAnswersThatProveNothing(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -1,5 +1,4 @@
-// Package calls has a table of all operations for tests. An operation with a request parameter has a smallest request,
-// a request with all fields, and a request that the SDK refuses to send.
+// Package calls has a table of all operations, with the requests and the results that tests expect.
 package calls
 
 import (

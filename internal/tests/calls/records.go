@@ -8,8 +8,8 @@ import (
 	"example.com/payvault"
 )
 
-// The functions request, answered and read take new values from testdata, which is written by hand. The tests of
-// package operations check that every field is read and has the right name.
+// The functions request, answered and read decode values from the files in testdata. These files are written by hand.
+// The tests of package operations check that every field is read and has the right name.
 
 // request reads a request with all its fields from testdata/<name>.request.json.
 func request[T any](name string) T { return read[T](name + ".request.json") }

@@ -89,8 +89,8 @@ func reach(t reflect.Type, found map[reflect.Type]bool, calls bool) {
 	}
 }
 
-// EachFilled calls check in a subtest for every type, with a pointer to a filled value. If a type has fields of type
-// any, there is a subtest for each possible content of these fields; with -short there is only one.
+// EachFilled calls check in a subtest for every type that Types returns, with a pointer to a filled value. If a type
+// has fields of type any, there is a subtest for each possible content of these fields; with -short there is only one.
 func EachFilled(t *testing.T, check func(t *testing.T, typ string, pointer any)) {
 	t.Helper()
 	secret := payvault.NewSecret(Secret)
@@ -203,9 +203,9 @@ func fillInterface(v reflect.Value, open any) {
 	}
 }
 
-// Shapes returns values that contain the pointer, or the value that it points to, such as lists and structs. fmt can
-// call the methods of what the values in open contain. In the values in hidden, the same things are inside an
-// unexported field, so fmt does not call their methods.
+// Shapes returns, in open, the pointer and the value that it points to, each alone and inside other values, such as
+// lists and structs. Of a Client, it returns only the pointer. The map hidden has each value of open inside an
+// unexported field, so fmt does not call the methods of the value.
 func Shapes(pointer any) (open, hidden map[string]any) {
 	open, hidden = map[string]any{}, map[string]any{}
 	p := reflect.ValueOf(pointer)
@@ -238,7 +238,7 @@ func Find(text string, forms []string) string {
 }
 
 // Forms returns the forms of the texts that tests search for: unchanged, in base64 with and without a colon before the
-// text, and as fmt prints the bytes.
+// text, and as the bytes that fmt prints with verbs such as %x.
 func Forms(texts ...string) []string {
 	var forms []string
 	for _, text := range texts {

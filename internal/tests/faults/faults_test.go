@@ -86,7 +86,7 @@ func (f *fault) cells(call *calls.Call) []*cell {
 }
 
 // cell is one test case: a call under a fault. If withReplay is true, the call has the option WithReplay. If stays is
-// true, the fault strikes on every attempt. If performs is true, it strikes after the operation was performed.
+// true, the fault strikes on every attempt. If performs is true, the fault strikes after the operation was performed.
 type cell struct {
 	fault                       *fault
 	call                        *calls.Call

@@ -87,9 +87,9 @@ func assertPlain(t *testing.T, c *calls.Call, err error) {
 	assert.Equal(t, unsure, errors.Is(err, payvault.ErrOutcomeUnknown))
 }
 
-// codes returns the values of the members of a JSON object that have this name, in upper or lower case. It omits null,
-// an empty text before the first value, and a value that is equal to the one before. It uses encoding/json, while the
-// SDK reads the codes with another decoder.
+// codes returns the values that a JSON object has for a name, which may be in upper or lower case. It omits null, an
+// empty text before the first value, and a value that is equal to the one before. It returns nil if the body is no JSON
+// object. It uses encoding/json, while the SDK reads the codes with another decoder.
 func codes(body []byte, member string) (texts []string) {
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	dec := json.NewDecoder(bytes.NewReader(body))

@@ -81,8 +81,9 @@ func shown(write func(w io.Writer, v any), v any) (text string) {
 	return ""
 }
 
-// TestRedaction checks that no logger, encoder or dumper shows a secret of any exported type. If only exported fields
-// lead to a value, loggers and encoders must not show bodies and queries either.
+// TestRedaction checks that no logger, encoder or dumper shows a secret in a value of an exported type. If the value is
+// not inside an unexported field, loggers and encoders must not show its bodies, headers, files, paths, queries and
+// filters either.
 func TestRedaction(t *testing.T) {
 	t.Parallel()
 	secret, both := canary.Forms(canary.Secret), canary.Forms(canary.Secret, canary.Raw)

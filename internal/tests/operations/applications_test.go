@@ -17,8 +17,8 @@ import (
 
 func amount(text string) payvault.Amount { return payvault.AmountOf(decimal.MustParse(text)) }
 
-// TestApplicationsValidate checks for which responses Validate returns a result, such as code 0, or code 2 with
-// messages about fields, and for which it returns an error.
+// TestApplicationsValidate checks which responses Validate returns as a result and which as an error. For example, a
+// status 400 with code 2 and messages about fields is a result.
 func TestApplicationsValidate(t *testing.T) {
 	t.Parallel()
 	const failed, access = `{"code":2,"message":"failed"`, `{"code":2,"message":"no","data":{"access":["denied"]}}`
@@ -204,8 +204,8 @@ func TestApplicationDataOf(t *testing.T) {
 	assert.Equal(t, payvault.ApplicationData{}, data)
 }
 
-// TestApplicationDataOf_none checks that an empty saved value sets no field of ApplicationData, because the next
-// SaveData would send such a field as false or zero. The value false counts as empty, except for a toggle.
+// TestApplicationDataOf_none checks that an empty saved value sets no field of ApplicationData. Otherwise the next
+// SaveData would send the field as false or zero. The value false counts as empty, except for a field of type *bool.
 func TestApplicationDataOf_none(t *testing.T) {
 	t.Parallel()
 	for _, none := range []string{`""`, `[]`, `{}`, `false`, `null`} {
@@ -266,7 +266,7 @@ func TestApplicationsSaveData_invalid(t *testing.T) {
 	}
 }
 
-// TestApplicationsSaveData checks that SaveData sends toggles whose value is false, and the fields of Extra.
+// TestApplicationsSaveData checks that SaveData sends fields of type *bool that are false, and the fields of Extra.
 func TestApplicationsSaveData(t *testing.T) {
 	t.Parallel()
 	save := find(payvault.OpApplicationsSaveData)

@@ -105,8 +105,8 @@ func (s *careless) upload(t *testing.T, file *payvault.File) (got []byte, err er
 	return <-s.got, err
 }
 
-// shrinking is an *os.File that becomes shorter during a read. ReadAt truncates the file to the size in the field to if
-// the function in the field when returns true for the offset.
+// shrinking is an *os.File that becomes shorter during a read. If f.when(off) returns true, ReadAt truncates the file
+// to f.to bytes after it has read.
 type shrinking struct {
 	*os.File
 
@@ -124,8 +124,9 @@ func (f shrinking) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// newShrinking returns a PDF that becomes shorter. The last parameter is its new size. The PDF becomes shorter when the
-// upload has reached the offset at. If at is 0, the PDF becomes shorter at the end of the check before the upload.
+// newShrinking returns a PDF that becomes shorter. The parameter to is its new size. The parameter at is the offset of
+// the upload at which the PDF becomes shorter. If at is 0, it becomes shorter at the end of the check before the
+// upload.
 func newShrinking(t *testing.T, size, at, to int64) *payvault.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "evidence.pdf")

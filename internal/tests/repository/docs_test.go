@@ -25,8 +25,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// TestDocLinks checks that every name in brackets in a doc comment exists, except names of other modules. If a name
-// does not exist, godoc shows no link.
+// TestDocLinks checks that every name in brackets in the comments of public packages exists, except names of other
+// modules. If a name does not exist, godoc shows no link.
 func TestDocLinks(t *testing.T) {
 	t.Parallel()
 	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
@@ -53,9 +53,9 @@ func TestDocLinks(t *testing.T) {
 	}
 }
 
-// exists reports whether a link leads to an existing name of this repository or of the standard library, whose files
-// the parameter library has. For another module, it returns true. The parser itself checks only names of the package
-// that it parses.
+// exists reports whether a link leads to an existing name of this repository or of the standard library. The parameter
+// library has the files of the standard library. For another module, exists returns true. The parser itself checks only
+// names of the package that it parses.
 func exists(t *testing.T, library fs.FS, link *comment.DocLink) bool {
 	t.Helper()
 	own, isOwn := strings.CutPrefix(link.ImportPath, "example.com/payvault")
@@ -199,7 +199,7 @@ type block struct {
 }
 
 // TestDocs checks that the Go code in Markdown files and doc comments compiles, and that shell commands name existing
-// targets, packages, tests and flags. The first program of README.md must print the output that README.md shows.
+// make targets, packages, tests and flags. The first program of README.md must print the output that README.md shows.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	readme := markdownBlocks(t, "README.md")

@@ -161,7 +161,7 @@ func Readers() map[string]func(text []byte, into any) error {
 	}
 }
 
-// AssertWire checks that a value is encoded as the given JSON, except for members with the value false. It also checks
+// AssertWire compares the encoded value with the given JSON, but ignores members with the value false. It also checks
 // that decoding the encoded value gives the same value.
 func AssertWire(t *testing.T, value any, wire string) {
 	t.Helper()

@@ -155,7 +155,7 @@ func Canned(status int, body string) RoundTripper {
 	}
 }
 
-// Pipe starts a server that works in a synctest bubble, because its connections are in memory. It returns an
+// Pipe starts a server with connections in memory, so the server works in a synctest bubble. Pipe returns an
 // http.Client that sends all requests to the server.
 func Pipe(tb testing.TB, serve http.HandlerFunc) *http.Client {
 	tb.Helper()

@@ -176,8 +176,8 @@ func (x *exchange) success() []byte {
 // codePattern matches the JSON field code or rcode with its value. The name may be in upper or lower case.
 var codePattern = regexp.MustCompile(`(?i)"r?code":\s*("[^"]*"|[^,}\s]+)`)
 
-// oddCode returns the success document with an unusual result code, or without one. The code reports no failure if the
-// step performs the operation, and no success if the step does not.
+// oddCode returns the success document with an unusual result code, or without one. If the step performs the operation,
+// the code does not mean failure. Otherwise it does not mean success.
 func (x *exchange) oddCode(d die) []byte {
 	code := pick(d, []string{
 		`7`, `"7"`, `-1`, `1e3`, `null`, `true`, `[]`, `"OK"`, `""`, `{"a":0}`, `"000x"`, `00`, ``,

@@ -9,8 +9,8 @@ import (
 )
 
 // bufferSize is the number of bytes that an HTTP/1.1 connection without TLS accepts before the service reads them.
-// Other connections have no limit, because a blocked write would hold a mutex. Goroutines that wait for the mutex would
-// stop the clock of synctest.
+// Other connections have no limit: a write that blocks would hold a mutex of TLS or HTTP/2, and goroutines that wait
+// for the mutex would stop the clock of synctest.
 const bufferSize = 64 << 10
 
 // longestDial is the timeout of all dialers.

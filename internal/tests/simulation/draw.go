@@ -166,8 +166,8 @@ func (d die) job(c *Call) {
 	}
 }
 
-// step draws how the service reacts to a request. No answer reports a false success or a false refusal, which a client
-// could not detect. Mutated bodies are the exception.
+// step draws how the service reacts to a request. Only a mutated body may report a false success or a false refusal:
+// a client could not detect these.
 func (d die) step(k kind) Step {
 	s := Step{Status: 200, Pick: d.Uint64N(1 << 20)}
 	switch n := d.IntN(100); {

@@ -161,8 +161,8 @@ func (d *driver) watched(t *testing.T, s Scenario) Result {
 	return d.Run(t, s)
 }
 
-// shrink looks for a simpler scenario that fails in the same way. It plays each candidate several times, because a
-// failure may depend on the order of goroutines.
+// shrink looks for a simpler scenario that fails in the same way. It plays each simpler scenario up to 8 times, because
+// a failure may depend on the order of goroutines.
 func (d *driver) shrink(t *testing.T, f Failure) Failure {
 	t.Helper()
 	const tries, most = 8, 2000

@@ -182,9 +182,10 @@ func (c *caller) sent() map[int]bool {
 	return sent
 }
 
-// auditLife checks that a process sent none of the batches that earlier processes had sent. If the process was not
-// killed, auditLife also checks that the journal has an outcome for every batch that the process began. The exception
-// is a batch for which the journal failed.
+// auditLife checks that a process sent none of the batches that the service may have performed for earlier processes.
+// If the process was not killed, auditLife also checks the journal:
+//   - Each batch that the process began has an outcome, unless the journal failed for this batch.
+//   - Each batch of the job has begun, unless something has ended the job early.
 func (c *caller) auditLife(e *entry, before map[int]bool) {
 	l := e.life
 	for batch := range before {

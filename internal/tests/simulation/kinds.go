@@ -85,8 +85,8 @@ func kindOf(op payvault.Operation, form string) kind {
 	panic("no kind " + string(op) + " " + form)
 }
 
-// makeKinds makes the kinds from the table of calls. The request of a kind is a copy of its Full request, in which each
-// Secret is the canary of its field.
+// makeKinds makes the kinds from the table of calls, and one kind for Client.Call. In the request of a kind, a canary
+// replaces each Secret that is not empty; see copyOf.
 func makeKinds() []kind {
 	var all []kind
 	for _, o := range calls.Table() {

@@ -273,8 +273,8 @@ func (l *line) cut(how string) {
 	}
 }
 
-// send writes bytes and reports whether all of them were written. If drip is positive, it writes up to 20 pieces first,
-// and waits for the time drip after each piece.
+// send writes bytes and reports whether all of them were written. If drip is positive, send first writes up to 20
+// pieces and waits for the time drip after each. Then it writes the rest.
 func (l *line) send(raw []byte, drip time.Duration) bool {
 	for pieces := 0; drip > 0 && len(raw) > 1 && pieces < 20; pieces++ {
 		piece := min(len(raw), len(raw)/10+1)

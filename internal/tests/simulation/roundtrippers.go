@@ -24,8 +24,8 @@ func copies(caller string) int {
 }
 
 // copiesUnseen reports whether a RoundTripper may send a copy that the SDK cannot notice: a copy without httptrace
-// hooks, or one that is sent when the SDK has the answer to the other copy. The SDK does not protect against such
-// copies.
+// hooks, or one that is sent after the SDK has received the answer to the other copy. The SDK does not protect against
+// such copies.
 func copiesUnseen(caller string) bool {
 	return caller == callerHedges || caller == callerHedgesOne
 }

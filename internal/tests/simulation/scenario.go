@@ -86,8 +86,8 @@ type Call struct {
 	Job    bool          `json:"job,omitempty"`    // the bulk job has a journal
 	// Journal has the faults of the first writes to the journal, in order: "" for no fault, or one of journalFaults.
 	Journal []string `json:"journal,omitempty"`
-	// Deaths has one entry for each process of the job except the last: the number of the call of life.event that kills
-	// the process. The next process continues the job.
+	// Deaths has one entry for each process of the job except the last: the number of the event at which the process is
+	// killed (see life.event). The next process continues the job.
 	Deaths []int `json:"deaths,omitempty"`
 	// Steps has the service's reactions. Request i of a single call gets Steps[i]. Request i for page or batch n gets
 	// Steps[2*n+i]. All numbers start at 0. A request beyond the end of Steps is answered without fault.

@@ -252,8 +252,9 @@ func (h *handler) reset(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// events streams a batch when anything has changed, or when speakEvery has passed since the last batch. It polls for
-// changes, so that neither many requests nor a slow reader can delay the emulator.
+// events streams the new requests in batches. It sends a batch, which may be empty, when anything has changed, or when
+// speakEvery has passed since the last batch. It polls for changes, so that neither many requests nor a slow reader can
+// delay the emulator.
 func (h *handler) events(w http.ResponseWriter, r *http.Request, take filter) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	if r.Method == http.MethodHead {

@@ -12,8 +12,8 @@ import (
 	"example.com/payvault/internal/jsonskip"
 )
 
-// numbers is an option that decodes a number in a value of type any as a [stdjson.Number], which keeps all digits. It
-// refuses a number that is not short.
+// numbers is an option that decodes a number in a value of type any as a [stdjson.Number], which keeps all digits. The
+// option refuses a number for which isShort returns false.
 //
 //nolint:gochecknoglobals // never changed, and the package remembers what it found in it
 var numbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *any) error {

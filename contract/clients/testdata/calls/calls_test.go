@@ -67,9 +67,9 @@ func answerCreated(t *testing.T, srv *payvaulttest.Server) {
 // allData returns a request that saves all data that an application needs to be complete.
 func allData() string { return calls.Fixture("applications/save_data.request.json") }
 
-// rest performs each operation that the test has not performed before. It calls the method of the generated client
-// whose name is made of the operation and the suffix, such as CustomersCreateWithResponse. The arguments are the IDs of
-// the path and the smallest request that package calls has.
+// rest performs each operation that the test has not performed before. It calls a method of the generated client. The
+// name of the method is the name of the operation and the suffix, such as CustomersCreateWithResponse. The arguments
+// are the IDs in the path and the MinimalJSON of the operation.
 func rest(t *testing.T, srv *payvaulttest.Server, clientFor func(payvault.Operation) any, suffix string) {
 	t.Helper()
 	ids := calls.Seeded(srv)

@@ -35,8 +35,8 @@ func rows(name string) iter.Seq2[cardfile.Row, error] {
 }
 
 // Check reads a file before it is submitted. It returns the number of cards and the checksum of the file, and a text
-// for each row that cannot be sent. If no row can be sent, it returns an error, because the file is probably a wrong
-// one.
+// for each row that cannot be sent. If no row can be sent, it returns an error, because the file is
+// probably the wrong one.
 func Check(ctx context.Context, name string) (snapshot temporalpayvault.Snapshot, bad []string, err error) {
 	for row, err := range rows(name) {
 		if err != nil {
@@ -56,7 +56,7 @@ func Check(ctx context.Context, name string) (snapshot temporalpayvault.Snapshot
 }
 
 // File is a card source that reads CSV files. The parameter ref of its methods is the path of a file that all workers
-// can read. Errors name the problem in the file and contain no card data.
+// can read. Errors contain no card data.
 type File struct{}
 
 // Snapshot counts the rows of a file and computes its checksum. Each call reads the whole file. If your files are
