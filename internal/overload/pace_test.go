@@ -211,7 +211,7 @@ func TestWhileHeld(t *testing.T) {
 				all.Go(func() { tooLong(t.Context(), hold-time.Second) }) // accepts a second less than the second Retry-After
 			}
 		}
-		// All requests above wait now. The second refusal comes after one second.
+		// All requests above wait. After one second the second refusal comes.
 		<-time.After(time.Second)
 		p.Refused(Place{at: time.Now()}, hold)
 		p.Refused(first, time.Second) // a shorter Retry-After does not replace the longer one
