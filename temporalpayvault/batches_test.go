@@ -554,7 +554,7 @@ func TestEnding(t *testing.T) {
 		again    error
 	}{
 		"no progress":     {errCut, false, 1, ending{}, errCut},
-		"for an hour":     {errCut, false, maxAttempts, ending{Stop: "failed 60 times: cut"}, nil},
+		"60 attempts":     {errCut, false, maxAttempts, ending{Stop: "failed 60 times: cut"}, nil},
 		"progress":        {errCut, true, maxAttempts, ending{}, nil},
 		"progress, wait":  {wait, true, 1, ending{Wait: time.Hour}, nil},
 		"pause":           {pauseFor("why"), false, 1, ending{Stop: "why"}, nil},

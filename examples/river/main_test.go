@@ -255,8 +255,11 @@ func TestRun_moreCards(t *testing.T) {
 	pool, _ := newPool(t)
 	srv := newServer(t)
 	require.NoError(t, run(t.Context(), pool, srv.Client(), "job", 5050, false))
+	// The last 50 cards of the first run are its 51st batch. Each part of 5000 cards is a River job that counts its
+	// batches from 0, so this batch is batch 0 of the second part. In the second run, it has 100 cards.
 	require.ErrorContains(t, run(t.Context(), pool, srv.Client(), "job", 6000, false), " of 60 batches are accepted")
-	assert.Less(t, srv.Commits(op), 51+4, "those that were being begun may be sent")
+	// The first run sent 51 batches. Four batches may begin at a time: batch 0, which is not sent, and three others.
+	assert.LessOrEqual(t, srv.Commits(op), 51+3)
 	var state, why string
 	require.NoError(t, pool.QueryRow(t.Context(), `SELECT state, errors[1]->>'error' FROM river_job
 		WHERE args->>'To' = '6000'`).Scan(&state, &why))

@@ -118,8 +118,10 @@ func TestLiftedForThoseWhoWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, gone := NewPace(), make(chan time.Time, 20)
-		play(p, "rrrr")
-		<-time.After(805 * time.Second) // the limit ends after the time of 80 requests, which is 800 seconds
+		play(p, "rrrr") // sets the lowest rate
+		// The random wait after the last refusal is at most 5 seconds. 800 seconds later, which is the time of 80 requests,
+		// the limit may end. Time alone does not end it: the next answer does.
+		<-time.After(805 * time.Second)
 		for range cap(gone) {
 			go func() {
 				_, err := p.Wait(t.Context(), time.Hour)
@@ -130,7 +132,7 @@ func TestLiftedForThoseWhoWait(t *testing.T) {
 		<-time.After(15 * time.Second)
 		assert.LessOrEqual(t, len(gone), 3)
 		lifted := time.Now()
-		p.Answered(Place{})
+		p.Answered(Place{}) // ends the limit; Place{} is a place of a request that was sent without a limit
 		for range cap(gone) {
 			assert.LessOrEqual(t, (<-gone).Sub(lifted), time.Second)
 		}
@@ -177,8 +179,8 @@ func TestCallBesideWalks(t *testing.T) {
 	})
 }
 
-// TestWhileHeld checks that no request is sent before the end of a Retry-After. A request that may not wait that long
-// fails at once with a HeldError.
+// TestWhileHeld checks that no request is sent before the end of a Retry-After. Waiting requests that may not wait that
+// long fail with a HeldError as soon as the service asks for the wait.
 func TestWhileHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -190,29 +192,31 @@ func TestWhileHeld(t *testing.T) {
 		defer end()
 		var all sync.WaitGroup
 		for _, wait := range []func(context.Context, time.Duration) (Place, error){p.Wait, p.WaitInWalk} {
-			for range 2 {
+			// tooLong checks a request that accepts the first wait, which is 2 seconds. It fails when the second refusal comes.
+			tooLong := func(ctx context.Context, longest time.Duration) {
+				_, err := wait(ctx, longest)
+				var held *HeldError
+				if assert.ErrorAs(t, err, &held) {
+					assert.InDelta(t, 1.05*hold.Seconds(), held.After.Seconds(), 0.05*hold.Seconds(), "with a jitter of a tenth")
+				}
+				assert.Equal(t, time.Second, time.Since(start))
+			}
+			for range 2 { // only one request has the turn, and the others wait for it
 				all.Go(func() {
 					_, err := wait(t.Context(), time.Hour)
 					assert.NoError(t, err)
 					assert.GreaterOrEqual(t, time.Since(start), untilEnd)
 				})
-				for ctx, longest := range map[context.Context]time.Duration{brief: time.Hour, t.Context(): hold - time.Second} {
-					all.Go(func() {
-						_, err := wait(ctx, longest)
-						var held *HeldError
-						if assert.ErrorAs(t, err, &held) {
-							assert.InDelta(t, 1.05*hold.Seconds(), held.After.Seconds(), 0.05*hold.Seconds(), "with a jitter of a tenth")
-						}
-						assert.Equal(t, time.Second, time.Since(start))
-					})
-				}
+				all.Go(func() { tooLong(brief, time.Hour) })              // the deadline is before the end of the second wait
+				all.Go(func() { tooLong(t.Context(), hold-time.Second) }) // accepts a second less than the second Retry-After
 			}
 		}
+		// All requests above wait. After one second the second refusal comes.
 		<-time.After(time.Second)
 		p.Refused(Place{at: time.Now()}, hold)
 		p.Refused(first, time.Second) // a shorter Retry-After does not replace the longer one
 		<-time.After(90 * time.Second)
-		p.Answered(first)
+		p.Answered(first) // an answer does not end the wait
 		all.Wait()
 	})
 }

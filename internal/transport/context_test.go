@@ -23,6 +23,7 @@ func TestSentTwiceByNetHTTP(t *testing.T) {
 	var connections atomic.Int64
 	c := New(testConfig(pipes(t, func(conn net.Conn) {
 		first, r := connections.Add(1) == 1, bufio.NewReader(conn)
+		// The first connection answers one request, and breaks after it has read a second one.
 		for n := 1; readRequest(r) == nil && (!first || n < 2); n++ {
 			_, _ = io.WriteString(conn, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
 		}

@@ -405,7 +405,7 @@ func TestFileThatHasChanged(t *testing.T) {
 			require.NoError(t, os.Remove(f.cards+".journal"))
 			_, err = f.run(t.Context(), io.Discard)
 			require.NoError(t, err)
-			assert.Equal(t, 6, f.srv.Commits(payvault.OpAccountUpdaterSubmit), "the user has said so")
+			assert.Equal(t, 6, f.srv.Commits(payvault.OpAccountUpdaterSubmit), "without the journal, all cards are sent again")
 		})
 	}
 }

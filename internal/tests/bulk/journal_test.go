@@ -272,13 +272,16 @@ func TestJournalOutlivesTheContext(t *testing.T) {
 	forEach(t, []string{"end", "leave", "end while refused"}, func(t *testing.T, how string) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		j, decided := newJournal(t, nil), map[string]int{"end": 8, "leave": 8, "end while refused": 6}[how]
+		// Three requests are in flight at a time. Batches 0 to 4 are accepted at once. Then batches 5, 6 and 7 are in flight.
+		// They are accepted after 10 seconds. In the last case, only batch 5 is accepted, and 6 and 7 get a 429.
+		accepted := map[string]int{"end": 8, "leave": 8, "end while refused": 6}[how]
+		j := newJournal(t, nil)
 		s := &fake{answer: func(r asked) (*http.Response, error) {
 			switch {
 			case r.n < 5:
 				return nil, nil
-			case r.n < decided:
-				return nil, r.sleep(10 * time.Second)
+			case r.n < accepted:
+				return nil, r.sleep(10 * time.Second) // fails if the context of the request ends
 			}
 			<-time.After(time.Second)
 			return refusal("20")
@@ -294,9 +297,10 @@ func TestJournalOutlivesTheContext(t *testing.T) {
 		}
 		assert.Equal(t, 10*time.Second, time.Since(s.start))
 		assert.LessOrEqual(t, len(s.seen), 8)
+		// A second run sends only the batches that were not accepted.
 		s.answer, s.cards = nil, nil
-		assert.Equal(t, append(earlier(decided*100), batchesOf(1950)[decided:]...), j.run(s, 1950))
-		s.assertSent(t, decided*100, 1950)
+		assert.Equal(t, append(earlier(accepted*100), batchesOf(1950)[accepted:]...), j.run(s, 1950))
+		s.assertSent(t, accepted*100, 1950)
 	})
 }
 

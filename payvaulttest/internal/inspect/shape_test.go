@@ -12,7 +12,7 @@ import (
 )
 
 // TestShape checks that a shape has the known names and the types of the values, but no value, and that Fill returns
-// values of these types.
+// values of these types. A shape has no parts that are nil or an empty map.
 func TestShape(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{"a": true, "b": true, "list": true}
@@ -32,12 +32,17 @@ func TestShape(t *testing.T) {
 		var value any
 		require.NoError(t, json.Unmarshal([]byte(text), &value))
 		shape := Shape(map[string]any{"body": value, "query": map[string]any{}, "form": nil}, known)
-		for want, got := range map[string]any{want.shape: shape, want.filled: Fill(shape)} {
-			encoded, err := json.Marshal(got)
-			require.NoError(t, err)
-			assert.JSONEq(t, `{"body":`+want+`}`, string(encoded), text)
-		}
+		assertBody(t, want.shape, shape)
+		assertBody(t, want.filled, Fill(shape))
 	}
+}
+
+// assertBody checks that body is the only part of a request, and that its JSON is want.
+func assertBody(t *testing.T, want string, parts any) {
+	t.Helper()
+	encoded, err := json.Marshal(parts)
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"body":`+want+`}`, string(encoded))
 }
 
 // TestNames checks that Names finds the names of the fields and parameters in a document.
