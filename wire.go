@@ -154,7 +154,7 @@ func placeOfMark(wire []byte) jsontext.Pointer {
 	}
 }
 
-// unwritable gets the error of the encoder. It returns the place of the value that cannot be written, and the reason.
+// unwritable takes an error of the encoder. It returns the place of the value that cannot be written, and the reason.
 // The JSON packages wrap their errors in each other. The place is the outermost JSON pointer, and the reason is the
 // innermost error.
 //

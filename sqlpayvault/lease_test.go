@@ -49,20 +49,20 @@ func TestRunThatGivesNoSignOfLife(t *testing.T) {
 		frozen := opened(t, place, sqlpayvault.WithLease(time.Hour))
 		next := opened(t, place, sqlpayvault.WithLease(time.Hour))
 		mustBegin(t, frozen, 0)
-		execute(t, place, `UPDATE payvault_jobs SET lease = 100`) // shorter than the time between two heartbeats
+		execute(t, place, `UPDATE payvault_jobs SET lease = 100`) // 100 ms, and frozen writes a heartbeat every 12 minutes
 		state, err := next.Begin(t.Context(), job, 0)
 		require.NoError(t, err)
 		assert.Equal(t, payvault.BatchState{Begun: true}, state)
 
 		mustBegin(t, next, 1)
 		mustEnd(t, next, 1, payvault.BatchNotSent)
-		_, err = frozen.Begin(t.Context(), job, 1)
+		_, err = frozen.Begin(t.Context(), job, 1) // frozen has lost the lease, and learns it now
 		require.ErrorIs(t, err, sqlpayvault.ErrRunning)
 		mustBegin(t, next, 1) // the refused Begin did not begin the batch
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
-		_, err = frozen.Begin(ctx, job, 2)
-		require.ErrorIs(t, err, context.DeadlineExceeded, "the lease now has the time of the new run, an hour")
+		_, err = frozen.Begin(ctx, job, 2) // now it waits for the lease of next, which lasts an hour
+		require.ErrorIs(t, err, context.DeadlineExceeded)
 		outcome := payvault.BatchOutcome{Status: payvault.BatchAccepted, Cards: 100, RequestID: "REQ"}
 		require.NoError(t, frozen.End(t.Context(), job, 0, outcome))
 		state, err = next.Begin(t.Context(), job, 0)

@@ -370,7 +370,9 @@ func TestSubmit_otherJob(t *testing.T) {
 	_, err := submit(a, orderOf(deck{n: 150}))
 	require.NoError(t, err)
 	a.Cards = deck{n: 250}
-	r, err := submit(a, orderOf(deck{n: 250}))
+	again := orderOf(deck{n: 250})
+	again.InFlight = 1 // batch 0 has been looked up before batch 1 stops the job
+	r, err := submit(a, again)
 	require.NoError(t, err)
 	assert.Contains(t, r.Stop, "another number of cards")
 	assert.Equal(t, []int{1, 1, 0}, []int{r.Done, r.Accepted, len(r.Refused)})

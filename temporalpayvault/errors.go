@@ -13,7 +13,7 @@ import (
 const (
 	TypeSafeToRetry    = "SafeToRetry"    // calling again does no harm: Temporal calls again, after RetryAfter if set
 	TypeOutcomeUnknown = "OutcomeUnknown" // may have been performed: Temporal does not call again; look up the outcome
-	TypeRefused        = "Refused"        // the service refused, or a local check failed: Temporal does not call again
+	TypeRefused        = "Refused"        // calling again would fail again, as after a refusal
 )
 
 // ActivityError converts an error of package payvault for Temporal. If an activity that you write yourself returns the

@@ -257,16 +257,16 @@ func TestSubmitCards_refusedUpdates(t *testing.T) {
 		}, args...)
 	}
 	env.RegisterDelayedCallback(func() {
-		send("pasue")
-		send(UpdateResume)
+		send("pasue")      // misspelled
+		send(UpdateResume) // without a pause
 		send(UpdatePause, converter.NewRawValue(unreadable))
 	}, time.Second)
 	env.RegisterDelayedCallback(func() {
-		assert.Empty(t, query[Summary](t, env).Paused)
+		assert.Empty(t, query[Summary](t, env).Paused, "a refused update changes nothing")
 		update(env, UpdatePause, func(err error) { assert.NoError(t, err) })
-		send("twice")
+		send("unknown during a pause")
 	}, 10*time.Second)
-	stopped := paused(t, env, time.Hour, func() {})
+	stopped := paused(t, env, time.Hour, func() {}) // resumes the job after an hour
 	env.ExecuteWorkflow(SubmitCards, d.job())
 	assert.Equal(t, 30, result[Summary](t, env).Accepted)
 	assert.Equal(t, reasonOperator, stopped.Paused)

@@ -82,7 +82,7 @@ var (
 // again and overwrites the values of the first pass. In three cases there is only the tolerant pass:
 //   - The text has so many lists and objects that two passes would take too much memory.
 //   - The text may have null as an element of a list, which the strict pass would read as an empty record.
-//   - The value is a saved one, whose pointers the strict pass would set to empty values.
+//   - ReadSaved calls it. A pointer has to stay nil for a value that means none, and the strict pass would set it.
 func read(text []byte, into any, how reader) (unread []string, err error) {
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	containers := countContainers(text)

@@ -97,8 +97,8 @@ func allOf(t *testing.T, b *Body) []byte {
 	return all
 }
 
-// TestFormIsThatOfTheStandardLibrary checks that a form with a text and a file has exactly the expected bytes.
-// multipart.Writer writes the same bytes. Two forms have different boundaries.
+// TestFormIsThatOfTheStandardLibrary checks that a form with a text and a file has the bytes that multipart.Writer
+// would write, and that two forms have different boundaries.
 func TestFormIsThatOfTheStandardLibrary(t *testing.T) {
 	t.Parallel()
 	b := New([][2]string{{"disputeResponse", "{}"}}, bytesFile("a.pdf", "%PDF-"))

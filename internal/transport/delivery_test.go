@@ -247,8 +247,8 @@ func TestLargestLimits(t *testing.T) {
 	}
 }
 
-// TestMeansToResend checks that net/http can repeat a request only on HTTP/1, and only if repeating is permitted. Any
-// other request must have no GetBody, and must have a Body even if the body is empty.
+// TestMeansToResend checks that net/http can repeat a request only on HTTP/1, and a GET only with Replay. Any other
+// request must have no GetBody, and must have a Body even if the body is empty.
 func TestMeansToResend(t *testing.T) {
 	t.Parallel()
 	requests := []*Request{post(false).text(""), post(false).text("{}"), post(false).upload(3)}

@@ -31,8 +31,8 @@ func inspect(rt http.RoundTripper) (standard, onlyHTTP1 bool) {
 	if !ok {
 		return false, false
 	}
-	// Clone makes net/http set up t, as the first request would, and is safe while other requests run. This completes
-	// t.TLSNextProto. The copy has protocols only if the caller has set TLSNextProto.
+	// Clone makes net/http set up t, as the first request would, and is safe while other requests run. The setup
+	// adds HTTP/2 to t.TLSNextProto. The TLSNextProto of the clone has entries only if the caller has set them.
 	addedByCaller := t.Clone().TLSNextProto
 	if len(addedByCaller) > 0 {
 		return false, false

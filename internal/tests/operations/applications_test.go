@@ -266,8 +266,8 @@ func TestApplicationsSaveData_invalid(t *testing.T) {
 	}
 }
 
-// TestApplicationsSaveData checks that SaveData sends fields of type *bool that are false, and the fields of Extra.
-func TestApplicationsSaveData(t *testing.T) {
+// TestApplicationsSaveData_false checks that SaveData sends fields of type *bool that are false.
+func TestApplicationsSaveData_false(t *testing.T) {
 	t.Parallel()
 	save := find(payvault.OpApplicationsSaveData)
 	mixed := payvault.ApplicationData{
@@ -285,7 +285,11 @@ func TestApplicationsSaveData(t *testing.T) {
 	assert.Equal(t, []payvault.SavedField{}, result)
 	assert.JSONEq(t, calls.Fixture("applications/save_data.request.mixed.json"), string(got.Body))
 	service.AssertWire(t, mixed, at(t, string(got.Body), "data"))
+}
 
+// TestApplicationsSaveData_extra checks that SaveData sends the fields of Extra after the other fields.
+func TestApplicationsSaveData_extra(t *testing.T) {
+	t.Parallel()
 	data := payvault.ApplicationData{LegalName: "Name", Extra: []payvault.ApplicationField{
 		{Key: "text", Value: "added later"},
 		{Key: "number", Value: json.Number("12345678901234567890.10")},
@@ -296,10 +300,15 @@ func TestApplicationsSaveData(t *testing.T) {
 		`{"key":"number","value":12345678901234567890.10},{"key":"object","value":{"inner":[true,"two",null]}},` +
 		`{"key":"null","value":null}]`
 	service.AssertWire(t, data, fields)
-	got, result, err = exchange(t, save, data, `{"code":0,"data":{"fields":[]}}`)
+	got, result, err := exchange(t, find(payvault.OpApplicationsSaveData), data, `{"code":0,"data":{"fields":[]}}`)
 	require.NoError(t, err)
 	assert.Empty(t, result)
 	assert.Equal(t, `{"data":`+fields+`}`, string(got.Body))
+}
+
+// TestValidation_wire checks that a Validation is encoded as in an answer, and can be decoded again.
+func TestValidation_wire(t *testing.T) {
+	t.Parallel()
 	service.AssertWire(t, payvault.Validation{Problems: service.Fields{"tax_id": {"is required"}}},
 		`{"data":{"tax_id":["is required"]}}`)
 }

@@ -51,7 +51,8 @@ func (r *run) client(base *http.Transport) (*payvault.Client, error) {
 		payvault.WithLogger(slog.New(handler{})), payvault.WithObserver(observer()))
 }
 
-// observer returns an observer that counts calls and attempts, and adds all values to the caller's texts.
+// observer returns an observer that counts calls and attempts. It also adds what it gets to caller.texts, which must
+// not contain secrets.
 func observer() payvault.Observer {
 	return payvault.Observer{
 		Start: func(ctx context.Context, info payvault.CallInfo) context.Context {
