@@ -13,7 +13,7 @@ import (
 const (
 	TypeSafeToRetry    = "SafeToRetry"    // calling again does no harm: Temporal calls again, after RetryAfter if set
 	TypeOutcomeUnknown = "OutcomeUnknown" // may have been performed: Temporal does not call again; look up the outcome
-	TypeRefused        = "Refused"        // calling again would fail again, as after a refusal
+	TypeRefused        = "Refused"        // it would fail again, as after a refusal: Temporal does not call again
 )
 
 // ActivityError converts an error of package payvault for Temporal. If an activity that you write yourself returns the
