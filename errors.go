@@ -112,9 +112,9 @@ func (d Delivery) String() string {
 //   - values of the request that the service does not repeat. If a body cannot be encoded, the text has the reason and
 //     the path of the value that failed. A name in the path may be a name that you chose, and the reason may be an
 //     error of your own MarshalJSON.
-//   - secrets and header values of the request, API keys, IDs of the path and values of the query, even if the service
-//     repeats them. The values of merchant_id, count, page, order_on and order_by stay. So do other values that the
-//     service repeats, see docs/secrets.md.
+//   - secrets and header values of the request, API keys, IDs of the path and values of the query, as far as the SDK
+//     finds them where the service repeats them. The values of merchant_id, count, page, order_on and order_by stay. So
+//     do other values that the service repeats, see docs/secrets.md.
 //   - more than 20 fields, more than 300 characters of a text of the service, or more than 2,000 of a cause. Message,
 //     Detail and Fields have the whole texts, except texts and data of more than 64 KiB, which only the raw answer has.
 //

@@ -17,8 +17,9 @@ const (
 )
 
 // ActivityError converts an error of package payvault for Temporal. If an activity that you write yourself returns the
-// result, Temporal repeats the activity only if calling again does no harm. The result is a [temporal.ApplicationError]
-// with the text of the error and no cause. Its type is [TypeSafeToRetry], [TypeOutcomeUnknown] or [TypeRefused].
+// result, Temporal repeats the activity only if making the failed call again does no harm. The result is a
+// [temporal.ApplicationError] with the text of the error and no cause. Its type is [TypeSafeToRetry],
+// [TypeOutcomeUnknown] or [TypeRefused].
 //
 // If err wraps several errors of package payvault, the result is made from the first error of unknown outcome, or else
 // from the first error. If err wraps none, ActivityError returns err unchanged. If the context of the call was
