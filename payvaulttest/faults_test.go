@@ -260,7 +260,7 @@ func TestFaultsThatAreCutShort(t *testing.T) {
 }
 
 // TestCloseEndsEverythingAtOnce checks that Close ends a request whose body is still arriving, a request that a Hang
-// fault keeps waiting, and a webhook delivery that gets no answer.
+// fault keeps waiting, and a webhook delivery that gets no answer. The delivery that waits behind it is not made.
 func TestCloseEndsEverythingAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, opts := range protocols() {

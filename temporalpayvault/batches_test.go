@@ -445,7 +445,7 @@ func TestSubmit_endsWhileItReads(t *testing.T) {
 }
 
 // TestSubmit_regained checks that Regained counts the lost permits that became free again, and that Lost does not count
-// them.
+// them. Each refused batch loses a permit, and ten accepted batches make a lost permit free again.
 func TestSubmit_regained(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 3000}

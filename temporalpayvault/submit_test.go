@@ -194,11 +194,12 @@ func TestSubmitCards_pauseAndResume(t *testing.T) {
 	stopped := paused(t, env, 5*time.Hour, func() {})
 	began := env.Now()
 	job := d.job()
-	job.BatchesPerActivity, job.Concurrency = 10, 2
+	job.BatchesPerActivity, job.Concurrency = 10, 2 // 20 batches are accepted per minute
 	env.ExecuteWorkflow(SubmitCards, job)
 	assert.Equal(t, []any{reasonOperator, 20}, []any{stopped.Paused, stopped.Accepted})
 	s := result[Summary](t, env)
 	assert.Equal(t, []any{"", 100}, []any{s.Paused, s.Accepted})
+	// the pause of five hours ended the second round of activities, and four minutes are left for 80 batches
 	assert.Equal(t, 5*time.Hour+4*time.Minute, env.Now().Sub(began).Round(time.Second))
 }
 
