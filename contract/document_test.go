@@ -167,7 +167,8 @@ func TestKnownValues(t *testing.T) {
 	})
 	slices.Sort(constants)
 	slices.Sort(listed)
-	assert.Equal(t, slices.Compact(constants), slices.Compact(listed), "api/payvault.txt and %s", documentFile)
+	assert.Equal(t, slices.Compact(constants), slices.Compact(listed),
+		"the constants of the SDK, in the generated api/payvault.txt, and %s", documentFile)
 }
 
 // values returns all texts in the lists of permitted or known values, which are named enum, x-known-values or

@@ -26,7 +26,8 @@ func newHandler(s *shared) *handler {
 		action := s.state.actions[payvault.Operation(o.ID)]
 		if action == nil {
 			action = func(*call) (any, error) {
-				return nil, refuse(http.StatusNotImplemented, "no resource of payvaulttest registers an action for %s", o.ID)
+				return nil, refuse(http.StatusNotImplemented,
+					"no constructor in payvaulttest, such as newInvoices, registers an action for %s", o.ID)
 			}
 		}
 		h.add(route{op: o, action: action})

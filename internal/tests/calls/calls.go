@@ -250,7 +250,7 @@ func Of(op payvault.Operation) Operation {
 			return o
 		}
 	}
-	panic("calls: the table does not have operation " + string(op))
+	panic("internal/tests/calls/table.go does not have operation " + string(op))
 }
 
 // All returns all calls of all operations, in the order of the table. No two calls share a request value.
