@@ -140,9 +140,9 @@ func shownCode(own, other answer.Code, status int) answer.Code {
 //
 //   - A text or a list of texts is the Detail.
 //   - With code 2, data is documented as an object with messages by field name. Fields gets all of them.
-//   - With another code, a text in data.message is the Detail. The other members of data, except nulls, become the
-//     Fields if each of them is a list of texts. Otherwise data is not about fields, but for example a copy of the
-//     saved record.
+//   - With another code, a text in data.message is the Detail. The other members of data become the Fields if each of
+//     them is null or a list of texts; nulls are left out. If one of them is anything else, Fields stays empty: data
+//     may be a saved record.
 func (e *Error) readData(data jsontext.Value) {
 	if texts, areTexts := messages(data); areTexts {
 		e.Detail = strings.Join(texts, ", ")

@@ -338,6 +338,19 @@ func TestSubmitCards_brake(t *testing.T) {
 	}
 }
 
+// refused returns a client. The service refuses one request for each request number, from 1 on, for which isRefused
+// returns true.
+func refused(t *testing.T, srv *payvaulttest.Server, isRefused func(request int64) bool) *payvault.Client {
+	t.Helper()
+	var sent atomic.Int64
+	return through(srv, func(r *http.Request) (*http.Response, error) {
+		if isRefused(sent.Add(1)) {
+			inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.OtherCode, Code: 7, Times: 1})
+		}
+		return http.DefaultTransport.RoundTrip(r)
+	})
+}
+
 // TestSubmitCards_regained checks that ten accepted batches offset only one refused batch. The first activity leaves
 // one of its two refused batches without an offset. The second activity offsets only its own refused batch. So the job
 // pauses after the two refused batches of the third activity.
@@ -345,14 +358,8 @@ func TestSubmitCards_regained(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 3600}
 	a := newActivities(srv, d)
-	var sent atomic.Int64
-	a.Client = through(srv, func(r *http.Request) (*http.Response, error) {
-		switch sent.Add(1) {
-		case 1, 2, 13, 25, 26: // two requests of the first activity, one of the second, two of the third
-			inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.OtherCode, Code: 7, Times: 1})
-		}
-		return http.DefaultTransport.RoundTrip(r)
-	})
+	// two requests of the first activity, one of the second, two of the third
+	a.Client = refused(t, srv, func(request int64) bool { return slices.Contains([]int64{1, 2, 13, 25, 26}, request) })
 	env := newWorkflows(a)
 	stopped := paused(t, env, 24*time.Hour, func() {})
 	job := d.job()
@@ -368,13 +375,7 @@ func TestSubmitCards_scatteredRefusals(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 60_000}
 	a := newActivities(srv, d)
-	var sent atomic.Int64
-	a.Client = through(srv, func(r *http.Request) (*http.Response, error) {
-		if sent.Add(1)%15 == 0 {
-			inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.OtherCode, Code: 7, Times: 1})
-		}
-		return http.DefaultTransport.RoundTrip(r)
-	})
+	a.Client = refused(t, srv, func(request int64) bool { return request%15 == 0 })
 	env := newWorkflows(a)
 	env.ExecuteWorkflow(SubmitCards, d.job())
 	s := result[Summary](t, env)

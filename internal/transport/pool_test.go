@@ -264,8 +264,8 @@ func TestFailureOfOneLeavesTheConnectionsOfOthers(t *testing.T) {
 	plain := httptest.NewServer(nil)
 	t.Cleanup(plain.Close)
 	ways := failures()
-	left := callers + 1 // connections after the failures: one for each caller, and one for the failing calls
-	warm := left        // connections before the failures, some of which close their own connection
+	left := callers + 1 // open connections at the end: one for each caller, and one for the failing calls
+	warm := left        // open connections at the start: some failing calls close the connection that they use
 	for _, way := range ways {
 		warm += way.costs
 	}

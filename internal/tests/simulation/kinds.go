@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -34,11 +33,23 @@ const (
 
 // canaryOf returns the secret text of a field. Some fields need a text of a certain form.
 func canaryOf(field string) string {
-	return cmp.Or(map[string]string{
-		"CardNumber": canaryCard, "CardSwipe": "%B4000123498765555^DOE/JANE^30121010000000000?", "CVV2": "c9v7q",
-		"TRNumber": "998877665", "BankRouting": "998877665", "DDANumber": canaryAccount, "BankAccountNumber": canaryAccount,
-		"SSN": "987650321", "TaxID": "876509321",
-	}[field], "secretQZ"+field)
+	switch field {
+	case "CardNumber":
+		return canaryCard
+	case "CardSwipe":
+		return "%B4000123498765555^DOE/JANE^30121010000000000?"
+	case "CVV2":
+		return "c9v7q"
+	case "TRNumber", "BankRouting":
+		return "998877665"
+	case "DDANumber", "BankAccountNumber":
+		return canaryAccount
+	case "SSN":
+		return "987650321"
+	case "TaxID":
+		return "876509321"
+	}
+	return "secretQZ" + field
 }
 
 // secrets returns the values that must be redacted in the errors of a call.
