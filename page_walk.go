@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/http"
 	"reflect"
 	"slices"
 	"sync/atomic"
@@ -16,6 +17,10 @@ import (
 // pageLimit is the first page number that a walk refuses, so that the walk ends even if the service never reports the
 // end of the list.
 const pageLimit = 1 << 20
+
+// maxEmptyPages is the number of empty pages in a row that a walk skips while the totals of the service promise more
+// records.
+const maxEmptyPages = 100
 
 // all returns an iterator over the records of all pages from o.Page on. It ends after an error.
 func (l list[T]) all(ctx context.Context, o *ListOptions, opts []CallOption) iter.Seq2[*T, error] {
@@ -77,9 +82,13 @@ type pageWalk[T any] struct {
 	// window until get returns it.
 	failed atomic.Bool
 
-	previous *Page[T] // the last page that was counted, without slices; nil before the first page
-	records  int      // number of records on all pages of the list up to previous
-	total    int      // the latest TotalRecords of the service; 0 if it sent none
+	first, previous *Page[T] // the first and the latest page of the walk, without slices; nil before the first page
+	records         int      // number of records on all pages of the list up to previous
+	total           int      // the latest TotalRecords that is not 0
+	longest         int      // number of records on the longest page of the walk
+	emptyPages      int      // number of empty pages in a row up to previous
+	isFull          bool     // previous may have as many records as the service puts on a page
+	beyondTotals    bool     // the totals do not promise the page after previous
 }
 
 // fetched is the result of asking for one page.
@@ -104,12 +113,17 @@ func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 		if f.err == nil && w.mayLackRecords(f.page) {
 			return true
 		}
-		if w.call.response != nil {
-			*w.call.response = f.raw
-		}
 		var page *Page[T] // a copy for the walk, because the caller may change the page
 		if f.err == nil {
 			page = f.page.withoutSlices()
+		}
+		if w.beyondTotals && w.isNoPage(page, f.err) {
+			return false
+		}
+		if w.call.response != nil {
+			*w.call.response = f.raw
+		}
+		if f.err == nil {
 			f.err = w.checkProgress(page)
 		}
 		if f.err != nil {
@@ -117,9 +131,9 @@ func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 			return false
 		}
 		w.count(page)
-		isLast := w.isLast(f.page)
+		isLast := w.isLast(page)
 		if !isLast {
-			w.end = f.page.fetchEnd()
+			w.end = page.fetchEnd()
 			w.fill(ctx)
 		}
 		if !w.yield(f.page, nil) || isLast {
@@ -175,12 +189,26 @@ func (w *pageWalk[T]) mayLackRecords(p *Page[T]) bool {
 	return isAhead && (p.TotalRecords != w.previous.TotalRecords || p.TotalPages != w.previous.TotalPages)
 }
 
+// isNoPage reports whether the answer to a request for a page that the totals do not promise means that there is no such
+// page. Some services refuse the request. Others answer with their last page or their first page instead.
+func (w *pageWalk[T]) isNoPage(p *Page[T], err error) bool {
+	if err == nil {
+		return p.repeats(w.previous) || p.repeats(w.first)
+	}
+	refusal, ok := errors.AsType[*Error](err)
+	return ok && slices.Contains([]int{
+		http.StatusBadRequest, http.StatusNotFound, http.StatusRequestedRangeNotSatisfiable,
+	}, refusal.StatusCode)
+}
+
 // checkProgress returns an error if the walk would never end: if p repeats the page before it, or if there are too many
-// pages.
+// pages or too many empty pages in a row.
 func (w *pageWalk[T]) checkProgress(p *Page[T]) error {
 	switch {
 	case w.previous != nil && p.repeats(w.previous):
 		return walkError(w.list.op, fmt.Sprintf("page %d repeats the one before it", p.Number))
+	case len(p.Items) == 0 && w.emptyPages >= maxEmptyPages:
+		return walkError(w.list.op, fmt.Sprintf("more than %d pages in a row are empty", maxEmptyPages))
 	case p.Number >= pageLimit: // page numbers begin at 0
 		return walkError(w.list.op, fmt.Sprintf("there are more than %d pages", pageLimit))
 	}
@@ -190,13 +218,33 @@ func (w *pageWalk[T]) checkProgress(p *Page[T]) error {
 // count counts the records of a page before the page is yielded, and remembers the page.
 func (w *pageWalk[T]) count(p *Page[T]) {
 	if w.previous == nil {
-		w.records = w.recordsBefore(p)
+		w.first, w.records = p, w.recordsBefore(p)
 	}
-	w.records += len(p.Items)
+	w.previous = p
 	if p.TotalRecords > 0 {
 		w.total = p.TotalRecords
 	}
-	w.previous = p
+	if len(p.Items) == 0 {
+		w.emptyPages++
+	} else {
+		w.emptyPages = 0
+		w.isFull = w.looksFull(p)
+		w.records += len(p.Items)
+		w.longest = max(w.longest, len(p.Items))
+	}
+	morePages, moreRecords := w.promised()
+	w.beyondTotals = p.TotalPages > 0 && !morePages && !moreRecords
+}
+
+// looksFull reports whether a page that has records may have as many records as the service puts on a page. It compares
+// the page with the earlier pages of the walk. If there are none, it uses that page sizes are round numbers. The service
+// may have a maximum below Count.
+func (w *pageWalk[T]) looksFull(p *Page[T]) bool {
+	if w.longest > 0 {
+		return len(p.Items) >= w.longest
+	}
+	hasCount := w.options.Count > 0 && len(p.Items) >= w.options.Count
+	return hasCount || len(p.Items)%5 == 0
 }
 
 // recordsBefore estimates the number of records on the pages before the first page of the walk. It assumes that each of
@@ -215,10 +263,23 @@ func (w *pageWalk[T]) recordsBefore(first *Page[T]) int {
 	return first.Number * len(first.Items)
 }
 
-// isLast reports whether the walk ends with p: p is empty, or all pages and all records that the service claims have
-// come. The number of pages alone is not enough, because some services round it down. Call isLast after count.
+// isLast reports whether the walk ends with p, which was counted.
+//
+// The totals of the service are lower bounds. Some services round totalPages down, and others count up to a maximum or
+// count one page only. So the walk goes on while one of the totals promises more. After a full page it also asks for one
+// page that they do not promise. After an empty page it goes on only if both totals promise more.
 func (w *pageWalk[T]) isLast(p *Page[T]) bool {
-	return len(p.Items) == 0 || p.TotalPages > 0 && p.Number+1 >= p.TotalPages && w.records >= w.total
+	if len(p.Items) == 0 {
+		morePages, moreRecords := w.promised()
+		return !morePages || !moreRecords
+	}
+	return w.beyondTotals && !w.isFull
+}
+
+// promised reports whether the totals of the service promise pages after the latest page, and whether they promise more
+// records than the walk has counted.
+func (w *pageWalk[T]) promised() (morePages, moreRecords bool) {
+	return w.previous.Number+1 < w.previous.TotalPages, w.records < w.total
 }
 
 // repeats reports whether p has the same records as the previous page, as if the service ignored the page number. It is

@@ -79,7 +79,7 @@ func TestPromises(t *testing.T) {
 
 // BenchmarkPage decodes a page of 100 customers, with encoding/json alone or in a whole call of payvault.
 func BenchmarkPage(b *testing.B) {
-	body := customers(b, 1)
+	body := customers(b, pageSize, 1)
 	b.Run("impl=encodingjson", func(b *testing.B) {
 		text, page := []byte(body), customerPage{}
 		measure(b, func() error {
@@ -115,15 +115,16 @@ func BenchmarkPages(b *testing.B) {
 
 const pageSize = 100
 
-// customers returns a page with 100 copies of the first customer in testdata, about 130 KB. The argument pages is the
-// totalPages of the page.
-func customers(tb testing.TB, pages int) string {
+// customers returns a page with copies of the first customer in testdata. 100 copies are about 130 KB. The totals are
+// those of pager.
+func customers(tb testing.TB, copies, pages int) string {
 	tb.Helper()
 	text, err := os.ReadFile("../testdata/customers/list.response.json")
 	require.NoError(tb, err)
 	var page map[string]any
 	require.NoError(tb, json.Unmarshal(text, &page))
-	page["data"], page["totalPages"] = slices.Repeat(page["data"].([]any)[:1], pageSize), pages
+	page["data"] = slices.Repeat(page["data"].([]any)[:1], copies)
+	page["totalPages"], page["totalRecords"] = pages, pages*pageSize-1
 	text, err = json.Marshal(page)
 	require.NoError(tb, err)
 	return string(text)
@@ -132,18 +133,23 @@ func customers(tb testing.TB, pages int) string {
 // firstOf returns the ID of the first customer of a page.
 func firstOf(page int) string { return "PAGE" + strconv.Itoa(page) }
 
-// pager returns a service that answers with pages of customers.
+// pager returns a service that answers with pages of customers. The last page has one record less than the others, so
+// that a walk knows that it is the last.
 func pager(tb testing.TB, pages int) http.Handler {
 	tb.Helper()
-	body := customers(tb, pages)
+	full, last := customers(tb, pageSize, pages), customers(tb, pageSize-1, pages)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page, _ := strconv.Atoi(r.FormValue("page"))
+		body := full
+		if page == pages-1 {
+			body = last
+		}
 		answer(w, strings.Replace(body, "CUST2101", firstOf(page), 1))
 	})
 }
 
 func checkWalk(records iter.Seq2[*payvault.Customer, error], pages int) error {
-	return checkOrder(records, pages*pageSize, func(customer *payvault.Customer, n int) bool {
+	return checkOrder(records, pages*pageSize-1, func(customer *payvault.Customer, n int) bool {
 		return n%pageSize != 0 || customer.ID == firstOf(n/pageSize)
 	})
 }

@@ -73,17 +73,23 @@ func totals() map[string]func(records, perPage int) (totalPages, totalRecords in
 }
 
 // TestWalkOverAnyTotals checks that a walk gets all records, whatever totals the service claims. After its first page,
-// the walk may request up to Prefetch pages that do not exist, or one if Prefetch is 0.
+// the walk may request up to Prefetch pages that do not exist, or one if Prefetch is 0. It requests all pages that the
+// service claims.
 func TestWalkOverAnyTotals(t *testing.T) {
 	t.Parallel()
 	all := totals()
 	all["of another list"] = func(int, int) (int, int) { return 9, 99 }
+	all["up to a maximum"] = func(records, perPage int) (int, int) { return roundedUp(min(records, 10), perPage) }
+	all["whole pages"] = func(records, perPage int) (int, int) {
+		pages, _ := roundedUp(records, perPage)
+		return pages, pages * perPage
+	}
 	for name, totals := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
-				const perPage = 2
-				for records := range 8 {
+				const perPage = 5
+				for records := range 20 {
 					for first := range 3 {
 						l, options := newLive(records, perPage), *ahead
 						want := append([]string{}, l.ids[min(first*perPage, records):]...)
@@ -91,7 +97,8 @@ func TestWalkOverAnyTotals(t *testing.T) {
 						ids, err := walk(l.all(t, &options))
 						require.NoError(t, err)
 						assert.Equal(t, want, append([]string{}, ids...), "%d records from page %d on", records, first)
-						pages := max(1, (records+perPage-1)/perPage-first)
+						claimed, _ := totals(records, perPage)
+						pages := max(1, (records+perPage-1)/perPage-first, claimed-first)
 						assert.LessOrEqual(t, len(l.seen), pages+1+max(ahead.Prefetch-1, 0))
 					}
 				}

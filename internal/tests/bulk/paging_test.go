@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -301,12 +302,15 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 		"claims a negative number":      {pages{pageBody(-3, 0, "A"), pageBody(-3, 0, "B"), pageBody(-3, 0)}, "AB", nil, 3},
 		"claims on the first page only": {pages{pageBody(2, 0, "A"), pageBody(0, 0, "B"), pageBody(0, 0)}, "AB", nil, 3},
 		"grows": {
-			pages{pageBody(2, 0, "A"), pageBody(3, 0, "B"), pageBody(3, 0, "C")}, "ABC", nil, 3,
+			pages{pageBody(2, 0, "A"), pageBody(3, 0, "B"), pageBody(3, 0, "C")}, "ABC", nil, 4,
 		},
 		"claims too few records": {
-			pages{pageBody(3, 1, "A"), pageBody(3, 1, "B"), pageBody(3, 1, "C")}, "ABC", nil, 3,
+			pages{pageBody(3, 1, "A"), pageBody(3, 1, "B"), pageBody(3, 1, "C")}, "ABC", nil, 4,
 		},
-		"shrinks":                   {pages{pageBody(9, 0, "A"), pageBody(2, 0, "B"), pageBody(2, 0)}, "AB", nil, 2},
+		"counts records on the first page only": {
+			pages{pageBody(1, 4, "A", "B"), pageBody(1, 0, "C"), pageBody(1, 0, "D"), pageBody(1, 0)}, "ABCD", nil, 3,
+		},
+		"shrinks":                   {pages{pageBody(9, 0, "A"), pageBody(2, 0, "B"), pageBody(2, 0)}, "AB", nil, 3},
 		"shrinks to nothing":        {pages{pageBody(9, 0, "A"), pageBody(0, 0)}, "A", nil, 2},
 		"has no data":               {pages{`{"code":0,"totalPages":1,"totalRecords":5}`}, "", malformed, 1},
 		"has null on its only page": {pages{`{"code":0,"totalPages":1,"data":null}`}, "", nil, 1},
@@ -336,6 +340,121 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 			})
 		})
 	}
+}
+
+// pagingExample is a row of the table in docs/paging.md.
+type pagingExample struct {
+	totalPages, totalRecords, count int
+	pages                           []int  // numbers of records
+	then                            string // answer to a request for a later page
+	records, requests               int    // what the walk gets
+}
+
+// pagingExamples reads the table in docs/paging.md.
+func pagingExamples(t *testing.T) (examples []pagingExample) {
+	t.Helper()
+	text, err := os.ReadFile("../../../docs/paging.md")
+	require.NoError(t, err)
+	_, table, found := strings.Cut(string(text), "| Records | Requests |\n|---|---|---|---|---|---|---|\n")
+	require.True(t, found)
+	table, _, _ = strings.Cut(table, "\n\n")
+	for row := range strings.Lines(table) {
+		cells := strings.Split(strings.NewReplacer("–", "0", "*", "", " of 27", "").Replace(row), "|")
+		e := pagingExample{then: strings.TrimSpace(cells[5])}
+		for i, into := range map[int][]*int{2: {&e.count}, 3: {&e.totalPages, &e.totalRecords}, 6: {&e.records}, 7: {&e.requests}} {
+			for j, text := range strings.Split(cells[i], ",") {
+				*into[j], err = strconv.Atoi(strings.TrimSpace(text))
+				require.NoError(t, err, row)
+			}
+		}
+		for text := range strings.SplitSeq(strings.TrimSpace(cells[4]), ", ") {
+			times, length, isRepeated := strings.Cut(text, " × ")
+			if !isRepeated {
+				times, length = "1", text
+			}
+			n, err1 := strconv.Atoi(times)
+			records, err2 := strconv.Atoi(length)
+			require.NoError(t, errors.Join(err1, err2), row)
+			e.pages = append(e.pages, slices.Repeat([]int{records}, n)...)
+		}
+		examples = append(examples, e)
+	}
+	return examples
+}
+
+// reply answers a request for a page.
+func (e pagingExample) reply(page int) *http.Response {
+	if page >= len(e.pages) {
+		switch e.then {
+		case "first page":
+			page = 0
+		case "last page":
+			page = len(e.pages) - 1
+		case "empty":
+			return service.Reply(http.StatusOK, pageBody(e.totalPages, e.totalRecords))
+		default:
+			status, _ := strconv.Atoi(e.then)
+			return service.Reply(status, "")
+		}
+	}
+	var ids []string
+	for i := range e.pages[page] {
+		ids = append(ids, fmt.Sprintf("P%dR%d", page, i))
+	}
+	return service.Reply(http.StatusOK, pageBody(e.totalPages, e.totalRecords, ids...))
+}
+
+// TestWalkEndsAsDocumented checks the examples in docs/paging.md. With Prefetch a walk yields the same records. It
+// may request more pages, but only one that the totals do not promise.
+func TestWalkEndsAsDocumented(t *testing.T) {
+	t.Parallel()
+	examples := pagingExamples(t)
+	require.Len(t, examples, 17)
+	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
+		for _, e := range examples {
+			s := &fake{answer: func(r asked) (*http.Response, error) { return e.reply(r.n), nil }}
+			var last payvault.Response
+			ahead.Count = e.count
+			ids, err := walk(s.all(t, ahead, payvault.WithResponse(&last)))
+			require.NoError(t, err)
+			slices.Sort(ids)
+			assert.Len(t, slices.Compact(ids), e.records, "%+v", e)
+			assert.Equal(t, http.StatusOK, last.StatusCode, "it belongs to the last page, not to a refusal after it")
+			if ahead.Prefetch <= 1 {
+				assert.Len(t, s.seen, e.requests, "%+v", e)
+			}
+			assert.LessOrEqual(t, len(s.seen), max(e.requests+1, e.totalPages))
+		}
+	})
+}
+
+// TestWalkBeyondTheTotals checks that a walk does not take every answer for the end of the list: a page that the totals
+// do not promise may fail for another reason, and pages that they promise must not all be empty.
+func TestWalkBeyondTheTotals(t *testing.T) {
+	t.Parallel()
+	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
+		for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError} {
+			refused := pagingExample{totalPages: 1, totalRecords: 5, pages: []int{5}, then: strconv.Itoa(status)}
+			s := &fake{answer: func(r asked) (*http.Response, error) { return refused.reply(r.n), nil }}
+			ids, err := walk(s.all(t, ahead))
+			assert.Equal(t, status, service.AsError(t, err).StatusCode)
+			assert.Len(t, ids, 5)
+		}
+		for _, empty := range []int{100, 101} {
+			pages := append(append([]int{1}, make([]int, empty)...), 1)
+			gap := pagingExample{totalPages: len(pages), totalRecords: len(pages), pages: pages, then: "empty"}
+			s := &fake{answer: func(r asked) (*http.Response, error) { return gap.reply(r.n), nil }}
+			ids, err := walk(s.all(t, ahead))
+			if empty == 100 {
+				require.NoError(t, err)
+				assert.Len(t, ids, 2)
+				continue
+			}
+			require.ErrorIs(t, err, payvault.ErrMalformedResponse)
+			require.ErrorContains(t, err, "more than 100 pages in a row are empty")
+			assert.Len(t, ids, 1)
+		}
+	})
 }
 
 // TestWalkFarFromTheFirstPage checks that a walk ends with an error after page 1,048,575 if the service claims a
