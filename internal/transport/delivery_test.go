@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"io"
 	"math"
 	"net"
@@ -248,7 +250,8 @@ func TestLargestLimits(t *testing.T) {
 }
 
 // TestMeansToResend checks that net/http can repeat a request only on HTTP/1, and a GET only with Replay. Any other
-// request must have no GetBody, and must have a Body even if the body is empty.
+// request must have no GetBody, and must have a Body even if the body is empty. The exception is an empty body with
+// Replay: it is http.NoBody, so that HTTP/2 ends the stream with the headers.
 func TestMeansToResend(t *testing.T) {
 	t.Parallel()
 	requests := []*Request{post(false).text(""), post(false).text("{}"), post(false).upload(3)}
@@ -259,7 +262,11 @@ func TestMeansToResend(t *testing.T) {
 					mayRepeat := onlyHTTP1 && (replay || method != http.MethodGet)
 					c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
 						assert.Equal(t, mayRepeat && request.Length > 0, req.GetBody != nil)
-						assert.Equal(t, !mayRepeat || request.Length > 0, req.Body != nil)
+						if replay && request.Length == 0 {
+							assert.Equal(t, http.NoBody, req.Body)
+						} else {
+							assert.Equal(t, !mayRepeat || request.Length > 0, req.Body != nil)
+						}
 						return response(http.StatusOK, strings.NewReader(""), 0), nil
 					})))
 					c.onlyHTTP1 = onlyHTTP1
@@ -281,4 +288,64 @@ func TestHost(t *testing.T) {
 	})))
 	_, err := c.Do(t.Context(), post(false))
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+}
+
+// TestRefusedClientCertificate checks that a request is not sent, and not repeated, if the server refuses the client's
+// certificate. With TLS 1.3 the refusal comes after the handshake, in place of the answer.
+func TestRefusedClientCertificate(t *testing.T) {
+	t.Parallel()
+	authority := httptest.NewTLSServer(nil) // only its certificate is used
+	defer authority.Close()
+	certificates := authority.TLS.Certificates
+	refuse := func([][]byte, [][]*x509.Certificate) error { return errRefused }
+	for alert, test := range map[string]struct {
+		server *tls.Config
+		client []tls.Certificate
+	}{
+		"certificate required": {&tls.Config{ClientAuth: tls.RequireAnyClientCert}, nil},
+		"bad certificate":      {&tls.Config{ClientAuth: tls.RequireAnyClientCert, VerifyPeerCertificate: refuse}, certificates},
+		"unknown certificate authority": {
+			&tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: x509.NewCertPool()}, certificates,
+		},
+	} {
+		tr := pipes(t, func(conn net.Conn) {
+			test.server.Certificates, test.server.MinVersion = certificates, tls.VersionTLS13
+			assert.Error(t, tls.Server(conn, test.server).HandshakeContext(t.Context()))
+			_, _ = io.Copy(io.Discard, conn)
+		})
+		tr.TLSClientConfig = &tls.Config{
+			Certificates: test.client, InsecureSkipVerify: true, //nolint:gosec // the test is about the other certificate
+		}
+		result, err := New(testConfig(tr)).Do(t.Context(), post(false).to(t, "https://service.test"))
+		require.ErrorContains(t, err, "remote error: tls: "+alert)
+		assert.Equal(t, NotSent, result.Delivery, alert)
+		assert.Equal(t, 1, result.Attempts, alert)
+	}
+}
+
+// TestAlertOnAUsedConnection checks that an alert about the client's certificate proves nothing about a request on a
+// connection that was used before, or on a second connection.
+func TestAlertOnAUsedConnection(t *testing.T) {
+	t.Parallel()
+	alert := &net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}
+	for name, test := range map[string]struct {
+		connections []httptrace.GotConnInfo
+		want        Delivery
+	}{
+		"new":    {[]httptrace.GotConnInfo{{}}, NotSent},
+		"used":   {[]httptrace.GotConnInfo{{Reused: true}}, Unknown},
+		"second": {[]httptrace.GotConnInfo{{}, {}}, Unknown},
+		"none":   {nil, Unknown},
+	} {
+		c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
+			_, _ = io.ReadAll(req.Body)
+			for _, connection := range test.connections {
+				httptrace.ContextClientTrace(req.Context()).GotConn(connection)
+			}
+			return nil, alert
+		})))
+		result, err := c.Do(t.Context(), post(false))
+		require.ErrorIs(t, err, alert)
+		assert.Equal(t, test.want, result.Delivery, name)
+	}
 }

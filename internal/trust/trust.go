@@ -6,16 +6,39 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"net"
+	"slices"
 )
 
 // Failure returns the error in err that says why a certificate is not trusted, or nil. It finds a
-// [tls.CertificateVerificationError], and errors of [x509.Certificate.Verify] that the caller's own check has returned.
+// [tls.CertificateVerificationError], errors of [x509.Certificate.Verify] that the caller's own check has returned, and
+// the alerts that IsAlert describes.
 func Failure(err error) error {
+	if IsAlert(err) {
+		return find[*net.OpError](err)
+	}
 	return cmp.Or(
 		find[*tls.CertificateVerificationError](err),
 		find[x509.CertificateInvalidError](err), find[x509.HostnameError](err), find[x509.UnknownAuthorityError](err),
 		find[x509.SystemRootsError](err), find[x509.UnhandledCriticalExtension](err),
 	)
+}
+
+// IsAlert reports whether err is an alert of the server about the client's certificate. With TLS 1.3 the alert comes
+// after the handshake, in place of the first answer. crypto/tls has no exported type for alerts, so IsAlert compares
+// their texts.
+func IsAlert(err error) bool {
+	alert, ok := errors.AsType[*net.OpError](err)
+	return ok && alert.Op == "remote error" && slices.Contains([]string{
+		"tls: bad certificate",
+		"tls: unsupported certificate",
+		"tls: revoked certificate",
+		"tls: expired certificate",
+		"tls: unknown certificate",
+		"tls: unknown certificate authority",
+		"tls: access denied",
+		"tls: certificate required",
+	}, alert.Err.Error())
 }
 
 func find[E error](err error) error {
