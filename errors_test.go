@@ -1,6 +1,7 @@
 package payvault_test
 
 import (
+	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -25,6 +26,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/pool"
 	"example.com/payvault/internal/tests/calls"
 	"example.com/payvault/internal/tests/service"
 	"example.com/payvault/internal/transport"
@@ -133,7 +135,86 @@ func TestError_notSent(t *testing.T) {
 	assert.NotErrorIs(t, err, context.Canceled)
 	neither := func(*http.Request) (*http.Response, error) { return nil, nil } //nolint:nilnil // on purpose
 	err = addEvent(t, service.Client(t, service.Nowhere, service.Over(service.RoundTripper(neither))))
-	assert.EqualError(t, err, "payvault: webhooks.add_event: connection failed (outcome unknown)")
+	assert.EqualError(t, err, "payvault: webhooks.add_event: the RoundTripper service.RoundTripper failed (errors.Is and "+
+		"errors.As find its error) (outcome unknown)")
+}
+
+// TestError_setup checks that the mistakes that everybody makes when they set up a client have texts of their own. The
+// texts do not repeat what the peer has sent.
+func TestError_setup(t *testing.T) {
+	t.Parallel()
+	plain := service.Answer(t, http.StatusOK, `{"code":0}`)
+	speaks := func(text string) http.RoundTripper { // a server that answers with text and closes the connection
+		return &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			client, server := net.Pipe()
+			go func() {
+				_, _ = server.Read(make([]byte, 4096))
+				_, _ = io.WriteString(server, text)
+				_ = server.Close()
+			}()
+			return client, nil
+		}}
+	}
+	proxied := func(answer string) http.RoundTripper {
+		tr := speaks(answer).(*http.Transport)
+		tr.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test"})
+		return tr
+	}
+	own := pool.New()
+	own.DialContext, own.Proxy = proxied("HTTP/1.1 407 Log in first\r\n\r\n").(*http.Transport).DialContext,
+		http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test"})
+	noVersion := speaks("").(*http.Transport)
+	noVersion.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS13, MaxVersion: tls.VersionTLS12}
+	var mistake *url.Error
+	for name, test := range map[string]struct {
+		url  string
+		rt   http.RoundTripper
+		text string
+		is   error
+	}{
+		"a proxy that wants a password": {
+			"https://service.test", own, "the proxy refused CONNECT with status 407 (not sent)", nil,
+		},
+		"a proxy and a Transport of the caller": {
+			"https://service.test", proxied("HTTP/1.1 502 Bad Gateway\r\n\r\n"), "the proxy refused CONNECT with status 502 (not sent)", nil,
+		},
+		"https to a port without TLS": {
+			"https" + strings.TrimPrefix(plain.URL, "http"), http.DefaultTransport, "the server does not speak TLS (not sent)",
+			http.ErrSchemeMismatch,
+		},
+		"https to a port of another protocol": {
+			"https://127.0.0.1", speaks("SSH-2.0-OpenSSH"), "the server does not speak TLS (not sent)", nil,
+		},
+		"http to a port of another protocol": {
+			"http://127.0.0.1", speaks("SSH-2.0-OpenSSH\r\n\r\n"), "the answer is not HTTP/1.1 (outcome unknown)", nil,
+		},
+		"versions of TLS that exclude each other": {
+			"https://127.0.0.1", noVersion,
+			"the TLS settings of the client and of the server have nothing in common (not sent)", nil,
+		},
+		"plain text that is announced as gzip": {
+			"http://127.0.0.1", speaks("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 10\r\n\r\n0123456789"),
+			"the body of the answer does not have the announced Content-Encoding (outcome unknown)", gzip.ErrHeader,
+		},
+		"a RoundTripper of the caller": {
+			service.Nowhere, service.RoundTripper(func(*http.Request) (*http.Response, error) {
+				return nil, &url.Error{Op: "Post", URL: "https://user:password@service.test", Err: errShutdown}
+			}),
+			"the RoundTripper service.RoundTripper failed (errors.Is and errors.As find its error) (outcome unknown)", errShutdown,
+		},
+	} {
+		err := addEvent(t, service.Client(t, test.url, service.Impatient(1), service.Over(test.rt)))
+		require.ErrorContains(t, err, test.text, name)
+		assert.False(t, errors.As(err, &mistake), "%s: a url.Error has the URL", name)
+		if test.is != nil {
+			assert.ErrorIs(t, err, test.is, name)
+		} else {
+			assert.NotErrorIs(t, err, http.ErrSchemeMismatch, name)
+		}
+		for _, secret := range []string{"Log in", "SSH", "password", "0123456789"} {
+			assert.NotContains(t, err.Error(), secret)
+		}
+	}
 }
 
 // TestError_endOfContextKeepsTheAnswer ends the context of one call while its next attempt waits, and of a second call

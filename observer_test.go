@@ -149,7 +149,7 @@ func TestObserver_hiddenURL(t *testing.T) {
 		assert.False(t, found, "errors.As must not dig it out")
 		service.AssertHidden(t, err, canary.Forms(canary.Secret)...)
 	}
-	assert.ErrorContains(t, err, "connection failed")
+	assert.ErrorContains(t, err, "the RoundTripper service.RoundTripper failed")
 	assert.Empty(t, canary.Find(fmt.Sprintf("%+v %#v", d.attempts[0], d.calls[0]), canary.Forms(canary.Secret)))
 }
 

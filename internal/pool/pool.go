@@ -2,7 +2,9 @@
 package pool
 
 import (
+	"context"
 	"crypto/tls"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -22,6 +24,13 @@ func New() *http.Transport {
 		Protocols:           protocols,
 		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout: 10 * time.Second,
+		// Without this function the error has only the text of the proxy, without its status.
+		OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
+			if answer.StatusCode == http.StatusOK {
+				return nil
+			}
+			return &ProxyError{answer.StatusCode}
+		},
 		// The default of net/http is 10 MB. But 10 MB of small headers take 157 MB of memory.
 		MaxResponseHeaderBytes: 1 << 20,
 		// 128 concurrent callers can keep their connections. Any further connection is closed after its call.
@@ -30,6 +39,13 @@ func New() *http.Transport {
 		// a closed one.
 		IdleConnTimeout: 45 * time.Second,
 	}
+}
+
+// ProxyError is the error of a proxy that refuses to connect to the service.
+type ProxyError struct{ Status int }
+
+func (e *ProxyError) Error() string {
+	return fmt.Sprintf("the proxy refused CONNECT with status %d", e.Status)
 }
 
 // proxy returns the proxy from the environment. It returns none for a request without TLS, because the proxy could read

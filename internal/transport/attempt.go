@@ -109,6 +109,9 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 		err = orContextError(ctx, c.client.config.Disown(err)) // ctx also ends when the time of the attempt is over
 		bodyMayBeRead := body.end()
 		c.result.Delivery = c.deliveryWithoutResponse(err, trace, bodyMayBeRead)
+		if !c.client.standard {
+			err = &RoundTripperError{c.client.base, err}
+		}
 		return nil, err
 	}
 	if err := c.takeResponse(resp, trace); err != nil {

@@ -17,6 +17,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -41,6 +42,17 @@ func (e *KeyError) Error() string { return "no API key: " + e.Err.Error() }
 
 // Unwrap returns the error of the key source.
 func (e *KeyError) Unwrap() error { return e.Err }
+
+// RoundTripperError is the error of a RoundTripper that is not an *http.Transport.
+type RoundTripperError struct {
+	RoundTripper http.RoundTripper
+	Err          error
+}
+
+func (e *RoundTripperError) Error() string { return fmt.Sprintf("%T: %v", e.RoundTripper, e.Err) }
+
+// Unwrap returns the error of the RoundTripper.
+func (e *RoundTripperError) Unwrap() error { return e.Err }
 
 // Policy sets how often and how fast an operation is repeated.
 type Policy struct {
