@@ -1,11 +1,13 @@
 package payvault
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"mime"
 	"slices"
 	"strings"
 
@@ -23,7 +25,7 @@ import (
 func transportError(ctx context.Context, op OperationInfo, r transport.Result, err error) *Error {
 	e := resultError(op, r)
 	if r.Delivery == transport.Answered { // the last answer is a failure, and the wait for the next attempt failed
-		e.readFailure(r.Body)
+		e.readFailure(r)
 	}
 	e.cause = safeCause(ctx, err)
 	e.final = e.final || errors.Is(err, transport.ErrTooLarge) // the same answer would be too large again
@@ -37,7 +39,7 @@ func transportError(ctx context.Context, op OperationInfo, r transport.Result, e
 // not a success. This reason becomes the cause, unless the answer has a code that refuses the operation.
 func answerError(op OperationInfo, r transport.Result, malformed error) *Error {
 	e := resultError(op, r)
-	e.readFailure(r.Body)
+	e.readFailure(r)
 	switch {
 	case e.rejected() || r.Status >= 400: // the status or the code is reason enough
 	case r.Status >= 300:
@@ -75,6 +77,36 @@ type failure struct {
 	Message excerpt `json:"message"`
 	RMsg    excerpt `json:"rmsg"`
 	Data    excerpt `json:"data"`
+
+	// Gateways in front of the service use these names. Title and Detail are those of application/problem+json.
+	Title  excerpt `json:"title"`
+	Detail excerpt `json:"detail"`
+	Error  excerpt `json:"error"`
+	Errors excerpt `json:"errors"`
+}
+
+// gatewayText returns the text of a gateway that has refused the request in front of the service, or "". The members
+// error and errors are a text, an object with a text, or a list of them.
+func (f *failure) gatewayText() string {
+	texts := []string{f.Title.text(), f.Detail.text()}
+	for _, member := range []excerpt{f.Error, f.Errors} {
+		list := []jsontext.Value{member.Value}
+		if member.Kind() == '[' {
+			_ = answer.Read(member.Value, &list) // no error, because it was read before
+		}
+		for _, element := range list {
+			var inner struct{ Message, Title, Detail excerpt }
+			switch element.Kind() {
+			case '"':
+				texts = append(texts, answer.Text(element))
+			case '{':
+				if answer.Read(element, &inner) == nil {
+					texts = append(texts, inner.Message.text(), inner.Title.text(), inner.Detail.text())
+				}
+			}
+		}
+	}
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), ": ")
 }
 
 // excerpt is a value of an answer that an error may contain. It does not keep a value that is longer than
@@ -106,15 +138,23 @@ func (x excerpt) text() string {
 // readFailure reads the body of an answer that is not a success, and sets the code, the message, the detail and the
 // fields, as far as the body has them. A body that cannot be read sets none of them. If neither the code nor the status
 // is a decision of the service, readFailure sets the delivery to unknown.
-func (e *Error) readFailure(body []byte) {
+func (e *Error) readFailure(r transport.Result) {
 	var f failure
-	if _, err := answer.ReadLenient(body, &f); err != nil {
+	_, err := answer.ReadLenient(r.Body, &f)
+	if err != nil {
 		f = failure{} // drop the values that were read before the error
 	}
 	own, other, _ := f.Deciding(decider(e.Op))
 	e.Code = string(shownCode(own, other, e.StatusCode))
 	message, rmsg := f.Message.text(), f.RMsg.text()
 	e.Message = cmp.Or(message, rmsg)
+	if e.Message == "" && e.StatusCode >= 400 {
+		e.Message = cmp.Or(f.gatewayText(), plainText(r))
+	}
+	isPage := errors.Is(err, answer.ErrNotJSON) && len(r.Body) > 0 && !r.BodyIncomplete
+	if wrong := notJSON(r); isPage && e.StatusCode >= 400 && e.Message == "" && !errors.Is(wrong, answer.ErrNotJSON) {
+		e.cause = wrong
+	}
 	if f.RCode != "" && (f.Code == "" || e.Op == OpTokensTokenize) { // rmsg belongs to the rcode, so rmsg comes first
 		e.Message = cmp.Or(rmsg, message)
 	}
@@ -124,6 +164,41 @@ func (e *Error) readFailure(body []byte) {
 	if !e.decided() {
 		e.Delivery = DeliveryUnknown
 	}
+}
+
+// notJSON returns the error of an answer that is not JSON. Its text has the Content-Type, which tells the page of a
+// proxy from an answer that was cut off.
+func notJSON(r transport.Result) error {
+	kind := contentType(r)
+	switch {
+	case len(bytes.TrimSpace(r.Body)) == 0:
+		return errors.New("the answer is empty")
+	case kind == "" || strings.HasSuffix(kind, "json"):
+		return answer.ErrNotJSON
+	}
+	return fmt.Errorf("the answer is %s, not JSON", kind)
+}
+
+// plainText returns the first line of an answer of the type text/plain, or "".
+func plainText(r transport.Result) string {
+	if contentType(r) != "text/plain" {
+		return ""
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(string(r.Body[:min(len(r.Body), mostPlainText)])), "\n")
+	return strings.ToValidUTF8(line, "\ufffd")
+}
+
+// mostPlainText is the number of bytes of a plain text in which plainText looks for the first line.
+const mostPlainText = 1000
+
+// contentType returns the type and the subtype of an answer, such as text/html. It returns "" if there is none, or if it
+// is not of the usual form.
+func contentType(r transport.Result) string {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if len(kind) > 64 {
+		return ""
+	}
+	return kind
 }
 
 // shownCode returns the code of an error: own, which is the deciding code of the operation, or the code other if own is

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"example.com/payvault/internal/answer"
+	"example.com/payvault/internal/transport"
 )
 
 // reply is a variable into which the successful answer to an operation is decoded.
@@ -74,10 +75,13 @@ func (r *platformReply[T, P]) complete() (missing string, needed bool) {
 // operation only reads, readReply skips values that it cannot read, because the caller must learn of the success.
 // unread has the paths of the skipped values, even if there is an error, and of missing values that the caller does not
 // need.
-func readReply(op OperationInfo, body []byte, into reply) (unread []string, err error) {
-	unread, err = readInto(into, body, op.Replay != ReplayRead)
+func readReply(op OperationInfo, r transport.Result, into reply) (unread []string, err error) {
+	unread, err = readInto(into, r.Body, op.Replay != ReplayRead)
+	if errors.Is(err, answer.ErrNotJSON) {
+		err = notJSON(r)
+	}
 	if err == nil {
-		unread, err = into.afterRead(body, unread)
+		unread, err = into.afterRead(r.Body, unread)
 	}
 	if err == nil {
 		err = into.result().Check(decider(op.Op))

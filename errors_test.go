@@ -75,6 +75,45 @@ func TestError_text(t *testing.T) {
 	}
 }
 
+// TestError_gateway checks that the error of an answer that the service cannot have written says what came: the first
+// words of a gateway in its usual forms, or the type of the answer. The words are redacted like a text of the service.
+func TestError_gateway(t *testing.T) {
+	t.Parallel()
+	const html, plain, problem, js = "text/html; charset=utf-8", "text/plain", "application/problem+json", "application/json"
+	for _, test := range []struct {
+		status           int
+		kind, body, want string
+	}{
+		{403, html, `<html><h1>Blocked by rule 920171`, `403 Forbidden: the answer is text/html, not JSON`},
+		{503, html, `<html>`, `503 Service Unavailable: the answer is text/html, not JSON (outcome unknown)`},
+		{403, plain, "RBAC: access denied\nrequest 7", `403 Forbidden: RBAC: access denied`},
+		{403, plain, "\xff denied for 4111 1111 1111 1111", "403 Forbidden: \ufffd denied for [REDACTED]"},
+		{403, plain, strings.Repeat("x", 5000), `403 Forbidden: ` + strings.Repeat("x", 300) + "…"},
+		{429, problem, `{"type":"about:blank","title":"Quota","detail":"5 a second"}`, `429 Too Many Requests: Quota: 5 a second`},
+		{401, js, `{"error":{"message":"no key for secret-webhook"}}`, `401 Unauthorized: no key for [REDACTED]`},
+		{401, js, `{"error":"invalid_token"}`, `401 Unauthorized: invalid_token`},
+		{400, js, `{"errors":["one",{"message":"two"},{"title":"three","detail":"four"},5]}`, `400 Bad Request: one: two: three: four`},
+		{400, js, `{"message":"Wrong","errors":["one"]}`, `400 Bad Request: Wrong`},
+		{400, js, `{"error":{"customer":{"name":"Jane Doe"}},"errors":{"name":"Jane Doe"}}`, `400 Bad Request`},
+		{403, js, ``, `403 Forbidden`},
+		{403, js, `{"cod`, `403 Forbidden`},
+		{200, html, `<html>`, `200 OK: malformed response: the answer is text/html, not JSON (outcome unknown)`},
+		{200, plain, `OK`, `200 OK: malformed response: the answer is text/plain, not JSON (outcome unknown)`},
+		{200, js, ` `, `200 OK: malformed response: the answer is empty (outcome unknown)`},
+		{200, js, `{"cod`, `200 OK: malformed response: not JSON, or cut off (outcome unknown)`},
+		{200, "forged\x00type", `OK`, `200 OK: malformed response: not JSON, or cut off (outcome unknown)`},
+	} {
+		rt := service.RoundTripper(func(*http.Request) (*http.Response, error) {
+			answer := service.Reply(test.status, test.body)
+			answer.Header.Set("Content-Type", test.kind)
+			return answer, nil
+		})
+		client := service.Client(t, service.Nowhere, service.Impatient(1), service.Over(rt))
+		_, err := client.Webhooks.AddEvent(t.Context(), "secret-webhook", payvault.EventTransactionStatusUpdated)
+		assert.EqualError(t, err, "payvault: webhooks.add_event: status "+test.want)
+	}
+}
+
 // TestError_hostileService checks that the text of an error is printable and limited in length, even if the text of the
 // service is neither. Error.Message has the whole text of the service.
 func TestError_hostileService(t *testing.T) {

@@ -180,7 +180,7 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) 
 		failed = answerError(out.call.op, r, nil)
 	default:
 		var malformed error
-		if unread, malformed = readReply(out.call.op, r.Body, out.call.reply); malformed == nil {
+		if unread, malformed = readReply(out.call.op, r, out.call.reply); malformed == nil {
 			return unread, nil
 		}
 		failed = answerError(out.call.op, r, malformed)
