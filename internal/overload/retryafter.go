@@ -1,7 +1,7 @@
 package overload
 
 import (
-	"errors"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -13,19 +13,22 @@ import (
 // wait of 24 hours.
 const LongestWait = 24 * time.Hour
 
-// RetryAfter returns the wait that a Retry-After header asks for, in seconds or as a date. It returns 0 if the header
-// is missing or unreadable, or if its date has passed.
+// RetryAfter returns the wait that a Retry-After header asks for, in seconds or as a date. A fraction of a second is
+// rounded up, to a whole second. A date is compared with the Date of the same answer, because the local clock may be
+// wrong. RetryAfter returns 0 if the header is missing or unreadable, or if its date has passed.
 func RetryAfter(header http.Header) time.Duration {
 	text := strings.TrimSpace(header.Get("Retry-After"))
-	if text == "" {
-		return 0
-	}
 	if at, err := http.ParseTime(text); err == nil {
-		return min(max(0, time.Until(at)), LongestWait)
+		now, err := http.ParseTime(header.Get("Date"))
+		if err != nil {
+			now = time.Now()
+		}
+		return min(max(0, at.Sub(now)), LongestWait)
 	}
-	seconds, err := strconv.ParseUint(text, 10, 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
+	seconds, err := strconv.ParseFloat(text, 64)
+	isPlain := strings.Trim(text, "0123456789.") == "" // ParseFloat also reads signs, exponents and names
+	if err != nil || !isPlain {
 		return 0
 	}
-	return time.Duration(min(seconds, uint64(LongestWait/time.Second))) * time.Second
+	return time.Duration(math.Ceil(min(seconds, LongestWait.Seconds()))) * time.Second
 }

@@ -95,32 +95,41 @@ func TestRetryAfter(t *testing.T) {
 	)
 	for name, test := range map[string]struct {
 		header string
+		date   string        // Date header of the answer; the clock of the server may be wrong, or that of the client
 		asked  time.Duration // the wait that RetryAfter reads
 		wait   time.Duration
 	}{
-		"seconds":        {"7", 7 * time.Second, 7 * time.Second},
-		"spaces":         {" 7 ", 7 * time.Second, 7 * time.Second},
-		"at the cap":     {"30", 30 * time.Second, 30 * time.Second},
-		"above the cap":  {"31", 31 * time.Second, never},
-		"a day":          {"86400", 24 * time.Hour, never},
-		"above a day":    {"86401", 24 * time.Hour, never},
-		"absurd":         {"99999999999999999999", 24 * time.Hour, never},
-		"date":           {"Sat, 01 Jan 2000 00:00:09 GMT", 9 * time.Second, 9 * time.Second},
-		"date, RFC 850":  {"Saturday, 01-Jan-00 00:00:09 GMT", 9 * time.Second, 9 * time.Second},
-		"far date":       {"Fri, 31 Dec 9999 23:59:59 GMT", 24 * time.Hour, never},
-		"past date":      {"Fri, 31 Dec 1999 23:59:59 GMT", 0, none},
-		"zero":           {"0", 0, none},
-		"negative":       {"-5", 0, none},
-		"fraction":       {"1.5", 0, none},
-		"digits, letter": {"5s", 0, none},
-		"empty":          {"", 0, none},
+		"seconds":        {"7", "", 7 * time.Second, 7 * time.Second},
+		"spaces":         {" 7 ", "", 7 * time.Second, 7 * time.Second},
+		"at the cap":     {"30", "", 30 * time.Second, 30 * time.Second},
+		"above the cap":  {"31", "", 31 * time.Second, never},
+		"a day":          {"86400", "", 24 * time.Hour, never},
+		"above a day":    {"86401", "", 24 * time.Hour, never},
+		"absurd":         {"99999999999999999999", "", 24 * time.Hour, never},
+		"date":           {"Sat, 01 Jan 2000 00:00:09 GMT", "", 9 * time.Second, 9 * time.Second},
+		"date, RFC 850":  {"Saturday, 01-Jan-00 00:00:09 GMT", "", 9 * time.Second, 9 * time.Second},
+		"far date":       {"Fri, 31 Dec 9999 23:59:59 GMT", "", 24 * time.Hour, never},
+		"past date":      {"Fri, 31 Dec 1999 23:59:59 GMT", "", 0, none},
+		"zero":           {"0", "", 0, none},
+		"negative":       {"-5", "", 0, none},
+		"fraction":       {"1.5", "", 2 * time.Second, 2 * time.Second},
+		"small fraction": {"0.001", "", time.Second, time.Second},
+		"exponent":       {"1e3", "", 0, none},
+		"infinity":       {"Inf", "", 0, none},
+		"two points":     {"1.5.0", "", 0, none},
+		"point":          {".", "", 0, none},
+		"server ahead":   {"Sat, 01 Jan 2000 00:10:03 GMT", "Sat, 01 Jan 2000 00:10:00 GMT", 3 * time.Second, 3 * time.Second},
+		"server behind":  {"Fri, 31 Dec 1999 23:50:03 GMT", "Fri, 31 Dec 1999 23:50:00 GMT", 3 * time.Second, 3 * time.Second},
+		"wrong Date":     {"Sat, 01 Jan 2000 00:00:09 GMT", "yesterday", 9 * time.Second, 9 * time.Second},
+		"digits, letter": {"5s", "", 0, none},
+		"empty":          {"", "", 0, none},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { // the clock of a bubble starts at 2000-01-01 00:00:00 UTC
 				var asked []time.Duration
 				refuse := func(req *http.Request) (*http.Response, error) {
-					resp, err := answer(http.StatusTooManyRequests, "", "Retry-After", test.header)(req)
+					resp, err := answer(http.StatusTooManyRequests, "", "Retry-After", test.header, "Date", test.date)(req)
 					asked = append(asked, overload.RetryAfter(resp.Header))
 					return resp, err
 				}
