@@ -144,19 +144,20 @@ func (e *Error) readFailure(r transport.Result) {
 	if err != nil {
 		f = failure{} // drop the values that were read before the error
 	}
-	own, other, _ := f.Deciding(decider(e.Op))
+	own, other, _ := f.Deciding(e.Op.decider())
 	e.Code = string(shownCode(own, other, e.StatusCode))
 	message, rmsg := f.Message.text(), f.RMsg.text()
 	e.Message = cmp.Or(message, rmsg)
+	rcodeDecides := f.Code == "" || e.Op.decider() == answer.ByRCode
+	if f.RCode != "" && rcodeDecides { // rmsg belongs to the rcode, so rmsg comes first
+		e.Message = cmp.Or(rmsg, message)
+	}
 	if e.Message == "" && e.StatusCode >= 400 {
 		e.Message = cmp.Or(f.gatewayText(), plainText(r))
 	}
 	isPage := errors.Is(err, answer.ErrNotJSON) && len(r.Body) > 0 && !r.BodyIncomplete
 	if wrong := notJSON(r); isPage && e.StatusCode >= 400 && e.Message == "" && !errors.Is(wrong, answer.ErrNotJSON) {
 		e.cause = wrong
-	}
-	if f.RCode != "" && (f.Code == "" || e.Op == OpTokensTokenize) { // rmsg belongs to the rcode, so rmsg comes first
-		e.Message = cmp.Or(rmsg, message)
 	}
 	if e.rejected() || e.StatusCode >= 400 {
 		e.readData(f.Data.Value) // the data of any other answer is a record without messages

@@ -199,25 +199,16 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) 
 	return unread, failed
 }
 
-// privateTexts returns the texts that no error may repeat: the secrets of the body, the API keys, and the values of the
-// query and of headers. It leaves out reserved headers and those values of the query that identify nobody. pathSecrets
-// returns such texts of the path.
+// privateTexts returns the texts that no error may repeat: the secrets of the body, the API keys, and private parts of
+// the query and values of headers. It leaves out reserved headers. pathSecrets returns such texts of the path.
 func (out *outgoing) privateTexts(keys []string) []string {
 	texts := secretsOf(out.content.body)
 	for _, key := range keys {
 		texts = append(texts, keyOf(key), strings.TrimPrefix(key, basic))
 	}
 	for name, values := range out.content.query {
-		switch name {
-		case "order_on", "order_by", "count", "page", "merchant_id":
-			continue // these values identify nobody, and they make an error clearer
-		}
 		for _, value := range values {
-			parts := strings.Split(value, ",")
-			if name == "filter" { // an error may name the field and the condition
-				parts = parts[min(2, len(parts)):]
-			}
-			for _, part := range parts {
+			for _, part := range privateParts(name, value) {
 				texts = append(texts, part, url.QueryEscape(part))
 			}
 		}

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -197,6 +199,60 @@ func TestCallResult_ErrorClass(t *testing.T) {
 	}
 }
 
+// TestCallResult_NotRepeated checks that the result of a call and of its last attempt say why no further attempt
+// followed. The reason "budget" has a test in internal/tests/bulk.
+func TestCallResult_NotRepeated(t *testing.T) {
+	t.Parallel()
+	read := func(ctx context.Context, c *payvault.Client) { _, _ = c.Applications.Validate(ctx, 7) }
+	write := func(ctx context.Context, c *payvault.Client) { _, _ = c.Webhooks.AddEvent(ctx, "W", "e") }
+	answer := func(status int, body, retryAfter string) service.RoundTripper {
+		return func(*http.Request) (*http.Response, error) {
+			resp := service.Reply(status, body)
+			resp.Header.Set("Retry-After", retryAfter)
+			return resp, nil
+		}
+	}
+	lost := service.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, errShutdown })
+	for name, test := range map[string]struct {
+		rt            service.RoundTripper
+		call          func(context.Context, *payvault.Client)
+		attempt, want string
+	}{
+		"success":             {answer(200, `{"code":0}`, ""), write, "", ""},
+		"answer of Validate":  {answer(400, `{"code":2,"data":{"a":["b"]}}`, ""), read, "final", ""},
+		"refusal":             {answer(404, `{}`, ""), read, "final", "final"},
+		"not a success":       {answer(200, `<html>`, ""), write, "", "final"},
+		"lost write":          {lost, write, "not_replayable", "not_replayable"},
+		"write, unavailable":  {answer(503, ``, ""), write, "not_replayable", "not_replayable"},
+		"read, unavailable":   {answer(503, ``, ""), read, "attempts", "attempts"},
+		"wait is too long":    {answer(503, ``, "3600"), read, "retry_after", "retry_after"},
+		"after the deadline":  {answer(503, ``, "29"), read, "deadline", "deadline"},
+		"rate limit too slow": {answer(429, ``, "29"), write, "", "wait"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				defer cancel()
+				var attempts, calls []string
+				observer := payvault.Observer{
+					Attempt: func(_ context.Context, _ payvault.CallInfo, r payvault.CallResult) {
+						attempts = append(attempts, r.NotRepeated)
+					},
+					End: func(_ context.Context, _ payvault.CallInfo, r payvault.CallResult) {
+						calls = append(calls, r.NotRepeated)
+					},
+				}
+				policy := payvault.RetryPolicy{MaxAttempts: 2, MaxRetryAfter: 30 * time.Second}
+				test.call(ctx, service.Client(t, service.Nowhere, service.Over(test.rt), payvault.WithObserver(observer),
+					payvault.WithRetryPolicy(policy)))
+				assert.Equal(t, test.attempt, attempts[len(attempts)-1])
+				assert.Equal(t, []string{test.want}, calls)
+			})
+		})
+	}
+}
+
 // notes is a log handler that keeps the records from a level on, each as a line of text.
 type notes struct {
 	slog.Handler
@@ -251,16 +307,16 @@ func TestLogger(t *testing.T) {
 		}},
 		{[]int{429}, write, []string{
 			"DEBUG payvault attempt webhooks.add_event 429  1 answered took",
-			"DEBUG payvault attempt webhooks.add_event 429  2 answered took",
-			"WARN payvault call webhooks.add_event 429 0 2 answered took rate_limited error",
+			"DEBUG payvault attempt webhooks.add_event 429  2 answered took attempts",
+			"WARN payvault call webhooks.add_event 429 0 2 answered took rate_limited error attempts",
 		}},
 		{[]int{0}, write, []string{
-			"DEBUG payvault attempt webhooks.add_event 0  1 unknown took connection error",
-			"ERROR payvault call webhooks.add_event 0  1 unknown took outcome_unknown error",
+			"DEBUG payvault attempt webhooks.add_event 0  1 unknown took connection error not_replayable",
+			"ERROR payvault call webhooks.add_event 0  1 unknown took outcome_unknown error not_replayable",
 		}},
 		{[]int{302}, write, []string{
-			"DEBUG payvault attempt webhooks.add_event 302  1 unknown took",
-			"ERROR payvault call webhooks.add_event 302 0 1 unknown took outcome_unknown error",
+			"DEBUG payvault attempt webhooks.add_event 302  1 unknown took final",
+			"ERROR payvault call webhooks.add_event 302 0 1 unknown took outcome_unknown error final",
 		}},
 		{nil, refused, []string{"WARN payvault call payees.delete 0  0 not sent took invalid_request error"}},
 	} {

@@ -32,16 +32,20 @@ func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (
 	}
 	after := retryAfter(resp)
 	c.tellPace(resp, after)
-	if !c.wantsRetry(ctx, resp, failed, after) {
-		c.report(failed, false)
+	final := c.whyFinal(ctx, resp, failed, after)
+	if final == "" && !c.payForRetry(resp, failed) {
+		final = FinalBudget
+	}
+	isSuccess := resp != nil && resp.StatusCode < http.StatusMultipleChoices
+	if !isSuccess {
+		c.result.Final = final
+	}
+	c.report(failed)
+	if final != "" {
 		return false, nil
 	}
-	paid := c.payForRetry(resp, failed)
-	c.report(failed, !paid)
-	if paid {
-		c.unbegin()
-	}
-	return paid, nil
+	c.unbegin()
+	return true, nil
 }
 
 // unbegin calls Unbegin, so that the next attempt calls Begin again. It does nothing if an attempt may have performed
@@ -54,22 +58,29 @@ func (c *call) unbegin() {
 	c.Gate.Unbegin(c.result.Status)
 }
 
-// wantsRetry reports whether another attempt is allowed, harmless and likely to help. The parameter after is the
-// Retry-After of the response, or 0. Either resp or failed is nil.
-func (c *call) wantsRetry(
+// whyFinal returns the reason why no attempt may follow, or "". The parameter after is the Retry-After of the response,
+// or 0. Either resp or failed is nil.
+func (c *call) whyFinal(
 	ctx context.Context, resp *http.Response, failed *attemptError, after time.Duration,
-) bool {
+) (final Final) {
+	if failed != nil {
+		final = c.whyFinalError(failed)
+	} else {
+		final = c.whyFinalStatus(resp.StatusCode)
+	}
 	switch {
+	case final != "":
+		return final
 	case !c.hasAttemptLeft():
-		return false
+		return FinalAttempts
 	case c.isTooLong(after):
-		return false
+		return FinalRetryAfter
 	// A retry that waits for the rate limit is not checked here. It may have to wait longer than the Retry-After, so
 	// Pace.Wait compares the whole wait with the deadline, and returns a HeldError if the wait is too long.
 	case after > 0 && !c.isPaced(resp) && endsWithin(ctx, after):
-		return false
+		return FinalDeadline
 	}
-	return c.isRetryable(resp, failed)
+	return ""
 }
 
 // hasAttemptLeft reports whether the call has made fewer attempts than allowed.
@@ -109,25 +120,36 @@ func endsWithin(ctx context.Context, wait time.Duration) bool {
 	return hasDeadline && time.Until(deadline) < wait
 }
 
-// isRetryable reports whether repeating the request is harmless and may help.
-func (c *call) isRetryable(resp *http.Response, failed *attemptError) bool {
-	if failed != nil {
-		return !isPermanent(failed.Err) && (failed.Delivery == NotSent || c.Replay)
+// whyFinalError returns the reason why repeating a request without a response may do harm or cannot help, or "".
+func (c *call) whyFinalError(failed *attemptError) Final {
+	switch {
+	case isPermanent(failed.Err):
+		return FinalAnswer
+	case failed.Delivery != NotSent && !c.Replay:
+		return FinalNotReplayable
 	}
-	return c.isRetryableStatus(resp.StatusCode)
+	return ""
 }
 
-// isRetryableStatus reports whether repeating a request that got this status is harmless and may help.
-func (c *call) isRetryableStatus(status int) bool {
+// whyFinalStatus returns the reason why repeating a request that got this status may do harm or cannot help, or "". Of
+// the statuses that it does not name, a repeat would get the same answer.
+func (c *call) whyFinalStatus(status int) Final {
+	isHarmless := c.Replay
 	switch status {
 	case http.StatusTooManyRequests:
-		return c.Replay || !c.result.Unsure // harmless if no earlier attempt can have performed the operation
+		isHarmless = c.Replay || !c.result.Unsure // if no earlier attempt can have performed the operation
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return c.Replay
 	case http.StatusRequestTimeout:
-		return c.Replay && c.result.Delivery == Unknown // see deliveryWithResponse
+		if c.result.Delivery != Unknown { // see deliveryWithResponse
+			return FinalAnswer
+		}
+	default:
+		return FinalAnswer
 	}
-	return false
+	if !isHarmless {
+		return FinalNotReplayable
+	}
+	return ""
 }
 
 // isPermanent reports whether a retry would fail in the same way, or must not be made because the call was stopped. The
@@ -190,15 +212,15 @@ func (c *call) tellPace(resp *http.Response, after time.Duration) {
 	}
 }
 
-// report reports the last attempt to Observe. spent means that no retry follows because the budget is spent.
-func (c *call) report(failed *attemptError, spent bool) {
+// report reports the last attempt to Observe.
+func (c *call) report(failed *attemptError) {
 	if c.Observe == nil {
 		return
 	}
 	r := &c.result
 	a := Attempt{
 		Number: r.Attempts, Status: r.Status, Delivery: r.Delivery,
-		Duration: c.took, Waited: c.lastPlace.Waited, Spent: spent,
+		Duration: c.took, Waited: c.lastPlace.Waited, Final: r.Final,
 	}
 	if failed != nil {
 		a.Err = failed.Err

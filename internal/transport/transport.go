@@ -119,9 +119,23 @@ type Attempt struct {
 	Delivery Delivery
 	Duration time.Duration
 	Waited   time.Duration // wait for the rate limit before the attempt
-	Spent    bool          // no retry follows, because the retry budget is spent
+	Final    Final         // why no further attempt follows; "" if one follows, or if the attempt succeeded
 	Err      error
 }
+
+// Final is the reason why a call that failed is not repeated.
+type Final string
+
+// The reasons, in the order in which they are checked.
+const (
+	FinalAnswer        Final = "final"          // a repeat would get the same answer or error
+	FinalNotReplayable Final = "not_replayable" // the request may have been performed, and repeating it is not harmless
+	FinalAttempts      Final = "attempts"       // all attempts are used
+	FinalRetryAfter    Final = "retry_after"    // the service asks for a longer wait than the call accepts
+	FinalDeadline      Final = "deadline"       // the context ends before the wait
+	FinalBudget        Final = "budget"         // the retry budget is spent
+	FinalWait          Final = "wait"           // the wait for the next attempt was cut short, or would have been too long
+)
 
 // Result is the result of a request. Status, Header, Body and Delivery belong to the last attempt.
 type Result struct {
@@ -138,6 +152,7 @@ type Result struct {
 	// allows. Do returns no error for such a body, because the status already means a failure.
 	BodyIncomplete bool
 	Keys           []string // values of the Authorization header that the attempts used, each once
+	Final          Final    // why the call was not repeated; "" if it succeeded or made no attempt
 }
 
 // Client sends requests. It is safe for concurrent use.

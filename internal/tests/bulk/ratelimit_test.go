@@ -151,9 +151,9 @@ func TestRateLimitHoldsTheOperation(t *testing.T) {
 // MaxBulkRetryAfter. The last error must have this Retry-After. A later single call must be sent.
 func TestSubmitAllBeyondTheCap(t *testing.T) {
 	t.Parallel()
-	forEach(t, []payvault.RetryPolicy{{}, {IgnoreOverload: true}}, func(t *testing.T, policy payvault.RetryPolicy) {
+	synctest.Test(t, func(t *testing.T) {
 		s := refusing(append(times(3, succeeds), times(2, "3600")...)...)
-		c := s.client(t, payvault.WithRetryPolicy(policy))
+		c := s.client(t)
 		got, err := collect(c.AccountUpdater.SubmitAll(t.Context(), stream(1000, nil), atATime(1)))
 		stop := assertStopped(t, err, payvault.StopRateLimit, payvault.ErrRateLimited)
 		assert.Equal(t, time.Hour, stop.RetryAfter)
@@ -324,7 +324,7 @@ func TestStoppedWalkSendsNothing(t *testing.T) {
 }
 
 // TestBudget checks that all calls of a client share one retry budget. After the budget is spent, a failed attempt is
-// not retried, and its log record has budget_spent=true.
+// not retried, and the log records have not_repeated=budget.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -342,9 +342,8 @@ func TestBudget(t *testing.T) {
 		var log strings.Builder
 		assert.Equal(t, calls+retries, requests(s.client(t, debug(&log))))
 		withAllRetries := retries / retriesPerCall
-		assert.Equal(t, calls-withAllRetries, strings.Count(log.String(), " budget_spent=true"))
-		unlimited := s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{IgnoreOverload: true}))
-		assert.Equal(t, calls*(1+retriesPerCall), requests(unlimited))
+		assert.Equal(t, 2*(calls-withAllRetries), strings.Count(log.String(), " not_repeated=budget"), "of attempts and of calls")
+		assert.Equal(t, calls*(1+retriesPerCall), requests(s.client(t, payvault.WithoutOverloadLimits())))
 	})
 }
 
@@ -370,19 +369,18 @@ func TestWaitInTheRecord(t *testing.T) {
 	})
 }
 
-// TestIgnoreOverload checks that with IgnoreOverload a call that gets only 429 responses makes all its attempts. It
-// also checks that SubmitAll goes on after a batch that failed with a 429.
-func TestIgnoreOverload(t *testing.T) {
+// TestWithoutOverloadLimits checks that without limits a call that gets only 429 responses makes all its attempts and
+// fails. SubmitAll then stops.
+func TestWithoutOverloadLimits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := refusing(times(100, "20")...)
-		c := s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{IgnoreOverload: true}))
-		for b, err := range c.AccountUpdater.SubmitAll(t.Context(), stream(300, nil), nil) {
-			require.NoError(t, err)
-			assert.ErrorIs(t, b.Err, payvault.ErrRateLimited)
-			assert.Equal(t, 4, service.AsError(t, b.Err).Attempts)
-		}
-		assert.Len(t, s.seen, 12)
+		c := s.client(t, payvault.WithoutOverloadLimits())
+		got, err := collect(c.AccountUpdater.SubmitAll(t.Context(), stream(300, nil), atATime(1)))
+		assertStopped(t, err, payvault.StopRateLimit, payvault.ErrRateLimited)
+		require.ErrorIs(t, got[0].Err, payvault.ErrRateLimited)
+		assert.Equal(t, 4, service.AsError(t, got[0].Err).Attempts)
+		assert.Len(t, s.seen, 4)
 		assert.Equal(t, time.Minute, time.Since(s.start))
 	})
 }
