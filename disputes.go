@@ -101,8 +101,8 @@ func (r *DisputeRespondRequest) form(text []byte) *formdata.Body {
 // If the context of the call ends during the upload, the call fails with ErrOutcomeUnknown too. The service has a part of
 // the form by then, and does not document that it acts only on a complete form.
 type File struct {
-	// Name is the file name without directories. Quotes, semicolons, equal signs and characters that cannot be printed
-	// are sent as "_", because some servers and firewalls refuse a form with such a name.
+	// Name is the file name. Its directories are not sent. Quotes, semicolons, equal signs, percent signs and characters
+	// that cannot be printed are sent as "_", because some servers and firewalls refuse a form with such a name.
 	Name    string
 	Content io.ReaderAt `json:"-"` // content of the whole document
 	Size    int64       // in bytes

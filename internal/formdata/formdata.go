@@ -52,13 +52,15 @@ func New(fields [][2]string, file *File) *Body {
 }
 
 // CleanName makes a file name safe for a header. It removes everything up to the last slash or backslash. It writes "_"
-// for each character that cannot be printed, and for each byte that is not UTF-8. It does the same for quotes,
-// semicolons and equal signs: undici 8.8 refuses a form with an escaped quote in a file name, other parsers read a wrong
-// name, and the OWASP Core Rule Set 3.3 refuses a form with any of these characters in a file name.
+// for each character that cannot be printed, and for each byte that is not UTF-8.
+//
+// It does the same for quotes, semicolons, equal signs and percent signs. undici 7.30 refuses a form whose file name has
+// an escaped quote, and formidable 3.5 reads a wrong name. The OWASP Core Rule Set 3.3 refuses quotes, semicolons and
+// equal signs, also as %22, %27, %3B and %3D.
 func CleanName(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	return strings.Map(func(r rune) rune {
-		if r == unicode.ReplacementChar || !unicode.IsPrint(r) || strings.ContainsRune(`"';=`, r) {
+		if r == unicode.ReplacementChar || !unicode.IsPrint(r) || strings.ContainsRune(`"';=%`, r) {
 			return '_'
 		}
 		return r
