@@ -98,19 +98,20 @@ func (r *DisputeRespondRequest) form(text []byte) *formdata.Body {
 // call fails with [ErrOutcomeUnknown]. The upload then stops before the end of the form, so that the service never gets
 // a form that looks complete.
 //
-// If the context of the call ends during the upload, the call fails with ErrOutcomeUnknown too. The service has a part of
-// the form by then, and does not document that it acts only on a complete form.
+// If the context of the call ends during the upload, the call fails with ErrOutcomeUnknown too. The service has a part
+// of the form by then, and does not document that it acts only on a complete form.
 type File struct {
-	// Name is the file name. Its directories are not sent. Quotes, semicolons, equal signs, percent signs and characters
-	// that cannot be printed are sent as "_", because some servers and firewalls refuse a form with such a name.
+	// Name is the file name. Its directories are not sent. Quotes, semicolons, equal signs, percent signs and
+	// characters that cannot be printed are sent as "_", because some servers and firewalls refuse a form with such a
+	// name.
 	Name    string
 	Content io.ReaderAt `json:"-"` // content of the whole document
 	Size    int64       // in bytes
 	// Progress is called during the upload with the number of bytes of Content that were read to send them. The last of
 	// these bytes may not have arrived. The SDK also reads the first 1,024 bytes and the last one before the upload, to
 	// check the file; these reads do not count. If the SDK repeats the request, such as after a 429, the number starts
-	// anew. Progress runs in another goroutine than the call, but never after the call has returned. Calls that share a
-	// File may run Progress at the same time. Progress may be nil.
+	// anew. Progress runs in another goroutine than the call, but never after the call has returned. Calls that share
+	// a File may run Progress at the same time. Progress may be nil.
 	Progress func(sent int64) `json:"-" xml:"-" yaml:"-"`
 }
 
@@ -136,11 +137,12 @@ func FileFromBytes(name string, content []byte) *File {
 	return &File{Name: name, Content: bytes.NewReader(content), Size: int64(len(content))}
 }
 
-// FileFromReader returns a file with everything that r returns until [io.EOF]. It stores the content in a temporary file
-// in [os.TempDir], because a call has to know the size of an upload, and may read the content twice. Close the File after
-// the call; this removes the temporary file. The temporary file stays if the process ends without Close, such as after a
-// crash. FileFromReader sets no limit to the size and does not close r. To limit the size, use a reader that fails at the
-// limit, such as [net/http.MaxBytesReader]. The errors of FileFromReader are those of r and of package os.
+// FileFromReader returns a file with everything that r returns until [io.EOF]. It stores the content in a temporary
+// file in [os.TempDir], because a call has to know the size of an upload, and may read the content twice. Close the
+// File after the call; this removes the temporary file. The temporary file stays if the process ends without Close,
+// such as after a crash. FileFromReader sets no limit to the size and does not close r. To limit the size, use a reader
+// that fails at the limit, such as [net/http.MaxBytesReader]. The errors of FileFromReader are those of r and of
+// package os.
 func FileFromReader(name string, r io.Reader) (*File, error) {
 	f, err := os.CreateTemp("", "payvault-*.pdf")
 	if err != nil {

@@ -54,9 +54,9 @@ func New(fields [][2]string, file *File) *Body {
 // CleanName makes a file name safe for a header. It removes everything up to the last slash or backslash. It writes "_"
 // for each character that cannot be printed, and for each byte that is not UTF-8.
 //
-// It does the same for quotes, semicolons, equal signs and percent signs. undici 7.30 refuses a form whose file name has
-// an escaped quote, and formidable 3.5 reads a wrong name. The OWASP Core Rule Set 3.3 refuses quotes, semicolons and
-// equal signs, also as %22, %27, %3B and %3D.
+// It does the same for quotes, semicolons, equal signs and percent signs. undici 7.30 refuses a form whose file name
+// has an escaped quote, and formidable 3.5 reads a wrong name. The OWASP Core Rule Set 3.3 refuses quotes, semicolons
+// and equal signs, also as %22, %27, %3B and %3D.
 func CleanName(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	return strings.Map(func(r rune) rune {
@@ -90,7 +90,8 @@ type FileError struct {
 // Error returns the reason, without data of the file.
 func (e *FileError) Error() string { return e.reason }
 
-// Unwrap returns the error of ReadAt, the panic of ReadAt or Progress, or [io.ErrUnexpectedEOF] if the file has become shorter.
+// Unwrap returns the error of ReadAt, the panic of ReadAt or Progress, or [io.ErrUnexpectedEOF] if the file has become
+// shorter.
 func (e *FileError) Unwrap() error { return e.err }
 
 // Format writes the text of Error under every verb.

@@ -236,8 +236,9 @@ func TestRequestBodies(t *testing.T) {
 	}
 }
 
-// TestUploadThatIsRefused checks that the client reads no byte of a long upload if the server refuses it without reading
-// it, and that the refusal is seen. Only a Transport that uses nothing but HTTP/1 asks the server before an upload.
+// TestUploadThatIsRefused checks that the client reads no byte of a long upload if the server refuses it without
+// reading it, and that the refusal is seen. Only a Transport that uses nothing but HTTP/1 asks the server before an
+// upload.
 func TestUploadThatIsRefused(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -295,7 +296,7 @@ func TestUploadWithoutConsent(t *testing.T) {
 			start := time.Now()
 			requests := 0
 			serve := func(conn net.Conn) {
-				defer conn.Close()
+				defer func() { _ = conn.Close() }()
 				request, err := http.ReadRequest(bufio.NewReader(conn))
 				if err != nil {
 					return

@@ -167,7 +167,8 @@ func TestFileFromReader(t *testing.T) {
 func TestFileFromReader_failed(t *testing.T) {
 	directory := t.TempDir()
 	t.Setenv("TMPDIR", directory)
-	file, err := payvault.FileFromReader("a.pdf", io.MultiReader(strings.NewReader("%PDF-"), iotest.ErrReader(fs.ErrPermission)))
+	breaking := io.MultiReader(strings.NewReader("%PDF-"), iotest.ErrReader(fs.ErrPermission))
+	file, err := payvault.FileFromReader("a.pdf", breaking)
 	require.ErrorIs(t, err, fs.ErrPermission)
 	assert.Nil(t, file)
 	assert.Panics(t, func() { _, _ = payvault.FileFromReader("a.pdf", nil) })

@@ -203,8 +203,8 @@ func (c content) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// TestUploadWithAFunctionThatPanics checks that a panic in ReadAt or Progress of the file becomes an error of the call. net/http reads
-// an upload in its own goroutine, where the panic would end the process.
+// TestUploadWithAFunctionThatPanics checks that a panic in ReadAt or Progress of the file becomes an error of the call.
+// net/http reads an upload in its own goroutine, where the panic would end the process.
 func TestUploadWithAFunctionThatPanics(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("a secret of the file")
