@@ -94,9 +94,9 @@ func (r *DisputeRespondRequest) form(text []byte) *formdata.Body {
 // File is a document to upload. A call reads Content with ReadAt, may read it several times, and never closes it.
 // A call waits for a ReadAt or a Progress that is under way, even if the context of the call has ended.
 //
-// If the content turns out to be shorter than Size during the upload, or ReadAt fails, or ReadAt or Progress panics, the
-// call fails with [ErrOutcomeUnknown]. The upload then stops before the end of the form, so that the service never gets
-// a form that looks complete.
+// If the content turns out to be shorter than Size during the upload, if ReadAt fails, or if ReadAt or Progress panics,
+// the call fails with [ErrOutcomeUnknown]. The upload then stops before the end of the form, so that the service never
+// gets a form that looks complete.
 //
 // If the context of the call ends during the upload, the call fails with ErrOutcomeUnknown too. The service has a part
 // of the form by then, and does not document that it acts only on a complete form.
