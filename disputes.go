@@ -83,21 +83,36 @@ func (r *DisputeRespondRequest) inForm(c *caller, p *problems) content {
 func (r *DisputeRespondRequest) form(text []byte) *formdata.Body {
 	var file *formdata.File
 	if e := r.Evidence; e != nil {
-		file = &formdata.File{Field: "file", Name: e.Name, ContentType: "application/pdf", Content: e.Content, Size: e.Size}
+		file = &formdata.File{
+			Field: "file", Name: e.Name, ContentType: "application/pdf",
+			Content: e.Content, Size: e.Size, Progress: e.Progress,
+		}
 	}
 	return formdata.New([][2]string{{"disputeResponse", string(text)}}, file)
 }
 
 // File is a document to upload. A call reads Content with ReadAt, may read it several times, and never closes it.
-// A call waits for a ReadAt that is under way, even if the context of the call has ended.
+// A call waits for a ReadAt or a Progress that is under way, even if the context of the call has ended.
 //
-// If the content turns out to be shorter than Size during the upload, or ReadAt fails or panics, the call fails with
-// [ErrOutcomeUnknown]. The upload then stops before the end of the form, so that the service never gets a form that
-// looks complete.
+// If the content turns out to be shorter than Size during the upload, if ReadAt fails, or if ReadAt or Progress panics,
+// the call fails with [ErrOutcomeUnknown]. The upload then stops before the end of the form, so that the service never
+// gets a form that looks complete.
+//
+// If the context of the call ends during the upload, the call fails with ErrOutcomeUnknown too. The service has a part
+// of the form by then, and does not document that it acts only on a complete form.
 type File struct {
-	Name    string      // file name without directories; control characters are replaced
+	// Name is the file name. Its directories are not sent. Quotes, semicolons, equal signs, percent signs and
+	// characters that cannot be printed are sent as "_", because some servers and firewalls refuse a form with such a
+	// name.
+	Name    string
 	Content io.ReaderAt `json:"-"` // content of the whole document
 	Size    int64       // in bytes
+	// Progress is called during the upload with the number of bytes of Content that were read to send them. The last of
+	// these bytes may not have arrived. The SDK also reads the first 1,024 bytes and the last one before the upload, to
+	// check the file; these reads do not count. If the SDK repeats the request, such as after a 429, the number starts
+	// anew. Progress runs in another goroutine than the call, but never after the call has returned. Calls that share
+	// a File may run Progress at the same time. Progress may be nil.
+	Progress func(sent int64) `json:"-" xml:"-" yaml:"-"`
 }
 
 // OpenFile opens a file for reading. Close the File after the call. The errors of OpenFile are those of package os.
@@ -122,7 +137,40 @@ func FileFromBytes(name string, content []byte) *File {
 	return &File{Name: name, Content: bytes.NewReader(content), Size: int64(len(content))}
 }
 
-// Close closes the content if it has a Close method. The content of a File from [OpenFile] has one.
+// FileFromReader returns a file with everything that r returns until [io.EOF]. It stores the content in a temporary
+// file in [os.TempDir], because a call has to know the size of an upload, and may read the content twice. Close the
+// File after the call; this removes the temporary file. The temporary file stays if the process ends without Close,
+// such as after a crash. FileFromReader sets no limit to the size and does not close r. To limit the size, use a reader
+// that fails at the limit, such as [net/http.MaxBytesReader]. The errors of FileFromReader are those of r and of
+// package os.
+func FileFromReader(name string, r io.Reader) (*File, error) {
+	f, err := os.CreateTemp("", "payvault-*.pdf")
+	if err != nil {
+		return nil, err
+	}
+	content, complete := temporaryFile{f}, false
+	defer func() {
+		if !complete { // also if r panics
+			_ = content.Close()
+		}
+	}()
+	size, err := io.Copy(f, r)
+	if err != nil {
+		return nil, err
+	}
+	complete = true
+	return &File{Name: name, Content: content, Size: size}, nil
+}
+
+// temporaryFile is a file that Close removes.
+type temporaryFile struct{ *os.File }
+
+// Close closes the file and removes it. It closes the file first, because Windows does not remove an open file.
+func (f temporaryFile) Close() error {
+	return errors.Join(f.File.Close(), os.Remove(f.Name()))
+}
+
+// Close closes the content if it has a Close method. The content of a File from [OpenFile] or [FileFromReader] has one.
 func (f *File) Close() error {
 	if f == nil {
 		return nil

@@ -14,19 +14,20 @@ import (
 	"unicode"
 )
 
-// File is the file part of a body. Content is read with ReadAt only, and never closed.
+// File is the file part of a body. Content is read with ReadAt only, and never closed. If Progress is not nil, each
+// reader of the body calls it after each read of the file, with the number of bytes of the file that it has read.
 type File struct {
 	Field, Name, ContentType string
 	Content                  io.ReaderAt
 	Size                     int64
+	Progress                 func(read int64)
 }
 
 // Body is a form: its text fields, then at most one file.
 type Body struct {
 	contentType    string
 	prefix, suffix []byte
-	file           io.ReaderAt
-	size           int64
+	file           File
 }
 
 // New builds a body. The fields are pairs of a name and a text; file may be nil.
@@ -42,7 +43,7 @@ func New(fields [][2]string, file *File) *Body {
 			"Content-Disposition": {multipart.FileContentDisposition(file.Field, CleanName(file.Name))},
 			"Content-Type":        {file.ContentType},
 		})
-		b.file, b.size = file.Content, file.Size
+		b.file = *file
 	}
 	n := buf.Len()
 	_ = w.Close()
@@ -52,10 +53,14 @@ func New(fields [][2]string, file *File) *Body {
 
 // CleanName makes a file name safe for a header. It removes everything up to the last slash or backslash. It writes "_"
 // for each character that cannot be printed, and for each byte that is not UTF-8.
+//
+// It does the same for quotes, semicolons, equal signs and percent signs. undici 7.30 refuses a form whose file name
+// has an escaped quote, and formidable 3.5 reads a wrong name. The OWASP Core Rule Set 3.3 refuses quotes, semicolons
+// and equal signs, also as %22, %27, %3B and %3D.
 func CleanName(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	return strings.Map(func(r rune) rune {
-		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
+		if r == unicode.ReplacementChar || !unicode.IsPrint(r) || strings.ContainsRune(`"';=%`, r) {
 			return '_'
 		}
 		return r
@@ -66,13 +71,14 @@ func CleanName(name string) string {
 func (b *Body) ContentType() string { return b.contentType }
 
 // Len returns the exact length in bytes.
-func (b *Body) Len() int64 { return int64(len(b.prefix)) + b.size + int64(len(b.suffix)) }
+func (b *Body) Len() int64 { return int64(len(b.prefix)) + b.file.Size + int64(len(b.suffix)) }
 
 // Open returns a new reader for the whole body. If the file cannot be read to its end, the reader fails with a
 // [FileError] before the end of the form, so that the receiver never gets a form that looks complete.
 func (b *Body) Open() io.Reader {
 	prefix, suffix := bytes.NewReader(b.prefix), bytes.NewReader(b.suffix)
-	return io.MultiReader(prefix, &fileReader{io.NewSectionReader(b.file, 0, b.size), b.size}, suffix)
+	file := &fileReader{content: io.NewSectionReader(b.file.Content, 0, b.file.Size), file: b.file}
+	return io.MultiReader(prefix, file, suffix)
 }
 
 // FileError is returned when the file of a body cannot be read to its end.
@@ -84,7 +90,8 @@ type FileError struct {
 // Error returns the reason, without data of the file.
 func (e *FileError) Error() string { return e.reason }
 
-// Unwrap returns the error or the panic of ReadAt, or [io.ErrUnexpectedEOF] if the file has become shorter.
+// Unwrap returns the error of ReadAt, the panic of ReadAt or Progress, or [io.ErrUnexpectedEOF] if the file has become
+// shorter.
 func (e *FileError) Unwrap() error { return e.err }
 
 // Format writes the text of Error under every verb.
@@ -92,33 +99,38 @@ func (e *FileError) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.Err
 
 // fileReader reads the file of a body, up to [File.Size].
 type fileReader struct {
-	file *io.SectionReader
-	left int64 // number of bytes still to be read
+	content *io.SectionReader
+	file    File
+	read    int64 // number of bytes that were read
 }
 
-// Read reads from the file. It turns a panic of the file into an error: net/http reads a body in its own goroutine,
-// where a panic would end the process.
+// Read reads from the file, and then calls Progress. It turns a panic of these functions into an error: net/http reads
+// a body in its own goroutine, where a panic would end the process.
 func (r *fileReader) Read(p []byte) (n int, err error) {
+	reason := "the file cannot be read: panic in ReadAt"
 	defer func() {
 		if value := recover(); value != nil {
-			n, err = 0, panicError(value)
+			n, err = 0, panicError(reason, value)
 		}
 	}()
-	n, err = r.file.Read(p)
-	r.left -= int64(n)
+	n, err = r.content.Read(p)
+	r.read += int64(n)
 	switch {
-	case err == io.EOF && r.left > 0: //nolint:errorlint // a reader returns io.EOF itself
+	case err == io.EOF && r.read < r.file.Size: //nolint:errorlint // a reader returns io.EOF itself
 		err = &FileError{"the file has become shorter", io.ErrUnexpectedEOF}
 	case err != nil && err != io.EOF: //nolint:errorlint // likewise
 		err = &FileError{"the file cannot be read", err}
 	}
+	if n > 0 && r.file.Progress != nil {
+		reason = "the upload has stopped: panic in Progress"
+		r.file.Progress(r.read)
+	}
 	return n, err
 }
 
-// panicError returns a [FileError] with the text of a runtime panic. The text of any other panic may hold data, so only
-// Unwrap returns it.
-func panicError(value any) error {
-	reason := "the file cannot be read: panic in ReadAt"
+// panicError returns a [FileError] with this reason and the text of a runtime panic. The text of any other panic may
+// hold data, so only Unwrap returns it.
+func panicError(reason string, value any) error {
 	err, ok := value.(error)
 	if !ok {
 		err = fmt.Errorf("panic: %v", value)

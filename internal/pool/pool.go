@@ -31,6 +31,8 @@ func New() *http.Transport {
 			}
 			return &ProxyError{answer.StatusCode}
 		},
+		// Some servers never send status 100, such as uWSGI 2.0 with http-socket. An upload waits this long for them.
+		ExpectContinueTimeout: time.Second,
 		// The default of net/http is 10 MB. But 10 MB of small headers take 157 MB of memory.
 		MaxResponseHeaderBytes: 1 << 20,
 		// 128 concurrent callers can keep their connections. Any further connection is closed after its call.

@@ -1,8 +1,10 @@
 package transport
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -12,9 +14,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"example.com/payvault/internal/pool"
 )
 
 // TestBodyCap checks that a response fails with ErrTooLarge if its body or its Content-Length exceeds MaxResponseBytes,
@@ -227,5 +233,96 @@ func TestRequestBodies(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, test.want, got.Load(), "%s, replay %t", name, replay)
 		}
+	}
+}
+
+// TestUploadThatIsRefused checks that the client reads no byte of a long upload if the server refuses it without
+// reading it, and that the refusal is seen. Only a Transport that uses nothing but HTTP/1 asks the server before an
+// upload.
+func TestUploadThatIsRefused(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Expected", r.Header.Get("Expect"))
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	t.Cleanup(server.Close)
+	both := http.DefaultTransport.(*http.Transport).Clone()
+	t.Cleanup(both.CloseIdleConnections)
+	const asks = "100-continue"
+	for name, test := range map[string]struct {
+		rt   http.RoundTripper
+		size int64
+		want string
+	}{
+		"long":               {nil, 64 << 10, asks},
+		"very long":          {nil, 8 << 20, asks},
+		"short":              {nil, 64<<10 - 1, ""},
+		"HTTP/2 is possible": {both, 64 << 10, ""},
+	} {
+		c := New(testConfig(test.rt))
+		t.Cleanup(c.CloseIdleConnections)
+		request := post(false).upload(test.size).to(t, server.URL)
+		var read atomic.Bool
+		open := request.Open
+		request.Open = func() io.Reader { return reported{open(), &read} }
+		result, err := c.Do(t.Context(), request)
+		require.NoError(t, err, name)
+		assert.Equal(t, http.StatusUnauthorized, result.Status, name)
+		assert.Equal(t, Answered, result.Delivery, name)
+		assert.Equal(t, test.want, result.Header.Get("Expected"), name)
+		assert.Equal(t, test.want != asks, read.Load(), name)
+	}
+}
+
+// reported is a reader that sets read when it is read.
+type reported struct {
+	io.Reader
+
+	read *atomic.Bool
+}
+
+func (r reported) Read(p []byte) (int, error) {
+	r.read.Store(true)
+	return r.Reader.Read(p)
+}
+
+// TestUploadWithoutConsent checks a server that never sends status 100. If it waits for the upload, it gets the upload
+// after a second. If it closes the connection, the request is not repeated, and its outcome is unknown: the server has
+// its headers.
+func TestUploadWithoutConsent(t *testing.T) {
+	t.Parallel()
+	for closes, want := range map[bool]Delivery{false: Answered, true: Unknown} {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			requests := 0
+			serve := func(conn net.Conn) {
+				defer func() { _ = conn.Close() }()
+				request, err := http.ReadRequest(bufio.NewReader(conn))
+				if err != nil {
+					return
+				}
+				requests++
+				if closes {
+					return
+				}
+				n, _ := io.Copy(io.Discard, request.Body)
+				assert.EqualValues(t, 64<<10, n)
+				_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+			}
+			own := pool.New()
+			own.DialContext = func(context.Context, string, string) (net.Conn, error) {
+				client, server := net.Pipe()
+				go serve(server)
+				return client, nil
+			}
+			defer own.CloseIdleConnections()
+			result, err := New(testConfig(own)).Do(t.Context(), post(false).upload(64<<10).to(t, "http://service.test"))
+			assert.Equal(t, closes, err != nil, "%v", err)
+			assert.Equal(t, want, result.Delivery)
+			assert.Equal(t, 1, requests)
+			if !closes {
+				assert.Equal(t, time.Second, time.Since(start))
+			}
+		})
 	}
 }

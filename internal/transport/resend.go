@@ -71,6 +71,9 @@ func (c *call) setBody(req *http.Request) *attemptBody {
 	case c.Open != nil:
 		req.Body = attemptReader{req.Body, body}
 		req.GetBody = func() (io.ReadCloser, error) { return attemptReader{c.Open(), body}, nil }
+		if c.Length >= longUpload {
+			askBeforeUpload(req)
+		}
 	default:
 		// A body in memory does not change, and has the GetBody of the engine. It is not wrapped in an attemptReader, because
 		// net/http sends a body together with the headers only if it knows the type of the body. So nothing notices whether
@@ -78,6 +81,17 @@ func (c *call) setBody(req *http.Request) *attemptBody {
 		body.mayBeRead = true
 	}
 	return body
+}
+
+// longUpload is the length from which an upload over HTTP/1 waits until the server wants it.
+const longUpload = 64 << 10
+
+// askBeforeUpload makes net/http wait for status 100 before it sends the body. Without this, a server that refuses an
+// upload before reading it may close the connection while net/http is writing, and then net/http returns the error of
+// the write instead of the refusal. After the ExpectContinueTimeout of the Transport, net/http sends the body anyway.
+func askBeforeUpload(req *http.Request) {
+	req.Header["Expect"] = []string{"100-continue"}
+	req.ProtoMajor, req.ProtoMinor = 1, 1 // without a version, net/http sends the header and does not wait
 }
 
 // attemptBody is the state that all readers of the body of one attempt share. On HTTP/2 net/http may still read the

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -143,4 +144,46 @@ func TestOpenFile(t *testing.T) {
 	assert.Nil(t, directory)
 	require.NoError(t, payvault.FileFromBytes("evidence.pdf", evidence()).Close())
 	require.NoError(t, (*payvault.File)(nil).Close())
+}
+
+// TestFileFromReader checks that the file that FileFromReader returns can be uploaded several times, and that its Close
+// removes the temporary file.
+func TestFileFromReader(t *testing.T) {
+	directory := t.TempDir()
+	t.Setenv("TMPDIR", directory)
+	unsized := io.MultiReader(bytes.NewReader(evidence()))
+	file, err := payvault.FileFromReader("a.pdf", unsized)
+	require.NoError(t, err)
+	for range 2 {
+		assertForm(t, respond(t, retrieval(file)), find(payvault.OpDisputesRespond).MinimalJSON, "a.pdf", evidence())
+	}
+	assert.Len(t, files(t, directory), 1)
+	require.NoError(t, file.Close())
+	assert.Empty(t, files(t, directory))
+}
+
+// TestFileFromReader_failed checks that FileFromReader returns the errors of the reader and of package os, and that it
+// leaves no temporary file after an error or a panic.
+func TestFileFromReader_failed(t *testing.T) {
+	directory := t.TempDir()
+	t.Setenv("TMPDIR", directory)
+	breaking := io.MultiReader(strings.NewReader("%PDF-"), iotest.ErrReader(fs.ErrPermission))
+	file, err := payvault.FileFromReader("a.pdf", breaking)
+	require.ErrorIs(t, err, fs.ErrPermission)
+	assert.Nil(t, file)
+	assert.Panics(t, func() { _, _ = payvault.FileFromReader("a.pdf", nil) })
+	assert.Empty(t, files(t, directory))
+
+	t.Setenv("TMPDIR", filepath.Join(directory, "missing"))
+	file, err = payvault.FileFromReader("a.pdf", strings.NewReader("%PDF-"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	assert.Nil(t, file)
+}
+
+// files returns the files of a directory.
+func files(t *testing.T, directory string) []os.DirEntry {
+	t.Helper()
+	found, err := os.ReadDir(directory)
+	require.NoError(t, err)
+	return found
 }

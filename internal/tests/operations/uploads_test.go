@@ -2,6 +2,7 @@ package operations
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -94,13 +95,13 @@ func forEach(t *testing.T, test func(t *testing.T, s *careless)) {
 
 // upload responds to a dispute with a file that cannot be uploaded. It returns the bytes that the service received, and
 // the error.
-func (s *careless) upload(t *testing.T, file *payvault.File) (got []byte, err error) {
+func (s *careless) upload(t *testing.T, ctx context.Context, file *payvault.File) (got []byte, err error) {
 	t.Helper()
 	var opts []payvault.Option
 	if s.client != nil {
 		opts = append(opts, payvault.WithHTTPClient(s.client))
 	}
-	err = service.Client(t, s.url, opts...).Disputes.Respond(t.Context(), 5002, retrieval(file))
+	err = service.Client(t, s.url, opts...).Disputes.Respond(ctx, 5002, retrieval(file))
 	require.Error(t, err)
 	return <-s.got, err
 }
@@ -158,7 +159,7 @@ func TestUploadOfAFileThatBecomesShorter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			forEach(t, func(t *testing.T, s *careless) {
-				got, err := s.upload(t, newShrinking(t, file.size, file.at, file.to))
+				got, err := s.upload(t, t.Context(), newShrinking(t, file.size, file.at, file.to))
 				t.Logf("%d bytes came, which end with %q", len(got), got[max(0, len(got)-40):])
 				assert.False(t, bytes.Contains(got, []byte(formEnd)), "a complete form came")
 				require.ErrorIs(t, err, payvault.ErrOutcomeUnknown)
@@ -202,25 +203,32 @@ func (c content) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// TestUploadOfContentThatPanics checks that a panic in ReadAt of the file becomes an error of the call. net/http reads
-// an upload in its own goroutine, where the panic would end the process.
-func TestUploadOfContentThatPanics(t *testing.T) {
+// TestUploadWithAFunctionThatPanics checks that a panic in ReadAt or Progress of the file becomes an error of the call.
+// net/http reads an upload in its own goroutine, where the panic would end the process.
+func TestUploadWithAFunctionThatPanics(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("a secret of the file")
+	whole := func(p []byte, _ int64) (int, error) { return len(p), nil }
 	for name, test := range map[string]struct {
-		read func(p []byte, off int64) (int, error)
-		want string
+		read     func(p []byte, off int64) (int, error)
+		progress func(int64)
+		want     string
 	}{
-		"a text":      {func([]byte, int64) (int, error) { panic("a secret of the file") }, "panic in ReadAt"},
-		"an error":    {func([]byte, int64) (int, error) { panic(broken) }, "panic in ReadAt"},
-		"the runtime": {func(p []byte, _ int64) (int, error) { return int(p[len(p)]), nil }, "ReadAt: runtime error: index"},
-		"no panic":    {func([]byte, int64) (int, error) { return 0, broken }, "the file cannot be read"},
+		"a text":   {func([]byte, int64) (int, error) { panic("a secret of the file") }, nil, "panic in ReadAt"},
+		"an error": {func([]byte, int64) (int, error) { panic(broken) }, nil, "panic in ReadAt"},
+		"the runtime": {
+			func(p []byte, _ int64) (int, error) { return int(p[len(p)]), nil }, nil, "ReadAt: runtime error: index",
+		},
+		"no panic": {func([]byte, int64) (int, error) { return 0, broken }, nil, "the file cannot be read"},
+		"progress": {whole, func(int64) { panic("a secret of the file") }, "the upload has stopped: panic in Progress"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			forEach(t, func(t *testing.T, s *careless) {
-				file := &payvault.File{Name: "a.pdf", Content: content{4 << 20, test.read, new(atomic.Bool)}, Size: 4 << 20}
-				got, err := s.upload(t, file)
+				file := &payvault.File{
+					Name: "a.pdf", Content: content{4 << 20, test.read, new(atomic.Bool)}, Size: 4 << 20, Progress: test.progress,
+				}
+				got, err := s.upload(t, t.Context(), file)
 				assert.False(t, bytes.Contains(got, []byte(formEnd)), "a complete form came")
 				require.ErrorIs(t, err, payvault.ErrOutcomeUnknown)
 				require.ErrorContains(t, err, test.want)
@@ -231,4 +239,55 @@ func TestUploadOfContentThatPanics(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestUploadProgress checks that Progress reports the bytes of the content up to its size, starts anew when the SDK
+// repeats the request after a 429, and is not called after the call has returned.
+func TestUploadProgress(t *testing.T) {
+	t.Parallel()
+	for _, http2 := range []bool{false, true} {
+		requests := 0
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			requests++
+			service.Say(w, map[int]int{1: http.StatusTooManyRequests, 2: http.StatusOK}[requests], `{"code":0}`)
+		}))
+		server.EnableHTTP2 = http2
+		server.StartTLS()
+		t.Cleanup(server.Close)
+
+		file := payvault.FileFromBytes("a.pdf", append([]byte("%PDF-"), make([]byte, 1<<20)...))
+		var reports []int64
+		file.Progress = func(sent int64) { reports = append(reports, sent) } // the race detector sees a late call
+		client := service.Client(t, server.URL, payvault.WithHTTPClient(server.Client()))
+		require.NoError(t, client.Disputes.Respond(t.Context(), 5002, retrieval(file)))
+
+		var ends []int64 // the last report of each attempt
+		for i, sent := range reports {
+			if isLast := i == len(reports)-1 || reports[i+1] < sent; isLast {
+				ends = append(ends, sent)
+			}
+		}
+		assert.Equal(t, []int64{file.Size, file.Size}, ends)
+		assert.Greater(t, len(reports), 10, "reports while the file is sent")
+		assert.Less(t, reports[0], file.Size/4)
+	}
+}
+
+// TestUploadCanceled checks that an upload has an unknown outcome if Progress ends its context.
+func TestUploadCanceled(t *testing.T) {
+	t.Parallel()
+	forEach(t, func(t *testing.T, s *careless) {
+		ctx, cancel := context.WithCancel(t.Context())
+		file := payvault.FileFromBytes("a.pdf", append([]byte("%PDF-"), make([]byte, 4<<20)...))
+		file.Progress = func(sent int64) {
+			if sent > file.Size/2 {
+				cancel()
+			}
+		}
+		got, err := s.upload(t, ctx, file)
+		assert.False(t, bytes.Contains(got, []byte(formEnd)), "a complete form came")
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, payvault.ErrOutcomeUnknown)
+	})
 }
