@@ -1,13 +1,11 @@
 package payvault
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"mime"
 	"slices"
 	"strings"
 
@@ -167,19 +165,6 @@ func (e *Error) readFailure(r transport.Result) {
 	}
 }
 
-// notJSON returns the error of an answer that is not JSON. Its text has the Content-Type, which tells the page of a
-// proxy from an answer that was cut off.
-func notJSON(r transport.Result) error {
-	kind := contentType(r)
-	switch {
-	case len(bytes.TrimSpace(r.Body)) == 0:
-		return errors.New("the answer is empty")
-	case kind == "" || strings.HasSuffix(kind, "json"):
-		return answer.ErrNotJSON
-	}
-	return fmt.Errorf("the answer is %s, not JSON", kind)
-}
-
 // plainText returns the first line of an answer of the type text/plain, or "".
 func plainText(r transport.Result) string {
 	if contentType(r) != "text/plain" {
@@ -191,16 +176,6 @@ func plainText(r transport.Result) string {
 
 // mostPlainText is the number of bytes of a plain text in which plainText looks for the first line.
 const mostPlainText = 1000
-
-// contentType returns the type and the subtype of an answer, such as text/html. It returns "" if there is none, or if it
-// is not of the usual form.
-func contentType(r transport.Result) string {
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if len(kind) > 64 {
-		return ""
-	}
-	return kind
-}
 
 // shownCode returns the code of an error: own, which is the deciding code of the operation, or the code other if own is
 // empty. If own refuses in a 2xx answer and the code other is zero, the answer is malformed. Then shownCode returns the

@@ -1,8 +1,10 @@
 package payvault
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"mime"
 	"strings"
 
 	"example.com/payvault/internal/answer"
@@ -100,6 +102,29 @@ func readReply(op OperationInfo, r transport.Result, into reply) (unread []strin
 		return unread, fmt.Errorf("%w: %s is missing", ErrMalformedResponse, place)
 	}
 	return nameMissing(unread, place), nil
+}
+
+// notJSON returns the error of an answer that is not JSON. Its text has the Content-Type, which tells the page of a
+// proxy from an answer that was cut off.
+func notJSON(r transport.Result) error {
+	kind := contentType(r)
+	switch {
+	case len(bytes.TrimSpace(r.Body)) == 0:
+		return errors.New("the answer is empty")
+	case kind == "" || strings.HasSuffix(kind, "json"):
+		return answer.ErrNotJSON
+	}
+	return fmt.Errorf("the answer is %s, not JSON", kind)
+}
+
+// contentType returns the type and the subtype of an answer, such as text/html. It returns "" if there is none, or if it
+// is not of the usual form.
+func contentType(r transport.Result) string {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if len(kind) > 64 {
+		return ""
+	}
+	return kind
 }
 
 // nameMissing adds the path of a missing value to unread, unless unread already has that path or the path of an

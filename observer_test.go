@@ -205,6 +205,11 @@ func TestCallResult_NotRepeated(t *testing.T) {
 	t.Parallel()
 	read := func(ctx context.Context, c *payvault.Client) { _, _ = c.Applications.Validate(ctx, 7) }
 	write := func(ctx context.Context, c *payvault.Client) { _, _ = c.Webhooks.AddEvent(ctx, "W", "e") }
+	canceled := func(ctx context.Context, c *payvault.Client) {
+		ctx, cancel := context.WithCancel(ctx)
+		time.AfterFunc(time.Second, cancel)
+		write(ctx, c)
+	}
 	answer := func(status int, body, retryAfter string) service.RoundTripper {
 		return func(*http.Request) (*http.Response, error) {
 			resp := service.Reply(status, body)
@@ -218,16 +223,16 @@ func TestCallResult_NotRepeated(t *testing.T) {
 		call          func(context.Context, *payvault.Client)
 		attempt, want string
 	}{
-		"success":             {answer(200, `{"code":0}`, ""), write, "", ""},
-		"answer of Validate":  {answer(400, `{"code":2,"data":{"a":["b"]}}`, ""), read, "final", ""},
-		"refusal":             {answer(404, `{}`, ""), read, "final", "final"},
-		"not a success":       {answer(200, `<html>`, ""), write, "", "final"},
-		"lost write":          {lost, write, "not_replayable", "not_replayable"},
-		"write, unavailable":  {answer(503, ``, ""), write, "not_replayable", "not_replayable"},
-		"read, unavailable":   {answer(503, ``, ""), read, "attempts", "attempts"},
-		"wait is too long":    {answer(503, ``, "3600"), read, "retry_after", "retry_after"},
-		"after the deadline":  {answer(503, ``, "29"), read, "deadline", "deadline"},
-		"rate limit too slow": {answer(429, ``, "29"), write, "", "wait"},
+		"success":            {answer(200, `{"code":0}`, ""), write, "", ""},
+		"answer of Validate": {answer(400, `{"code":2,"data":{"a":["b"]}}`, ""), read, "final", ""},
+		"refusal":            {answer(404, `{}`, ""), read, "final", "final"},
+		"not a success":      {answer(200, `<html>`, ""), write, "", "final"},
+		"lost write":         {lost, write, "not_replayable", "not_replayable"},
+		"write, unavailable": {answer(503, ``, ""), write, "not_replayable", "not_replayable"},
+		"read, unavailable":  {answer(503, ``, ""), read, "attempts", "attempts"},
+		"wait is too long":   {answer(503, ``, "3600"), read, "retry_after", "retry_after"},
+		"after the deadline": {answer(503, ``, "29"), read, "deadline", "deadline"},
+		"canceled in a wait": {answer(429, ``, "10"), canceled, "", "wait"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
