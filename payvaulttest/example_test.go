@@ -71,6 +71,21 @@ func ExampleServer_Handle() {
 	// 1
 }
 
+// A fake of the client returns the error that the client returns after a lost answer.
+func ExampleNewError() {
+	sendInvoice := func(context.Context, payvault.InvoiceID) error { // in place of client.Invoices.Send
+		return payvaulttest.NewError(payvault.OpInvoicesSend, payvaulttest.ErrorUnknown)
+	}
+
+	err := sendInvoice(context.Background(), "INV-1")
+
+	fmt.Println(err)
+	fmt.Println(errors.Is(err, payvault.ErrOutcomeUnknown), payvault.SafeToRetry(err))
+	// Output:
+	// payvault: invoices.send: no complete answer: EOF (outcome unknown)
+	// true false
+}
+
 func ExampleServer_Requests() {
 	srv := payvaulttest.NewServer(payvaulttest.WithBasePath("/sandbox"))
 	defer srv.Close()
