@@ -32,8 +32,8 @@ func (s *Server) PartnerClient(opts ...payvault.Option) *payvault.Client {
 	return s.ClientFor(s.Partner(), opts...)
 }
 
-// ClientFor returns a client like that of [Server.Client], which works as the given account. The account need not be one
-// of the server's accounts.
+// ClientFor returns a client like that of [Server.Client], which works as the given account. The account need not be
+// one of the server's accounts.
 func (s *Server) ClientFor(account Account, opts ...payvault.Option) *payvault.Client {
 	own := []payvault.Option{
 		payvault.WithMerchantID(account.MerchantID),

@@ -46,9 +46,9 @@
 //
 // # Fake time
 //
-// In a bubble of [testing/synctest], a client waits for a retry in fake time, so the test takes no time. Start the server
-// outside of the bubble. In the bubble, use connections that end with each request, because an idle connection would stop
-// the fake clock.
+// In a bubble of [testing/synctest], a client waits for a retry in fake time, so the test takes no time. Start the
+// server outside of the bubble. In the bubble, use connections that end with each request, because an idle connection
+// would stop the fake clock.
 //
 //	srv := payvaulttest.NewServer()
 //	defer srv.Close()
@@ -60,9 +60,9 @@
 //		fmt.Println(time.Since(began), err)
 //	})
 //
-// The fake clock also stands still during a request. So the fault [Delay] takes real time, and [Hang] never ends. From Go
-// 1.27 on, they take fake time if the server answers in memory: in the bubble, pass
-// httptest.NewTestServer(t, srv).Client() to [payvault.WithHTTPClient].
+// The fake clock also stands still during a request. So the fault [Delay] takes real time, and [Hang] never ends. From
+// Go 1.27 on, they take fake time if the server answers in memory: in the bubble, pass httptest.NewTestServer(t,
+// srv).Client() to [payvault.WithHTTPClient].
 //
 // # Secrets
 //

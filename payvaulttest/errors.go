@@ -32,8 +32,8 @@ const (
 // So [payvault.SafeToRetry] and the sentinels are true of the error. Tokenize is called without a CardID.
 //
 // The service does not document the status and the code of a refusal. A test may change the exported fields of the
-// error, for example to StatusCode 409 and Code "51". NewError panics if the operation has no method, or if the kind does
-// not exist.
+// error, for example to StatusCode 409 and Code "51". NewError panics if the operation has no method, or if the kind
+// does not exist.
 func NewError(op payvault.Operation, kind ErrorKind) *payvault.Error {
 	client, err := payvault.NewClient("http://127.0.0.1", "made-up-key",
 		payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1}),

@@ -71,13 +71,9 @@ func ExampleServer_Handle() {
 	// 1
 }
 
-// A fake of the client returns the error that the client returns after a lost answer.
+// A fake of client.Invoices.Send can return this error. It is the error of a lost answer.
 func ExampleNewError() {
-	sendInvoice := func(context.Context, payvault.InvoiceID) error { // in place of client.Invoices.Send
-		return payvaulttest.NewError(payvault.OpInvoicesSend, payvaulttest.ErrorUnknown)
-	}
-
-	err := sendInvoice(context.Background(), "INV-1")
+	err := payvaulttest.NewError(payvault.OpInvoicesSend, payvaulttest.ErrorUnknown)
 
 	fmt.Println(err)
 	fmt.Println(errors.Is(err, payvault.ErrOutcomeUnknown), payvault.SafeToRetry(err))

@@ -48,8 +48,8 @@ func NewServer(opts ...Option) *Server {
 	return s
 }
 
-// Start starts a server. It returns an error if the server cannot listen, if an option is invalid, or if it is called in
-// a bubble of [testing/synctest].
+// Start starts a server. It returns an error if the server cannot listen, if an option is invalid, or if it is called
+// in a bubble of [testing/synctest].
 func Start(opts ...Option) (*Server, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s, err := start(ctx, opts)
@@ -68,8 +68,8 @@ func start(ctx context.Context, opts []Option) (*Server, error) {
 		return nil, err
 	}
 	if inBubble() {
-		return nil, errors.New("a server cannot start in a bubble of testing/synctest, because the time in the bubble stands " +
-			"still while a socket listens: start the server before synctest.Test")
+		return nil, errors.New("a server cannot start in a bubble of testing/synctest, because an open socket stops the " +
+			"time of the bubble: start the server before synctest.Test")
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.cfg.addr)
 	if err != nil {
@@ -92,8 +92,8 @@ func start(ctx context.Context, opts []Option) (*Server, error) {
 	return s, nil
 }
 
-// inBubble reports whether the goroutine is in a bubble of testing/synctest. Only the first line of its stack trace says
-// so, such as "goroutine 5 [running, synctest bubble 1]:".
+// inBubble reports whether the goroutine is in a bubble of testing/synctest. Only the first line of its stack trace
+// says so, such as "goroutine 5 [running, synctest bubble 1]:".
 func inBubble() bool {
 	trace := make([]byte, 200)
 	trace = trace[:runtime.Stack(trace, false)]

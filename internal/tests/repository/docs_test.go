@@ -291,8 +291,8 @@ func retryLater(payvault.SubscriptionID) {}
 func reconcile(payvault.SubscriptionID) {}
 func report(...any) {}
 
-func snippet(t *testing.T, ctx context.Context, baseURL, apiKey string, client *payvault.Client, srv *payvaulttest.Server,
-	id payvault.SubscriptionID, invoice payvaulttest.Invoice, logger *slog.Logger) error {
+func snippet(t *testing.T, ctx context.Context, baseURL, apiKey string, client *payvault.Client,
+	srv *payvaulttest.Server, id payvault.SubscriptionID, invoice payvaulttest.Invoice, logger *slog.Logger) error {
 	{
 `
 
