@@ -110,10 +110,10 @@ func (a accounts) enabled(id payvault.MerchantID, feature func(Account) bool) bo
 }
 
 // authenticate returns the account of a request, or a refusal. The request must use HTTP Basic authentication with an
-// empty user name and the key of an account as the password.
-func (a accounts) authenticate(r *http.Request) (Account, error) {
+// empty user name and the key of an account as the password. The key must not be one of the retired keys.
+func (a accounts) authenticate(r *http.Request, retired map[string]bool) (Account, error) {
 	user, key, _ := r.BasicAuth()
-	account := a.first(func(account Account) bool { return user == "" && account.APIKey == key })
+	account := a.first(func(account Account) bool { return user == "" && account.APIKey == key && !retired[key] })
 	if account.APIKey == "" {
 		return account, refuse(http.StatusUnauthorized,
 			"send Authorization: Basic with Base64 of a colon and an API key that is known")

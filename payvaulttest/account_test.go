@@ -48,6 +48,22 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
+// TestRetire checks that the server refuses the key of a retired account and no other key, and that the records of its
+// merchant stay.
+func TestRetire(t *testing.T) {
+	t.Parallel()
+	before := payvaulttest.Account{MerchantID: 5, APIKey: "before"}
+	after := payvaulttest.Account{MerchantID: 5, APIKey: "after"}
+	a := newAPI(t, payvaulttest.WithAccount(before), payvaulttest.WithAccount(after))
+	a.post(t, customers, `{"customer_id":"C1","customer_firm_name":"F"}`).ok(t)
+	require.NoError(t, a.srv.Retire(before))
+	a.get(t, customers).refused(t, http.StatusUnauthorized)
+	_, records, _ := a.as(after).list(t, customers, "customer_id")
+	assert.InEpsilon(t, 1, records, 0)
+	assert.Len(t, a.srv.Accounts(), 2)
+	require.Error(t, a.srv.Retire(payvaulttest.Account{MerchantID: 5, APIKey: "unknown"}))
+}
+
 // TestActingForAMerchant checks that an account acts for its own merchant, with or without a merchant_id in the
 // request, and for the merchants in ActsFor.
 func TestActingForAMerchant(t *testing.T) {

@@ -3,6 +3,7 @@ package payvaulttest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -30,6 +31,19 @@ func (s *Server) Requests() []Request {
 	s.handler.requests.mu.Lock()
 	defer s.handler.requests.mu.Unlock()
 	return slices.Clone(s.handler.requests.list)
+}
+
+// Retire makes the server refuse the API key of an account, with status 401, as after a change of keys. Requests that
+// are being answered go on. The merchant of the account and its records stay, and [Server.Accounts] still lists the
+// account. Retire returns an error if no account has this API key.
+func (s *Server) Retire(account Account) error {
+	s.state.mu.Lock()
+	defer s.state.mu.Unlock()
+	if !slices.ContainsFunc(s.state.accounts, func(a Account) bool { return a.APIKey == account.APIKey }) {
+		return errors.New("payvaulttest: no account has the API key of the account to retire")
+	}
+	s.state.retired[account.APIKey] = true
+	return nil
 }
 
 // Handle adds an operation that the documentation of the service mentions but does not describe. A test can then run
@@ -116,6 +130,14 @@ func (s *Server) Deliveries() []Delivery {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.history)
+}
+
+// Redeliver delivers a notification again, in the background, with the same body. It is the notification of element i
+// of [Server.Deliveries]. So a test can check what a receiver does with a notification that comes twice, or that comes
+// again after the receiver has answered it with status 500. The service does not document whether it delivers again.
+// Redeliver panics if there is no element i.
+func (s *Server) Redeliver(i int) {
+	s.deliveries.repeater(i)()
 }
 
 // WaitDeliveries waits until all deliveries that were triggered before the call have ended. It does not wait for later

@@ -23,7 +23,7 @@ import (
 
 var errNotLoopback = errors.New("the notification URL is not on loopback")
 
-// Delivery is one attempt to notify a webhook. A failed delivery is not tried again.
+// Delivery is one attempt to notify a webhook. Only [Server.Redeliver] makes another attempt.
 type Delivery struct {
 	WebhookID payvault.WebhookID // the webhook that is notified
 	Event     payvault.Event     // name of the event
@@ -43,6 +43,7 @@ type dispatcher struct {
 	mu      sync.Mutex
 	last    map[payvault.WebhookID]chan struct{} // each is closed when the newest delivery of its webhook has ended
 	history []Delivery
+	again   []func() // again[i] posts the notification of history[i] once more
 }
 
 // newDispatcher returns a dispatcher that works until ctx ends. Unless remote is true, the dispatcher notifies only
@@ -105,6 +106,7 @@ func (d *dispatcher) close() {
 
 // deliver makes a delivery, and logs the delivery without its body and URL.
 func (d *dispatcher) deliver(url string, body []byte, delivery Delivery) {
+	again := func() { d.post(url, body, Delivery{WebhookID: delivery.WebhookID, Event: delivery.Event}) }
 	delivery.Status, delivery.Err = d.send(url, body)
 	shown := inspect.Delivery{
 		Time: time.Now(), WebhookID: string(delivery.WebhookID), Event: string(delivery.Event), Status: delivery.Status,
@@ -121,6 +123,7 @@ func (d *dispatcher) deliver(url string, body []byte, delivery Delivery) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.history = append(d.history, delivery)
+	d.again = append(d.again, again)
 }
 
 // class returns the class of an error, as a fixed text. The error's own text might contain the URL, or bytes that the
@@ -154,11 +157,18 @@ func (d *dispatcher) send(url string, body []byte) (int, error) {
 	return resp.StatusCode, nil
 }
 
+// repeater returns the function that posts the notification of history[i] once more.
+func (d *dispatcher) repeater(i int) func() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.again[i]
+}
+
 // forget clears the history of deliveries.
 func (d *dispatcher) forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.history = nil
+	d.history, d.again = nil, nil
 }
 
 func (d *dispatcher) wait(ctx context.Context) error {

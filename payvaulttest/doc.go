@@ -42,6 +42,28 @@
 // fault without AfterCommit answers a request, the request is recorded but not performed. [Inspect] serves a page with
 // the newest requests, the records and the faults. On the page, a click injects a fault.
 //
+// A fake of the client needs no server: [NewError] makes the errors of the SDK.
+//
+// # Fake time
+//
+// In a bubble of [testing/synctest], a client waits for a retry in fake time, so the test takes no time. Start the
+// server outside of the bubble. In the bubble, use connections that end with each request, because an idle connection
+// would stop the fake clock.
+//
+//	srv := payvaulttest.NewServer()
+//	defer srv.Close()
+//	synctest.Test(t, func(t *testing.T) {
+//		single := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+//		client := srv.Client(payvault.WithHTTPClient(single), payvault.WithRetryPolicy(payvault.RetryPolicy{}))
+//		began := time.Now()
+//		_, err := client.Customers.List(t.Context(), nil)
+//		fmt.Println(time.Since(began), err)
+//	})
+//
+// The fake clock also stands still during a request. So the fault [Delay] takes real time, and [Hang] never ends. From
+// Go 1.27 on, they take fake time if the server answers in memory: in the bubble, pass httptest.NewTestServer(t,
+// srv).Client() to [payvault.WithHTTPClient].
+//
 // # Secrets
 //
 // In its records of cards, customers and payees, the emulator keeps no security code, track, wallet payload or bank

@@ -71,6 +71,17 @@ func ExampleServer_Handle() {
 	// 1
 }
 
+// A fake of client.Invoices.Send can return this error. It is the error of a lost answer.
+func ExampleNewError() {
+	err := payvaulttest.NewError(payvault.OpInvoicesSend, payvaulttest.ErrorUnknown)
+
+	fmt.Println(err)
+	fmt.Println(errors.Is(err, payvault.ErrOutcomeUnknown), payvault.SafeToRetry(err))
+	// Output:
+	// payvault: invoices.send: no complete answer: EOF (outcome unknown)
+	// true false
+}
+
 func ExampleServer_Requests() {
 	srv := payvaulttest.NewServer(payvaulttest.WithBasePath("/sandbox"))
 	defer srv.Close()

@@ -69,7 +69,7 @@ type exchange struct {
 func (h *shared) exchange(w http.ResponseWriter, r *http.Request, to route) {
 	x := &exchange{ResponseWriter: w, route: to, h: h, r: r, began: time.Now(), bodies: h.feed.Bodies()}
 	x.request = newRequest(r, x.name(), h.state.clock())
-	x.account, x.refused = h.state.accounts.authenticate(r)
+	x.account, x.refused = h.state.authenticate(r)
 	if to.action == nil && to.taught == nil {
 		x.refused = refuse(http.StatusNotFound, "no operation has this method and path")
 	}

@@ -52,7 +52,8 @@ const (
 	// [Server.Client] has no rate limit of its own. To test how an ordinary client slows down, use [payvault.NewClient].
 	PermitRate FaultKind = "permit rate"
 	// OtherCode answers with Status (200 if zero). In the body, code is Code and message is Message. In the body of a
-	// tokenize answer, rcode is Code and rmsg is Message. Code must not be 0.
+	// tokenize answer, rcode is Code and rmsg is Message. There Code has at least three digits, with zeros in front: 51
+	// becomes "051". Code must not be 0.
 	OtherCode FaultKind = "other code"
 	// MalformedJSON answers 200 with a body that begins like JSON but is not JSON.
 	MalformedJSON FaultKind = "malformed JSON"

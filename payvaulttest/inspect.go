@@ -135,7 +135,7 @@ func (i inspector) Connection() inspect.Connection {
 }
 
 // Reset implements [inspect.Emulator]. It removes requests, deliveries, faults and the counts of commits, and restores
-// the records and identifiers with which the server started. The API keys and the operations of [Server.Handle] stay.
+// the records, identifiers and API keys with which the server started. The operations of [Server.Handle] stay.
 func (i inspector) Reset() {
 	i.ClearFaults()
 	i.handler.requests.clear()
@@ -147,6 +147,7 @@ func (i inspector) Reset() {
 	}
 	i.state.ids.restart()
 	clear(i.state.commits)
+	clear(i.state.retired)
 	if err := i.plant(); err != nil {
 		panic(err) // cannot happen: the same seeds were added at the start
 	}

@@ -501,6 +501,7 @@ func TestInspectReset(t *testing.T) {
 	i.srv.TriggerEvent(merchantID, "e", nil)
 	require.NoError(t, i.srv.WaitDeliveries(t.Context()))
 	inject(t, i.srv, payvaulttest.Fault{Kind: payvaulttest.RateLimit})
+	require.NoError(t, i.srv.Retire(i.srv.Merchant()))
 
 	assert.Empty(t, i.ask(t, "PUT", "/bodies?shown=true", ""))
 	assert.Empty(t, i.ask(t, "POST", "/reset", ""))

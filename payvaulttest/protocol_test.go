@@ -1,6 +1,8 @@
 package payvaulttest_test
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"net/http"
 	"strings"
 	"testing"
@@ -8,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"example.com/payvault"
 	"example.com/payvault/payvaulttest"
 )
 
@@ -71,8 +74,8 @@ func TestContentTypes(t *testing.T) {
 	}
 }
 
-// TestTLSAndHTTP2 checks that WithTLS serves HTTP/2, and that http.DefaultClient does not trust the server's
-// certificate.
+// TestTLSAndHTTP2 checks that WithTLS serves HTTP/2, and that only a client that knows the server's certificate trusts
+// it.
 func TestTLSAndHTTP2(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithTLS())
@@ -81,4 +84,11 @@ func TestTLSAndHTTP2(t *testing.T) {
 	assert.Equal(t, "HTTP/2.0", a.srv.Requests()[0].Proto)
 	_, err := http.DefaultClient.Do(a.request(t, http.MethodGet, "/", "")) //nolint:bodyclose // there is no answer
 	require.Error(t, err, "no one else trusts it")
+	roots := x509.NewCertPool()
+	roots.AddCert(a.srv.Certificate())
+	own := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	t.Cleanup(own.CloseIdleConnections)
+	_, err = a.srv.Client(payvault.WithHTTPClient(own)).Customers.List(t.Context(), nil)
+	require.NoError(t, err)
+	assert.Nil(t, newAPI(t).srv.Certificate())
 }

@@ -1,13 +1,17 @@
 package payvaulttest
 
 import (
+	"bytes"
 	"context"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"sync"
 	"time"
 
@@ -34,7 +38,8 @@ type Server struct {
 }
 
 // NewServer starts a server. The caller closes it with [Server.Close]. Like [net/http/httptest.NewServer], NewServer
-// panics if the server cannot listen. It also panics if an option is invalid. [Start] returns an error instead.
+// panics if the server cannot listen. It also panics if an option is invalid, or in a bubble of [testing/synctest]; see
+// "Fake time" in the package comment. [Start] returns an error instead.
 func NewServer(opts ...Option) *Server {
 	s, err := Start(opts...)
 	if err != nil {
@@ -43,7 +48,8 @@ func NewServer(opts ...Option) *Server {
 	return s
 }
 
-// Start starts a server. It returns an error if the server cannot listen or if an option is invalid.
+// Start starts a server. It returns an error if the server cannot listen, if an option is invalid, or if it is called
+// in a bubble of [testing/synctest].
 func Start(opts ...Option) (*Server, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s, err := start(ctx, opts)
@@ -60,6 +66,10 @@ func start(ctx context.Context, opts []Option) (*Server, error) {
 	s, err := newServer(ctx, opts)
 	if err != nil {
 		return nil, err
+	}
+	if inBubble() {
+		return nil, errors.New("a server cannot start in a bubble of testing/synctest, because an open socket stops the " +
+			"time of the bubble: start the server before synctest.Test")
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.cfg.addr)
 	if err != nil {
@@ -80,6 +90,15 @@ func start(ctx context.Context, opts []Option) (*Server, error) {
 	s.URL = s.handler.server + s.cfg.basePath
 	start()
 	return s, nil
+}
+
+// inBubble reports whether the goroutine is in a bubble of testing/synctest. Only the first line of its stack trace
+// says so, such as "goroutine 5 [running, synctest bubble 1]:".
+func inBubble() bool {
+	trace := make([]byte, 200)
+	trace = trace[:runtime.Stack(trace, false)]
+	line, _, _ := bytes.Cut(trace, []byte("\n"))
+	return bytes.Contains(line, []byte("synctest bubble"))
 }
 
 // newServer returns a server that does not listen yet.
@@ -142,6 +161,10 @@ func (s *Server) Close() {
 // HTTPClient returns a client that trusts the certificate of [WithTLS]. [Server.Close] closes the idle connections of
 // this client.
 func (s *Server) HTTPClient() *http.Client { return s.http.Client() }
+
+// Certificate returns the certificate of [WithTLS], for a client of your own: add it to the RootCAs of its TLS
+// configuration. Without WithTLS, Certificate returns nil.
+func (s *Server) Certificate() *x509.Certificate { return s.http.Certificate() }
 
 // Format implements [fmt.Formatter]. It writes the address of the server and never its accounts.
 func (s *Server) Format(f fmt.State, _ rune) {

@@ -1,6 +1,7 @@
 package payvaulttest
 
 import (
+	"net/http"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ type state struct {
 
 	mu      sync.Mutex
 	commits map[payvault.Operation]int
+	retired map[string]bool // the API keys of retired accounts
 }
 
 func newState(accounts accounts, clock func() time.Time, idSeed uint64) *state {
@@ -31,7 +33,15 @@ func newState(accounts accounts, clock func() time.Time, idSeed uint64) *state {
 		document: theDocument(),
 		actions:  map[payvault.Operation]action{},
 		commits:  map[payvault.Operation]int{},
+		retired:  map[string]bool{},
 	}
+}
+
+// authenticate returns the account of a request, or a refusal.
+func (s *state) authenticate(r *http.Request) (Account, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.accounts.authenticate(r, s.retired)
 }
 
 // commit counts an operation that a handler of [Server.Handle] has performed.

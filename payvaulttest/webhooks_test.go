@@ -16,22 +16,29 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// A receiver is an HTTP server that receives notifications and collects their bodies.
+// A receiver is an HTTP server that receives notifications and collects their bodies. It answers with the statuses in
+// its channel, and then with 202.
 type receiver struct {
-	url    string
-	bodies chan string
+	url      string
+	bodies   chan string
+	statuses chan int
 }
 
 func newReceiver(t *testing.T) receiver {
 	t.Helper()
-	r := receiver{bodies: make(chan string, 100)}
+	r := receiver{bodies: make(chan string, 100), statuses: make(chan int, 100)}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
 		assert.NoError(t, err)
 		assert.Equal(t, http.MethodPost, req.Method)
 		assert.Equal(t, "application/json", req.Header.Get("Content-Type"))
 		r.bodies <- string(body)
-		w.WriteHeader(http.StatusAccepted)
+		select {
+		case status := <-r.statuses:
+			w.WriteHeader(status)
+		default:
+			w.WriteHeader(http.StatusAccepted)
+		}
 	}))
 	t.Cleanup(srv.Close)
 	r.url = srv.URL
@@ -80,6 +87,28 @@ func TestDeliveriesOfTheAccountUpdater(t *testing.T) {
 		{WebhookID: "WH1", Event: payvault.EventAccountUpdaterRequestCreated, Status: http.StatusAccepted},
 		{WebhookID: "WH1", Event: payvault.EventAccountUpdaterRequestCompleted, Status: http.StatusAccepted},
 	}, a.srv.Deliveries())
+}
+
+// TestRedeliver checks that a notification whose receiver answered 500 comes again with the same body, and that it can
+// come any number of times.
+func TestRedeliver(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	user := newReceiver(t)
+	user.statuses <- http.StatusInternalServerError
+	a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "WH1", NotificationURL: user.url, Events: []payvault.Event{"e"}})
+	a.srv.TriggerEvent(merchantID, "e", map[string]int{"n": 1})
+	first := user.next(t, a.srv)
+	for i, delivery := range a.srv.Deliveries() {
+		assert.Equal(t, http.StatusInternalServerError, delivery.Status)
+		a.srv.Redeliver(i)
+	}
+	assert.Equal(t, first, user.next(t, a.srv))
+	a.srv.Redeliver(1)
+	assert.Equal(t, first, user.next(t, a.srv))
+	accepted := payvaulttest.Delivery{WebhookID: "WH1", Event: "e", Status: http.StatusAccepted}
+	assert.Equal(t, []payvaulttest.Delivery{accepted, accepted}, a.srv.Deliveries()[1:])
+	assert.Panics(t, func() { a.srv.Redeliver(3) })
 }
 
 // TestTransactionStatusUpdated checks that an event is delivered only to the webhooks of its merchant that have this

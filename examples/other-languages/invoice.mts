@@ -1,4 +1,4 @@
-import type { paths } from "./openapi";
+import type { paths } from "./openapi.d.ts";
 
 const url = "http://127.0.0.1:8700";
 const page = "http://127.0.0.1:8701";

@@ -291,8 +291,8 @@ func retryLater(payvault.SubscriptionID) {}
 func reconcile(payvault.SubscriptionID) {}
 func report(...any) {}
 
-func snippet(ctx context.Context, baseURL, apiKey string, client *payvault.Client, srv *payvaulttest.Server,
-	id payvault.SubscriptionID, invoice payvaulttest.Invoice, logger *slog.Logger) error {
+func snippet(t *testing.T, ctx context.Context, baseURL, apiKey string, client *payvault.Client,
+	srv *payvaulttest.Server, id payvault.SubscriptionID, invoice payvaulttest.Invoice, logger *slog.Logger) error {
 	{
 `
 
@@ -303,7 +303,7 @@ func wholeFile(text string) string {
 	}
 	body := given + text + "\n}\nreturn nil\n}\n"
 	imports := []string{"package snippet"}
-	for name := range strings.FieldsSeq(`context errors fmt log/slog net/http os slices time
+	for name := range strings.FieldsSeq(`context errors fmt log/slog net/http os slices testing testing/synctest time
 		example.com/payvault example.com/payvault/payvaulttest`) {
 		if regexp.MustCompile(`\b` + path.Base(name) + `\.[A-Z]`).MatchString(body) {
 			imports = append(imports, fmt.Sprintf("import %q", name))

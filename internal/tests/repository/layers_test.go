@@ -52,6 +52,23 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+// TestDependencies checks that the library needs no module that is only for the emulator. So such a module is not in
+// the go.mod of a program that does not import payvaulttest.
+func TestDependencies(t *testing.T) {
+	t.Parallel()
+	modules := func(dir string) string {
+		cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", ".")
+		cmd.Dir = filepath.Join(filepath.FromSlash(calls.Root()), dir)
+		out, err := cmd.Output()
+		require.NoError(t, err)
+		return string(out)
+	}
+	for _, module := range []string{"github.com/santhosh-tekuri/jsonschema/v6", "go.yaml.in/yaml/v3"} {
+		assert.Contains(t, modules("payvaulttest"), module)
+		assert.NotContains(t, modules("."), module)
+	}
+}
+
 // layer is the place of a file in a list of layers.
 type layer struct{ line, group, position int }
 
