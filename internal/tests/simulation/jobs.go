@@ -265,7 +265,7 @@ func (c *caller) submitAll(
 			c.auditRecord(kept, b)
 		}
 		c.recordResultIn(l, b.Index, b.RequestID, b.Err, &raw)
-		if ahead := int(read.Load()) - next*batchSize; ahead > (2*c.width()+1)*batchSize {
+		if ahead := int(read.Load()) - next*batchSize; ahead > (2*c.width()+1)*batchSize+1 {
 			c.fail("%d cards were read ahead", ahead)
 		}
 		if next++; next == c.plan.Leave {
