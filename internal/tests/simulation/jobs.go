@@ -325,9 +325,6 @@ func (c *caller) auditBreak(cards int) {
 
 var errStream = errors.New("the file of cards breaks off")
 
-// cardsOf returns the number of cards in a stream of so many batches.
-func cardsOf(batches int) int { return (batches-1)*batchSize + 37 }
-
 // cards returns a stream of cards and counts those that SubmitAll has read. A slow stream ends when ctx ends. The stream
 // ends with an error after the given number of cards, or never if breaks is 0.
 func (c *caller) cards(
