@@ -48,24 +48,29 @@ func (c *caller) perform(ctx context.Context, call call, o callOptions) error {
 	}
 	// errPanic remains the error if code of the caller panics, such as a key source or a RoundTripper. The panic is not
 	// recovered.
-	end := outcome{observers: c.observers, info: info, start: time.Now(), err: errPanic}
+	end := outcome{observers: c.observers, info: info, err: errPanic}
 	if ctx == nil {
 		o.problems.add("context", "is nil")
 		// The observers are not called, because Start needs the context of the call.
 		ctx, end.observers = context.Background(), nil //nolint:contextcheck // newRequest refuses the call
 	}
-	if o.gate == nil { // the observers of a call that may wait in a walk start when it begins
+	if o.gate == nil { // the call of a walk begins later, when its first attempt is permitted
 		ctx = end.begin(ctx)
 	}
 	defer func() { end.tell(call.reply, o.response) }()
 	out, err := c.newRequest(call, o)
 	if err != nil {
-		end.begin(ctx)
+		if end.ctx == nil {
+			end.begin(ctx)
+		}
 		end.err = err
 		return err
 	}
+	if o.gate != nil {
+		out.Start = end.begin
+	}
 	if len(end.observers) > 0 {
-		out.Start, out.Observe = end.begin, end.attempt
+		out.Observe = end.attempt
 	}
 	result, err := c.transport.Do(ctx, &out.Request)
 	end.result = result
@@ -78,17 +83,16 @@ type outcome struct {
 	observers observers
 	info      CallInfo
 	ctx       context.Context //nolint:containedctx // the context for the observers; nil before begin
-	start     time.Time
+	start     time.Time       // time of begin
 	result    transport.Result
 	unread    []string
 	err       error
 }
 
-// begin calls the method Start of the observers, unless it was called before. It returns the context of the attempts.
+// begin begins the time of the call and calls the method Start of the observers. It returns the context of the attempts.
 func (e *outcome) begin(ctx context.Context) context.Context {
-	if e.ctx == nil {
-		e.ctx = e.observers.start(ctx, e.info)
-	}
+	e.start = time.Now()
+	e.ctx = e.observers.start(ctx, e.info)
 	return e.ctx
 }
 
@@ -101,7 +105,10 @@ func (e *outcome) tell(into reply, response *Response) {
 	if e.err == errPanic { //nolint:errorlint // set by perform
 		e.err = panicError(e.info.Op)
 	}
-	took := time.Since(e.start)
+	var took time.Duration // 0 if the call of a walk has not begun
+	if e.ctx != nil {
+		took = time.Since(e.start)
+	}
 	if response != nil {
 		*response = Response{e.result.Status, e.result.Header, e.result.Body, e.result.Attempts, took, e.unread}
 	}

@@ -369,6 +369,49 @@ func TestWaitInTheRecord(t *testing.T) {
 	})
 }
 
+// TestWalkInTheRecord checks that a page or a batch is one call in the log, with all its attempts and the waits between
+// them. The wait before the first attempt is not a part of the call. A batch that the journal has is no call.
+func TestWalkInTheRecord(t *testing.T) {
+	t.Parallel()
+	for name, walk := range map[string]func(t *testing.T, s *fake, c *payvault.Client){
+		"list": func(t *testing.T, s *fake, c *payvault.Client) {
+			t.Helper()
+			s.pages = 2
+			for _, err := range c.Customers.All(t.Context(), nil) {
+				require.NoError(t, err)
+			}
+		},
+		"SubmitAll": func(t *testing.T, _ *fake, c *payvault.Client) {
+			t.Helper()
+			complete(t, c.AccountUpdater.SubmitAll(t.Context(), stream(200, nil), atATime(1)))
+		},
+		"SubmitAll of a job": func(t *testing.T, _ *fake, c *payvault.Client) {
+			t.Helper()
+			j := newJournal(t, state{1: {Begun: true, Outcome: &payvault.BatchOutcome{Status: payvault.BatchAccepted}}})
+			complete(t, c.AccountUpdater.SubmitAll(t.Context(), stream(300, nil), j.options(1)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var calls, attempts []payvault.CallResult
+				s := refusing(times(2, "20")...)
+				walk(t, s, s.client(t, payvault.WithObserver(payvault.Observer{
+					Attempt: func(_ context.Context, _ payvault.CallInfo, r payvault.CallResult) { attempts = append(attempts, r) },
+					End:     func(_ context.Context, _ payvault.CallInfo, r payvault.CallResult) { calls = append(calls, r) },
+				})))
+				require.Len(t, calls, 2)
+				require.Len(t, attempts, 4)
+				assert.Equal(t, []int{3, 1}, []int{calls[0].Attempts, calls[1].Attempts})
+				assert.Equal(t, attempts[1].Waited+attempts[2].Waited, calls[0].Duration)
+				assert.GreaterOrEqual(t, calls[0].Duration, 40*time.Second)
+				assert.Positive(t, attempts[3].Waited, "the second call has waited for the rate limit")
+				assert.Zero(t, calls[1].Duration)
+			})
+		})
+	}
+}
+
 // TestWithoutOverloadLimits checks that without limits a call that gets only 429 responses makes all its attempts and
 // fails. SubmitAll then stops.
 func TestWithoutOverloadLimits(t *testing.T) {

@@ -212,9 +212,25 @@ func guards() []guard {
 			"",
 		},
 		{
+			"journal: a batch that may have been performed stays begun while it waits", retry,
+			" || c.mayBePerformed() {",
+			" {",
+		},
+		{
+			"a batch is sent only when the next card has come", "bulk_stream.go",
+			"\t\tbatch.End++\n",
+			"\t\tbatch.End++\n\t\tif batch.isFull() {\n\t\t\tnext := batch.next()\n\t\t\tw.start(batch, valid)\n" +
+				"\t\t\tbatch, valid = next, nil\n\t\t}\n",
+		},
+		{
+			"a walk that has stopped does not wait", "internal/transport/call.go",
+			"return c.Gate.Stop",
+			"return c.ctx",
+		},
+		{
 			"journal: what it was not asked about is not safe to retry", "bulk_walk.go",
-			"e.final = w.journal != nil",
-			"e.final = false",
+			"final: w.journal != nil",
+			"final: false",
 		},
 		{
 			"observers hear of a call that panics", "exchange.go",
