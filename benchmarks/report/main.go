@@ -117,7 +117,7 @@ func checkOut(commit, dir string) (module string, err error) {
 		if err != nil {
 			return "", err
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil { //nolint:gosec // as above
 			return "", err
 		}
 	}
