@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/govalues/decimal"
 
 	"example.com/payvault/internal/answer"
@@ -82,6 +83,10 @@ var grouped = regexp.MustCompile(`^-?\d{1,3}(,\d{3})+\.\d+$`)
 // UnmarshalJSON reads a JSON number, or a quoted number such as "12.50" or "1,234.50". A value that means "none", such
 // as null or an empty string, is read as 0.
 func (a *Amount) UnmarshalJSON(b []byte) (err error) {
+	if jsontext.Value(b).Kind() == '0' { // a JSON number, which needs no regular expression
+		*a, err = ParseAmount(string(b))
+		return err
+	}
 	text := answer.Trimmed(b)
 	if text == "" {
 		*a = Amount{}

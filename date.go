@@ -34,7 +34,7 @@ func DateOf(t time.Time) Date {
 
 // ParseDate reads a date of the form YYYY-MM-DD.
 func ParseDate(s string) (Date, error) {
-	t, err := time.Parse(time.DateOnly, s)
+	t, err := time.Parse(time.RFC3339, s+"T00:00:00Z") // package time reads this form faster than time.DateOnly
 	if err != nil {
 		return Date{}, errNotDate
 	}
@@ -100,6 +100,13 @@ func isNoDay(text string) bool {
 // UnmarshalJSON reads YYYYMMDD, and YYYY-MM-DD with an optional time and offset after it. It reads the zero Date from
 // 0, 0000-00-00, 0001-01-01 and any value that means "none", such as null.
 func (d *Date) UnmarshalJSON(b []byte) (err error) {
+	if len(b) == len(`"2006-01-02"`) && b[0] == '"' { // perhaps the documented form, which needs no regular expression
+		day, err := ParseDate(string(b[1 : len(b)-1]))
+		if err == nil && day != (Date{1, 1, 1}) {
+			*d = day
+			return nil
+		}
+	}
 	text := answer.Trimmed(b)
 	parts := dayForm.FindStringSubmatch(text)
 	switch {
@@ -127,6 +134,11 @@ type Timestamp struct {
 
 // UnmarshalJSON reads an instant, or a value that means "no time".
 func (t *Timestamp) UnmarshalJSON(b []byte) error {
+	var documented time.Time // read from the form of RFC 3339, which needs no regular expression
+	if err := documented.UnmarshalJSON(b); err == nil && documented.Year() > 1 && isStrict(documented, b) {
+		*t = Timestamp{documented}
+		return nil
+	}
 	text := answer.Trimmed(b)
 	if text == "" || text == "0" || isNoDay(text) {
 		*t = Timestamp{}
@@ -138,6 +150,14 @@ func (t *Timestamp) UnmarshalJSON(b []byte) error {
 	}
 	*t = Timestamp{parsed}
 	return nil
+}
+
+// isStrict reports whether the hour of a JSON string has two digits, and its offset is less than 24 hours. Package time
+// has read t from the string, and accepts more.
+func isStrict(t time.Time, b []byte) bool {
+	const day = 24 * 60 * 60 // seconds
+	_, offset := t.Zone()
+	return b[len(`"2006-01-02T15`)] == ':' && -day < offset && offset < day
 }
 
 // instantForm matches an instant. Its groups are the day, the hours and minutes, the seconds, the hours of the offset,

@@ -305,12 +305,12 @@ func (p *Page[T]) fetchEnd() int {
 func (p *Page[T]) withoutSlices() *Page[T] {
 	copied := *p
 	copied.Items = slices.Clone(p.Items)
-	for i := range copied.Items {
-		record := reflect.ValueOf(&copied.Items[i]).Elem()
-		for _, field := range record.Fields() {
-			if field.Kind() == reflect.Slice {
-				field.SetZero()
-			}
+	for field := range reflect.TypeFor[T]().Fields() {
+		if field.Type.Kind() != reflect.Slice {
+			continue
+		}
+		for i := range copied.Items {
+			reflect.ValueOf(&copied.Items[i]).Elem().FieldByIndex(field.Index).SetZero()
 		}
 	}
 	return &copied

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/benchmarks/internal/rig"
 )
 
 // The name of each benchmark ends in /impl= and an implementation, so that "benchstat -col /impl" compares the
@@ -31,14 +32,14 @@ func BenchmarkCall(b *testing.B) {
 	for _, network := range []string{"canned", "http1", "tls"} {
 		for _, m := range everyone() {
 			b.Run("net="+network+"/impl="+m.impl, func(b *testing.B) {
-				url, transport := "http://127.0.0.1", http.RoundTripper(newCanned(m.answer))
+				url, transport := "http://127.0.0.1", http.RoundTripper(rig.NewCanned(m.answer))
 				if network != "canned" {
 					url, _ = newServer(b, network, answering(m.answer))
 					transport = nil
 				}
 				call, ctx := m.make(b, url, transport), b.Context()
 				require.NoError(b, call(ctx)) // connects, and fills the type caches of the JSON packages
-				measure(b, func() error { return call(ctx) })
+				rig.Measure(b, func() error { return call(ctx) })
 			})
 		}
 	}
@@ -66,13 +67,13 @@ func TestCall(t *testing.T) {
 func TestPromises(t *testing.T) {
 	t.Parallel()
 	for _, m := range everyone() {
-		require.NoError(t, m.make(t, "http://127.0.0.1", newCanned(m.answer))(t.Context()), m.impl)
-		assert.Error(t, m.make(t, "http://127.0.0.1", newCanned(`{}`))(t.Context()), m.impl)
+		require.NoError(t, m.make(t, "http://127.0.0.1", rig.NewCanned(m.answer))(t.Context()), m.impl)
+		assert.Error(t, m.make(t, "http://127.0.0.1", rig.NewCanned(`{}`))(t.Context()), m.impl)
 	}
 	for _, m := range rivals() {
-		padded := newCanned(m.answer + strings.Repeat(" ", maxAnswer))
+		padded := rig.NewCanned(m.answer + strings.Repeat(" ", maxAnswer))
 		assert.ErrorContains(t, m.make(t, "http://127.0.0.1", padded)(t.Context()), "large", m.impl)
-		refused := newCanned(strings.Replace(m.answer, "000", "051", 1))
+		refused := rig.NewCanned(strings.Replace(m.answer, "000", "051", 1))
 		assert.ErrorContains(t, m.make(t, "http://127.0.0.1", refused)(t.Context()), "051", m.impl)
 	}
 }
@@ -82,16 +83,16 @@ func BenchmarkPage(b *testing.B) {
 	body := customers(b, pageSize, 1)
 	b.Run("impl=encodingjson", func(b *testing.B) {
 		text, page := []byte(body), customerPage{}
-		measure(b, func() error {
+		rig.Measure(b, func() error {
 			page = customerPage{}
 			return json.Unmarshal(text, &page)
 		})
 		require.Len(b, page.Data, pageSize)
 	})
 	b.Run("impl=payvault", func(b *testing.B) {
-		c, ctx := newPayvault(b, "http://127.0.0.1", newCanned(body)), b.Context()
+		c, ctx := newPayvault(b, "http://127.0.0.1", rig.NewCanned(body)), b.Context()
 		var page *payvault.Page[payvault.Customer]
-		measure(b, func() (err error) {
+		rig.Measure(b, func() (err error) {
 			page, err = c.Customers.List(ctx, nil)
 			return err
 		})
@@ -107,7 +108,7 @@ func BenchmarkPages(b *testing.B) {
 			b.Run(fmt.Sprintf("prefetch=%d/impl=%s", inFlight, m.impl), func(b *testing.B) {
 				url, _ := newServer(b, "http1", late(20*time.Millisecond, pager(b, pages)))
 				records := walk(b, m.impl, url, inFlight)
-				measure(b, func() error { return checkWalk(records, pages) })
+				rig.Measure(b, func() error { return checkWalk(records, pages) })
 			})
 		}
 	}
@@ -195,7 +196,7 @@ func BenchmarkSubmitAll(b *testing.B) {
 		b.Run("impl="+m.impl, func(b *testing.B) {
 			url, _ := newServer(b, "http1", late(20*time.Millisecond, updater()))
 			ids := submit(b, m.impl, url, requests*payvault.MaxAccountUpdaterCards, inFlight)
-			measure(b, func() error { return checkIDs(ids, requests) })
+			rig.Measure(b, func() error { return checkIDs(ids, requests) })
 		})
 	}
 }
@@ -239,7 +240,7 @@ func BenchmarkCallers(b *testing.B) {
 			b.Run("net="+network+"/impl="+m.impl, func(b *testing.B) {
 				url, connections := newServer(b, network, together(callers, answering(m.answer)))
 				call := m.make(b, url, nil)
-				measure(b, func() error { return burst(b.Context(), callers, calls, call) })
+				rig.Measure(b, func() error { return burst(b.Context(), callers, calls, call) })
 				b.ReportMetric(float64(connections.Load()), "connections")
 			})
 		}
@@ -256,7 +257,7 @@ func TestCallers(t *testing.T) {
 		require.NoError(t, burst(t.Context(), 32, 20, m.make(t, url, nil)), m.impl)
 		assert.Len(t, log.all, 640, m.impl)
 		assert.EqualValues(t, 32, connections.Load(), m.impl)
-		assert.Error(t, burst(t.Context(), 2, 1, m.make(t, url, newCanned(`{}`))), m.impl)
+		assert.Error(t, burst(t.Context(), 2, 1, m.make(t, url, rig.NewCanned(`{}`))), m.impl)
 	}
 }
 
@@ -268,7 +269,7 @@ func BenchmarkUpload(b *testing.B) {
 			url, _ := newServer(b, "http1", answering(`{"code":0,"message":"Success"}`))
 			send := upload(b, m.impl, url, writePDF(b, size))
 			require.NoError(b, send(b.Context()))
-			measure(b, func() error { return send(b.Context()) })
+			rig.Measure(b, func() error { return send(b.Context()) })
 		})
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"example.com/payvault"
+	"example.com/payvault/benchmarks/internal/rig"
 )
 
 // These tests run in virtual time, because with a slow or failing service they would take minutes of real time. Each
@@ -75,7 +76,7 @@ func (s *limited) serve() (retryAfter string, err error) {
 }
 
 func (s *limited) RoundTrip(req *http.Request) (*http.Response, error) {
-	answer, header := newCanned(`{"code":0,"data":{"request_id":"R"}}`), http.Header{}
+	answer, header := rig.NewCanned(`{"code":0,"data":{"request_id":"R"}}`), http.Header{}
 	resp, err := answer.RoundTrip(req)
 	switch retryAfter, refusal := s.serve(); {
 	case errors.Is(refusal, errRefused):

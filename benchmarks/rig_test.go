@@ -17,10 +17,8 @@ import (
 	"net/http/httputil"
 	"regexp"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -36,27 +34,6 @@ func TestMain(m *testing.M) {
 	server.Close()
 	x509.SetFallbackRoots(roots)
 	goleak.VerifyTestMain(m)
-}
-
-// measure calls the function work b.N times. It also reports the CPU time of the process, which includes garbage
-// collection on other processors, and excludes the time of other programs.
-func measure(b *testing.B, work func() error) {
-	b.Helper()
-	b.ReportAllocs()
-	start := cpuTime()
-	for b.Loop() {
-		if err := work(); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(cpuTime()-start)/float64(b.N), "cpu-ns/op")
-}
-
-// cpuTime returns the CPU time that this process has used.
-func cpuTime() time.Duration {
-	var usage syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // cannot fail with these arguments
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // burst runs the function call in as many goroutines as callers says, and in each of them as often as calls says. A
@@ -92,31 +69,6 @@ func checkOrder[T any](items iter.Seq2[T, error], want int, right func(item T, n
 		return fmt.Errorf("%d items instead of %d", n, want)
 	}
 	return nil
-}
-
-// canned is a transport that answers each request from memory. The answer costs the same time for every client.
-type canned struct {
-	body   string
-	header http.Header
-}
-
-func newCanned(body string) canned {
-	return canned{body, http.Header{"Content-Type": {"application/json"}, "Content-Length": {strconv.Itoa(len(body))}}}
-}
-
-// RoundTrip answers a request. It refuses a request without a deadline, because every client promises to set one.
-func (c canned) RoundTrip(req *http.Request) (*http.Response, error) {
-	if _, ok := req.Context().Deadline(); !ok {
-		return nil, errors.New("no deadline")
-	}
-	if req.Body != nil {
-		_, _ = io.Copy(io.Discard, req.Body)
-		_ = req.Body.Close()
-	}
-	return &http.Response{
-		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: c.header, Body: io.NopCloser(strings.NewReader(c.body)), ContentLength: int64(len(c.body)), Request: req,
-	}, nil
 }
 
 // newServer starts a service on the loopback interface. It uses TLS if network is "tls", and plain HTTP/1.1 if network

@@ -31,6 +31,10 @@ func TestTable(t *testing.T) {
 		s.line("a", "Call/net=canned", cpu, "≤", 1.5, "byhand"), "the median of 1.25 and 1.75")
 	assert.Equal(t, "| b | go-github | ≥1.5, **missed** | 1.30 (178µs:6.5µs) |\n",
 		s.line("b", "Call/net=canned", cpu, "≥", 1.5, "byhand", "go-github"))
+	assert.Equal(t, "| d | the build before | ≥1.7 | not measured, because commit 2fe18b7b cannot be had |\n",
+		s.line("d", "Upload", cpu, "≥", 1.7, "before"))
+	_, err := checkOut("0000000000000000000000000000000000000000", t.TempDir())
+	require.Error(t, err)
 	assert.Equal(t, "| c |  | ≤1.00 MB, **missed** | 2.00 MB |\n", s.line("c", "Upload", "B/op", "≤", 1e6))
 
 	path := filepath.Join(t.TempDir(), "README.md")
