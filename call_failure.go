@@ -77,6 +77,9 @@ type failure struct {
 	Data    excerpt `json:"data"`
 }
 
+// errLongData is the error of data that is too long for an excerpt.
+var errLongData = &answer.PlaceError{Place: "/data", Why: "too long, with more than 64 KiB"}
+
 // excerpt is a value of an answer that an error may contain. It does not keep a value that is longer than
 // [answer.MostSaid].
 type excerpt struct {
@@ -120,6 +123,9 @@ func (e *Error) readFailure(body []byte) {
 	}
 	if e.rejected() || e.StatusCode >= 400 {
 		e.readData(f.Data.Value) // the data of any other answer is a record without messages
+		if f.Data.isTooLong {
+			e.cause = errLongData
+		}
 	}
 	if !e.decided() {
 		e.Delivery = DeliveryUnknown

@@ -3,9 +3,11 @@ package payvault_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"path"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -16,7 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/answer"
 	"example.com/payvault/internal/tests/calls"
+	"example.com/payvault/internal/tests/canary"
 	"example.com/payvault/internal/tests/service"
 )
 
@@ -59,6 +63,7 @@ const (
 	same       meaning = "the same value"
 	none       meaning = "no value"
 	literal    meaning = "a number whose digits are kept as text"
+	lost       meaning = "a number that has lost digits, so that it is no ID"
 	unreadable meaning = "a value that cannot be read"
 )
 
@@ -76,7 +81,8 @@ func otherForms(value any) (forms []otherForm) {
 		number := value.String()
 		add(same, `"`+number+`"`)
 		if !strings.Contains(number, ".") {
-			add(same, number+".0", number+"e0", `"`+number+`.0"`)
+			add(same, number+".0", `"`+number+`.0"`)
+			add(lost, number+"e0", `"`+number+`e0"`)
 		}
 		add(unreadable, text, object)
 	case bool:
@@ -95,10 +101,26 @@ func otherForms(value any) (forms []otherForm) {
 			add(same, `"`+strings.Replace(value, "T", " ", 1)+`"`)
 			add(unreadable, text)
 		} else {
-			add(literal, `16500000000.10`)
+			add(lost, `16500000000.10`, `8.61e+17`, `true`)
+			add(literal, `16500000000`)
 		}
 	}
 	return forms
+}
+
+// in returns what the form means in a field of the given name. A number that has lost digits is unreadable in an ID or
+// a secret. Any other field is read as the same integer, or as a text.
+func (f otherForm) in(name string) otherForm {
+	switch isInteger := strings.HasSuffix(strings.Trim(f.json, `"`), "e0"); {
+	case f.is != lost:
+	case calls.NumberID.Covers("", name), calls.NumberSecret.Covers("", name):
+		f.is = unreadable
+	case isInteger:
+		f.is = same
+	default:
+		f.is = literal
+	}
+	return f
 }
 
 // TestReading takes each documented answer, and replaces each of its values by each form that otherForms returns. It
@@ -127,7 +149,9 @@ func TestReading(t *testing.T) {
 				if anything.MatchString(place) || isRecord && element.MatchString(place) {
 					return
 				}
+				name := path.Base(place)
 				for _, form := range otherForms(value) {
+					form = form.in(name)
 					put(json.RawMessage(form.json))
 					text, err := json.Marshal(answer)
 					require.NoError(t, err)
@@ -201,7 +225,74 @@ func (r *reading) check(t *testing.T, o *calls.Operation, place string, form oth
 		assert.JSONEq(t, notPrimary.Replace(want), notPrimary.Replace(r.result), what)
 	case literal:
 		assert.Contains(t, r.result, `"`+form.json+`"`, what)
+	case lost, none, unreadable:
 	}
+}
+
+// TestReading_numbers reads numbers into each text, integer and secret of each type of a result, one at a time. It checks
+// that a number that has lost digits is not read as an ID, that lost zeros of dates and codes come back, and that all
+// other fields keep the characters of the number. docs/failures.md has the table of the fields.
+func TestReading_numbers(t *testing.T) {
+	t.Parallel()
+	rules := map[string]func(typeName, wire string) bool{
+		"id": calls.NumberID.Covers, "secret": calls.NumberSecret.Covers, "mmyy": calls.NumberMMYY.Covers,
+		"iso": calls.NumberISO.Covers, "other": func(string, string) bool { return true },
+	}
+	const unread = "unread"
+	wants := map[string]map[string]string{ // by rule and JSON value
+		"id":     {"8.61e+17": unread, "17.5": unread, "true": unread, "17.0": "17", "420": "420", "36": "36", "0": "0"},
+		"secret": {"8.61e+17": unread, "17.5": unread, "true": unread, "17.0": "17", "420": "420", "36": "36", "0": "0"},
+		"mmyy":   {"8.61e+17": "8.61e+17", "true": "true", "420": "0420", "420.0": "0420", "36": "36", "1230": "1230"},
+		"iso":    {"8.61e+17": "8.61e+17", "true": "true", "420": "420", "36": "036", "8": "008", "40": "040", "0": "0"},
+		"other":  {"8.61e+17": "8.61e+17", "17.5": "17.5", "true": "true", "17.0": "17.0", "420": "420", "36": "36"},
+		// an integer that is no ID
+		"number": {"8.61e+17": "861000000000000000", "17.5": unread, "true": unread, "17.0": "17", "420": "420"},
+	}
+	seen := map[string]bool{}
+	skipped := regexp.MustCompile(`Request$|^(AccountUpdaterCard|ApplicationData|SavedField|TokenizeResponse)$`)
+	for typeName, typ := range canary.Types() {
+		for field := range typ.Fields() {
+			wire, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			isInteger, isSecret := field.Type.Kind() == reflect.Int64, field.Type == reflect.TypeFor[payvault.Secret]()
+			isValue := isInteger || isSecret || field.Type.Kind() == reflect.String
+			if wire == "" || !isValue || skipped.MatchString(typeName) {
+				continue
+			}
+			rule := "other"
+			for _, name := range []string{"id", "secret", "mmyy", "iso"} {
+				if rules[name](typeName, wire) {
+					rule = name
+				}
+			}
+			isNamedID := strings.HasSuffix(wire, "_id") && wire != "type_id" && wire != "tax_id"
+			assert.True(t, !isNamedID || rule == "id", "%s.%s is an ID, but not in the table", typeName, wire)
+			assert.Equal(t, isSecret, rule == "secret", "%s.%s", typeName, wire)
+			seen[rule] = true
+			if rule == "other" && isInteger {
+				rule = "number"
+			}
+			for number, want := range wants[rule] {
+				into := reflect.New(typ)
+				places, err := answer.ReadLenient([]byte(`{"`+wire+`":`+number+`}`), into.Interface())
+				what := typeName + "." + wire + ": " + number
+				require.NoError(t, err, what)
+				got := into.Elem().FieldByIndex(field.Index).Interface()
+				text := fmt.Sprint(got)
+				if secret, ok := got.(payvault.Secret); ok {
+					text = secret.Reveal()
+				}
+				isCompleted := rule == "iso" && want != number
+				if want == unread {
+					assert.Zero(t, got, what)
+				} else {
+					assert.Equal(t, want, text, what)
+				}
+				assert.Equal(t, want == unread || isCompleted, len(places) > 0, what)
+			}
+		}
+	}
+	assert.Len(t, seen, len(rules))
+	service.CompareDoc(t, "docs/failures.md", "numbers", calls.NumberTable(), false)
 }
 
 // TestReading_largePage checks that a page of 15,000 records is read like any other page.

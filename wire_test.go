@@ -3,6 +3,8 @@ package payvault_test
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 
 	"example.com/payvault"
 	"example.com/payvault/internal/tests/calls"
+	"example.com/payvault/internal/tests/canary"
 	"example.com/payvault/internal/tests/service"
 )
 
@@ -51,7 +54,7 @@ func TestMarshalWire_open(t *testing.T) {
 	}
 	for _, key := range []string{"tax_id", "ownership", "later_tax_id"} {
 		err := json.Unmarshal([]byte(`{"key":"`+key+`","value":"[REDACTED]","type":"tax_id"}`), new(payvault.SavedField))
-		require.EqualError(t, err, "a redacted secret, whose text is lost", key)
+		require.EqualError(t, err, "/value cannot be read: a redacted secret, whose text is lost", key)
 	}
 }
 
@@ -285,4 +288,62 @@ func TestClearing_secretsOfBodies(t *testing.T) {
 		err := client.Call(t.Context(), callWith(body), nil)
 		assert.Equal(t, "not [REDACTED], [REDACTED]", service.AsError(t, err).Message, "%T", body)
 	}
+}
+
+// TestUnmarshal_places gives each field of each type, at any depth, a JSON value that it cannot be read from. The error
+// of encoding/json and of JSON v2 has the name of the field, and no part of the value.
+func TestUnmarshal_places(t *testing.T) {
+	t.Parallel()
+	type callersOwn struct { // a type of the caller
+		Cards []holding[payvault.Secret] `json:"cards"`
+		Paid  payvault.Amount            `json:"paid"`
+		Born  *payvault.Date             `json:"born"`
+	}
+	types := canary.Types()
+	types["callersOwn"] = reflect.TypeFor[callersOwn]()
+	seen := 0
+	var try func(of reflect.Type, name, before, after string, root reflect.Type)
+	try = func(of reflect.Type, name, before, after string, root reflect.Type) {
+		for of.Kind() == reflect.Pointer {
+			of = of.Elem()
+		}
+		isLeaf := reflect.PointerTo(of).Implements(reflect.TypeFor[json.Unmarshaler]()) && of != root
+		switch {
+		case of == reflect.TypeFor[json.RawMessage](), of.Kind() == reflect.Interface,
+			root == reflect.TypeFor[payvault.SavedField]() && name == "value": // any value is read
+			return
+		case root == reflect.TypeFor[payvault.TokenizeRequest]() && name == "merchant_id":
+			return // encoding/json of Go 1.26 names no field that has the option string
+		case of.Kind() == reflect.Slice && !isLeaf:
+			try(of.Elem(), name, before+`[`, `]`+after, root)
+		case of.Kind() == reflect.Struct && !isLeaf:
+			for field := range of.Fields() {
+				if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && name != "-" {
+					try(field.Type, name, before+`{"`+name+`":`, `}`+after, root)
+				}
+			}
+		}
+		for _, wrong := range []string{`{"` + garbageCanary + `":{}}`, `["` + garbageCanary + `"]`} {
+			isObject := of.Kind() == reflect.Struct && !isLeaf || of.Kind() == reflect.Map
+			if isList := of.Kind() == reflect.Slice && !isLeaf; isObject || isList || name == "" {
+				continue
+			}
+			seen++
+			for how, unmarshal := range service.Readers() {
+				err := unmarshal([]byte(before+wrong+after), reflect.New(root).Interface())
+				require.ErrorContains(t, err, name, "%s: %v by %s", before, root, how)
+				assert.NotContains(t, err.Error(), garbageCanary)
+			}
+		}
+	}
+	for _, typ := range types {
+		try(typ, "", "", "", typ)
+	}
+	assert.Greater(t, seen, 500)
+	err := json.Unmarshal([]byte(`{"cards":[{"card":true}]}`), new(callersOwn))
+	require.ErrorContains(t, err, "neither text nor number")
+	err = json.Unmarshal([]byte(`{"cards":[{"card":"[REDACTED]"}]}`), new(callersOwn))
+	require.ErrorContains(t, err, "a redacted secret, whose text is lost")
+	assert.Regexp(t, `cards\.(0\.)?card`, err.Error())
+	require.ErrorContains(t, json.Unmarshal([]byte(`{"born":"20 May"}`), new(callersOwn)), "YYYY-MM-DD")
 }
