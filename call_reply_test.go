@@ -3,6 +3,7 @@ package payvault_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -200,6 +201,7 @@ func (r *reading) check(t *testing.T, o *calls.Operation, place string, form oth
 			require.ErrorContains(t, r.err, place, what)
 			require.ErrorContains(t, r.err, "cannot be read", what)
 			service.AssertHidden(t, r.err, garbageCanary)
+			assert.Equal(t, !isRead, errors.Is(r.err, payvault.ErrOutcomeUnknown), what)
 		} else {
 			require.NoError(t, r.err, what)
 			assert.Contains(t, r.log.String(), "level=WARN", what)
@@ -419,6 +421,15 @@ func TestReading_malformed(t *testing.T) {
 		{"list", `{"code":0,"data":[{"customer_id":"a,null"},` + "\n\tnull ]}", "/data/1 cannot be read"},
 		{"list", `{"code":0,"data":"","totalRecords":1}`, "/data is missing"},
 		{"transactions", `{"code":0,"data":[{}]}`, "/data/0 is missing"},
+		{
+			"transactions", `{"code":0,"data":[{"tran_time":"2026-01-15T14:30:42"}]}`,
+			"/data/0/tran_time cannot be read: a time whose offset is missing",
+		},
+		{
+			"list", `{"code":0,"data":[{"customer_id":"A"},{"customer_id":8.61e+30}]}`,
+			"/data/1/customer_id cannot be read: a number that has lost digits",
+		},
+		{"tokenize", `{"rcode":"000","card_id":8.61e+30}`, "/card_id is missing, and cannot be read: /card_id"},
 		{"create", emails(21), tooMany},
 		{"save", `{"code":0,"data":{"fields":[` + strings.Repeat(`{"key":"a"},`, 150_000) + `{}]}}`, tooMany},
 	} {
@@ -435,4 +446,35 @@ func TestReading_malformed(t *testing.T) {
 	_, err := readings(t)["create"](answering(t, 200, emails(20)), payvault.WithResponse(&response))
 	require.NoError(t, err)
 	assert.Len(t, response.Unread, 20, "so many are left out")
+}
+
+// TestReading_label checks that an answer whose Content-Type says Latin-1 or windows-1252 is read as that, also if it is
+// a refusal. An answer that is UTF-8 is read as UTF-8, whatever its label says.
+func TestReading_label(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ contentType, name, want string }{
+		{"application/json; charset=ISO-8859-1", "M\xfcller \x80", "Müller €"},
+		{`application/json;charset="windows-1252"`, "M\xfcller \x80", "Müller €"},
+		{"text/plain; Charset=Latin1", "M\xfcller", "Müller"},
+		{"application/json; charset=iso-8859-1", "Müller", "Müller"},
+		{"application/json; charset=utf-8", "M\xfcller", "M\ufffdller"},
+		{"application/json", "M\xfcller", "M\ufffdller"},
+		{"application/json; charset=iso-8859-1; x", "M\xfcller", "M\ufffdller"}, // not valid, so it has no label
+	} {
+		status, body := 200, `{"code":0,"message":"`+test.name+`","data":{"payee_id":4,"payee_name":"`+test.name+`"}}`
+		client := service.Client(t, service.Nowhere, service.Over(service.RoundTripper(
+			func(*http.Request) (*http.Response, error) {
+				reply := service.Reply(status, body)
+				reply.Header.Set("Content-Type", test.contentType)
+				return reply, nil
+			})))
+		var response payvault.Response
+		payee, err := readings(t)["create"](client, payvault.WithResponse(&response))
+		require.NoError(t, err)
+		assert.Equal(t, &payvault.Payee{ID: 4, Name: test.want}, payee, test.contentType)
+		assert.Equal(t, body, string(response.Body), "the answer as it came")
+		status = 400
+		_, err = readings(t)["create"](client)
+		assert.Equal(t, test.want, service.AsError(t, err).Message, test.contentType)
+	}
 }

@@ -28,7 +28,8 @@ type SavedField struct {
 // Decode stores the value in a variable of the caller; into is a pointer to that variable. The variable has the type of
 // the field in [ApplicationData], such as string, *bool, [Secret] or [Ownership], or any other type that fits the JSON.
 // In a variable of type any, all numbers are [encoding/json.Number]. In a variable of another type, numbers in parts of
-// type any, such as the values of a map[string]any, are float64, which may lose digits. The error names the key.
+// type any, such as the values of a map[string]any, are float64, which may lose digits. The error has the place of the
+// value that cannot be read, which begins with the key.
 //
 // If the field has no value, Decode changes nothing. If the variable is a pointer or contains pointers, the values
 // null, "", [] and {} do not change a pointer, and false changes a pointer only if it is a *bool.
