@@ -88,6 +88,10 @@ func (a *Amount) UnmarshalJSON(b []byte) error { return answer.Unfit[Amount](a.r
 func (a *Amount) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return answer.UnmarshalFrom(dec, a) }
 
 func (a *Amount) read(b []byte) (err error) {
+	if jsontext.Value(b).Kind() == '0' { // a JSON number, which needs no regular expression
+		*a, err = ParseAmount(string(b))
+		return err
+	}
 	text := answer.Trimmed(b)
 	if text == "" {
 		*a = Amount{}

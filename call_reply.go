@@ -10,6 +10,8 @@ import (
 
 // reply is a variable into which the successful answer to an operation is decoded.
 type reply interface {
+	// beforeRead may allocate memory for the answer.
+	beforeRead(body []byte)
 	// afterRead finishes the decoding. For Client.Call it decodes body into the caller's own type. It returns unread, with
 	// the paths of any further values that cannot be read or are missing.
 	afterRead(body []byte, unread []string) ([]string, error)
@@ -25,6 +27,8 @@ type reply interface {
 
 // envelope has the codes of an answer. For an operation without documented data, it is the whole reply.
 type envelope struct{ answer.Codes }
+
+func (*envelope) beforeRead([]byte) {}
 
 func (*envelope) afterRead(_ []byte, unread []string) ([]string, error) { return unread, nil }
 
@@ -75,6 +79,7 @@ func (r *platformReply[T, P]) complete() (missing string, needed bool) {
 // unread has the paths of the skipped values, even if there is an error, and of missing values that the caller does not
 // need.
 func readReply(op OperationInfo, body []byte, into reply) (unread []string, err error) {
+	into.beforeRead(body)
 	unread, err = readInto(into, body, op.Replay != ReplayRead)
 	if err == nil {
 		unread, err = into.afterRead(body, unread)

@@ -37,7 +37,7 @@ func DateOf(t time.Time) Date {
 
 // ParseDate reads a date of the form YYYY-MM-DD.
 func ParseDate(s string) (Date, error) {
-	t, err := time.Parse(time.DateOnly, s)
+	t, err := time.Parse(time.RFC3339, s+"T00:00:00Z") // package time reads this form faster than time.DateOnly
 	if err != nil {
 		return Date{}, errNotDate
 	}
@@ -108,6 +108,13 @@ func (d *Date) UnmarshalJSON(b []byte) error { return answer.Unfit[Date](d.read(
 func (d *Date) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return answer.UnmarshalFrom(dec, d) }
 
 func (d *Date) read(b []byte) (err error) {
+	if len(b) == len(`"2006-01-02"`) && b[0] == '"' { // perhaps the documented form, which needs no regular expression
+		day, err := ParseDate(string(b[1 : len(b)-1]))
+		if err == nil && day != (Date{1, 1, 1}) {
+			*d = day
+			return nil
+		}
+	}
 	text := answer.Trimmed(b)
 	parts := dayForm.FindStringSubmatch(text)
 	switch {
@@ -142,6 +149,11 @@ func (t *Timestamp) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 func (t *Timestamp) read(b []byte) error {
+	var documented time.Time // read from the form of RFC 3339, which needs no regular expression
+	if err := documented.UnmarshalJSON(b); err == nil && documented.Year() > 1 && isStrict(documented, b) {
+		*t = Timestamp{documented}
+		return nil
+	}
 	text := answer.Trimmed(b)
 	if text == "" || text == "0" || isNoDay(text) {
 		*t = Timestamp{}
@@ -156,6 +168,14 @@ func (t *Timestamp) read(b []byte) error {
 	}
 	*t = Timestamp{parsed}
 	return nil
+}
+
+// isStrict reports whether the hour of a JSON string has two digits, and its offset is less than 24 hours. Package time
+// has read t from the string, and accepts more.
+func isStrict(t time.Time, b []byte) bool {
+	const day = 24 * 60 * 60 // seconds
+	_, offset := t.Zone()
+	return b[len(`"2006-01-02T15`)] == ':' && -day < offset && offset < day
 }
 
 // instantForm matches an instant. Its groups are the day, the hours and minutes, the seconds, the hours of the offset,

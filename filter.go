@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+
+	"github.com/google/go-querystring/query"
 )
 
 // Condition is the middle part of a filter. The service documents [ConditionBetweenDates] only. Write any other
@@ -53,15 +56,25 @@ func (f Filter) LogValue() slog.Value {
 // Format writes field and condition under every verb.
 func (f Filter) Format(s fmt.State, _ rune) { _, _ = fmt.Fprintf(s, "{%s %s}", f.Field, f.Condition) }
 
-// check adds a problem if a part of the filter is missing, if a part contains a comma, or if the values of
-// BETWEEN_DATES are not a range of days. Commas separate the parts of a filter, so the service would take a part with a
-// comma for two parts.
+// notName is the problem of a text that is no name; see isName.
+const notName = "contains a blank, a comma or a control character"
+
+// isName reports whether a text can be the name of a field or a condition. A name with a blank, such as "tran_time desc",
+// is a mistake.
+func isName(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) || unicode.IsControl(r) })
+}
+
+// check adds a problem if a part of the filter is missing, if the field or the condition is no name, if a value contains
+// a comma, or if the values of BETWEEN_DATES are not a range of days. Commas separate the parts of a filter, so the
+// service would take a part with a comma for two parts.
 func (f Filter) check(path string, p *problems) {
-	parts := append([]string{f.Field, string(f.Condition)}, f.Values...)
 	switch {
 	case f.Field == "", f.Condition == "", len(f.Values) == 0:
 		p.add(path, "needs a field, a condition and a value")
-	case slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(part, ",") }):
+	case !isName(f.Field), !isName(string(f.Condition)):
+		p.add(path, notName+" in its field or condition")
+	case slices.ContainsFunc(f.Values, func(value string) bool { return strings.Contains(value, ",") }):
 		p.add(path, "contains a comma, which separates the parts of a filter")
 	case f.Condition == ConditionBetweenDates && !isDateRange(f.Values):
 		p.add(path, "BETWEEN_DATES needs two days of the form YYYY-MM-DD, the first not after the last")
@@ -129,36 +142,44 @@ const maxPage = math.MaxInt - 2
 
 // content returns the query, and adds the problems of the options to p. The options may be nil.
 func (o *ListOptions) content(c *caller, p *problems) content {
-	query := url.Values{}
-	set := func(name, value string) {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	var merchant MerchantID
+	var params queryParams
 	if o != nil {
-		merchant = o.MerchantID
-		set("order_on", o.OrderOn)
-		set("order_by", string(o.OrderBy))
-		if o.Count != 0 {
-			set("count", strconv.Itoa(o.Count))
-		}
-		set("page", strconv.Itoa(o.Page))
-		for i, f := range o.Filters {
-			f.check("filter["+strconv.Itoa(i)+"]", p)
-			query.Add("filter", f.wire())
-		}
 		o.check(p)
+		params = queryParams{
+			OrderOn: o.OrderOn, OrderBy: o.OrderBy, Count: o.Count, Page: &o.Page, MerchantID: o.MerchantID,
+		}
+		for _, f := range o.Filters {
+			params.Filters = append(params.Filters, f.wire())
+		}
 	}
-	c.actFor(&merchant, p)
-	if merchant != 0 {
-		set("merchant_id", strconv.FormatInt(int64(merchant), 10))
-	}
-	return content{query: query}
+	c.actFor(&params.MerchantID, p)
+	return content{query: params.values()}
 }
 
-// check adds a problem for each option whose value is not permitted. content checks the filters.
+// queryParams has the query parameters of all operations except those of [Client.Call].
+type queryParams struct {
+	OrderOn    string     `url:"order_on,omitempty"`
+	OrderBy    Order      `url:"order_by,omitempty"`
+	Filters    []string   `url:"filter,omitempty"` // in wire form; each filter is a parameter of its own
+	Count      int        `url:"count,omitempty"`
+	Page       *int       `url:"page,omitempty"` // a pointer, because page 0 is sent
+	MerchantID MerchantID `url:"merchant_id,omitempty"`
+}
+
+// values returns the parameters that are not empty.
+func (q queryParams) values() url.Values {
+	values, _ := query.Values(q) // the error is nil, because no field has a method EncodeValues
+	return values
+}
+
+// check adds a problem for each option whose value is not permitted.
 func (o *ListOptions) check(p *problems) {
+	if !isName(o.OrderOn) {
+		p.add("order_on", notName)
+	}
+	for i, f := range o.Filters {
+		f.check("filter["+strconv.Itoa(i)+"]", p)
+	}
 	if o.OrderBy != "" && o.OrderBy != Ascending && o.OrderBy != Descending {
 		p.add("order_by", "is neither asc nor desc")
 	}

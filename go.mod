@@ -4,6 +4,7 @@ go 1.26
 
 require (
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
+	github.com/google/go-querystring v1.2.0
 	github.com/govalues/decimal v0.1.36
 	github.com/hashicorp/go-retryablehttp v0.7.8
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3

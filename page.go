@@ -1,6 +1,8 @@
 package payvault
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -14,8 +16,8 @@ type Page[T any] struct {
 	TotalRecords int `json:"totalRecords"` // number of records on all pages
 }
 
-// pageReply is the successful answer to a request for a page. Before the answer is read, number and tidy are set, and
-// Data points to items.
+// pageReply is the successful answer to a request for a page. Before the call, number, count and tidy are set, and Data
+// points to items.
 type pageReply[T any] struct {
 	envelope
 
@@ -24,12 +26,22 @@ type pageReply[T any] struct {
 	// After reading, Data shows what the answer had as data:
 	//   - a list: Data points to it, and the list is not nil, even if it is empty.
 	//   - null, or another value that means "none": Data is nil.
-	//   - no data at all: Data still points to items, and items is nil.
+	//   - no data at all: Data still points to items, which is empty and has the capacity that beforeRead gave it. The
+	//     decoder gives the list of an answer no capacity if it is empty.
 	Data *[]T `json:"data"`
 
 	items  []T
 	number int                                           // number of the requested page
+	count  int                                           // records per page that were asked for; 0 for the service's default
 	tidy   func(record *T) (missing string, needed bool) // see list.tidy
+}
+
+// beforeRead allocates the records, because a list that grows while it is read needs more time and memory. The number of
+// braces limits the capacity, because each record has a brace.
+func (r *pageReply[T]) beforeRead(body []byte) {
+	const usual, most = 100, 1000 // records
+	capacity := min(cmp.Or(r.count, usual), most, bytes.Count(body, []byte("{")))
+	r.items = make([]T, 0, capacity)
 }
 
 // complete checks that the answer has data, and calls tidy with each record. If a value that the caller needs is
@@ -40,7 +52,7 @@ type pageReply[T any] struct {
 func (r *pageReply[T]) complete() (missing string, needed bool) {
 	claimsRecords := r.TotalRecords > 0 && (r.number == 0 || r.number < r.TotalPages)
 	isNull := r.Data == nil
-	isAbsent := !isNull && *r.Data == nil
+	isAbsent := !isNull && len(*r.Data) == 0 && cap(*r.Data) > 0
 	if isAbsent || isNull && claimsRecords {
 		return "/data", true
 	}
@@ -77,7 +89,7 @@ func (l list[T]) page(ctx context.Context, o *ListOptions, opts []CallOption) (*
 	r := pageReply[T]{tidy: l.tidy}
 	r.Data = &r.items
 	if o != nil {
-		r.number = o.Page
+		r.number, r.count = o.Page, o.Count
 	}
 	get := call{op: l.op.info(), path: l.path, content: o.content, reply: &r}
 	if err := l.caller.perform(ctx, get, opts); err != nil {

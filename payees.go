@@ -2,8 +2,6 @@ package payvault
 
 import (
 	"context"
-	"net/url"
-	"strconv"
 )
 
 // PayeesService keeps payee profiles in the payee vault, which the operator enables per account.
@@ -87,9 +85,9 @@ func (s *PayeesService) Delete(ctx context.Context, id PayeeID, opts ...CallOpti
 
 // merchantQuery returns the query of an operation whose only query parameter is the merchant_id.
 func merchantQuery(c *caller, _ *problems) content {
-	query := url.Values{}
+	var params queryParams
 	if c.actsFor != nil {
-		query.Set("merchant_id", strconv.FormatInt(int64(*c.actsFor), 10))
+		params.MerchantID = *c.actsFor
 	}
-	return content{query: query}
+	return content{query: params.values()}
 }

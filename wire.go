@@ -46,7 +46,7 @@ func MarshalWire(v any) ([]byte, error) {
 // text with [REDACTED] is refused, because the service would store it, for example as a card number.
 func marshal(v any, p *problems) []byte {
 	wire, err := json.Marshal(v, wireForm)
-	if err == nil && hasMark(string(wire)) {
+	if err == nil && bytes.Contains(wire, []byte(redacted)) {
 		err = &json.SemanticError{JSONPointer: placeOfMark(wire), Err: errRedacted}
 	}
 	if err == nil {

@@ -147,11 +147,12 @@ func isTooMany(text []byte, containers int) bool {
 // The strict pass would read such a null as an empty record.
 func mayHoldNullElement(text []byte) bool {
 	for {
-		before, rest, found := bytes.Cut(text, []byte("null"))
+		before, rest, found := bytes.Cut(text, []byte("ull")) // u is rarer than n, so this is faster than looking for null
 		if !found {
 			return false
 		}
-		if !bytes.HasSuffix(bytes.TrimRight(before, " \t\r\n"), []byte(":")) {
+		before, isNull := bytes.CutSuffix(before, []byte("n"))
+		if isNull && !bytes.HasSuffix(bytes.TrimRight(before, " \t\r\n"), []byte(":")) {
 			return true
 		}
 		text = rest

@@ -130,7 +130,7 @@ func Trimmed(raw jsontext.Value) string {
 // digits differ before and after the rounding.
 func Decimal(text string) (number decimal.Decimal, isExact bool) {
 	number, err := decimal.Parse(text)
-	hasExponent := strings.ContainsAny(text, "eE")
+	hasExponent := strings.Contains(text, "e") || strings.Contains(text, "E")
 	if err != nil || len(text) <= decimal.MaxPrec && !hasExponent { // a short text is never rounded
 		return number, err == nil
 	}

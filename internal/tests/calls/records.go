@@ -67,18 +67,21 @@ func fullListOptions() *payvault.ListOptions {
 func badListOptions() (*payvault.ListOptions, fields) {
 	where, dates := payvault.Where, payvault.ConditionBetweenDates
 	options := &payvault.ListOptions{
-		OrderBy: "ASC", Count: -1, Page: -1, Prefetch: -1, MerchantID: ThirdParty,
+		OrderOn: "tran_time desc", OrderBy: "ASC", Count: -1, Page: -1, Prefetch: -1, MerchantID: ThirdParty,
 		Filters: []payvault.Filter{payvault.BetweenDates("tran_date", day(2026, 1, 1), day(2026, 1, 1))},
 	}
+	const noName = "contains a blank, a comma or a control character"
 	problems := fields{
-		"order_by": {"is neither asc nor desc"}, "count": {"is negative"}, "page": {"is negative"},
+		"order_on": {noName}, "order_by": {"is neither asc nor desc"}, "count": {"is negative"}, "page": {"is negative"},
 		"Prefetch": {"is negative"}, "merchant_id": {ThirdNamed},
 	}
 	for problem, filters := range map[string][]payvault.Filter{
 		"needs a field, a condition and a value": {where("", "EQUALS", "P"), where("a", "", "P"), where("a", "EQUALS")},
-		"contains a comma, which separates the parts of a filter": {
-			where("a,b", "EQUALS", "P"), where("a", "EQ,UALS", "P"), where("a", "IN", "P", "Q,R"),
+		noName + " in its field or condition": {
+			where("a,b", "EQUALS", "P"), where(" a", "EQUALS", "P"), where("a\u00a0", "EQUALS", "P"),
+			where("a", "EQ,UALS", "P"), where("a", "EQUALS\n", "P"), where("a", "EQ\x00", "P"),
 		},
+		"contains a comma, which separates the parts of a filter": {where("a", "IN", "P", "Q,R")},
 		"BETWEEN_DATES needs two days of the form YYYY-MM-DD, the first not after the last": {
 			where("a", dates, "2026-01-01"), where("a", dates, "2026-02-29", "2026-03-01"),
 			where("a", dates, "2026-01-01", "2026-02-30"), where("a", dates, "2026-03-01", "2026-01-01"),
