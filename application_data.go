@@ -210,9 +210,9 @@ type pair struct {
 	Value jsontext.Value `json:"value"`
 }
 
-// UnmarshalJSON reads a list of pairs, or an object with a member for each key. It reads null as an empty list. An error
-// has the JSON pointer of the value that cannot be read, such as /ownership/owners/0/dob. An unknown name within a value
-// is an error too, because it may be misspelt, and then its value would not be sent.
+// UnmarshalJSON reads a list of pairs, or an object with a member for each key. It reads null as an empty list. An
+// error has the JSON pointer of the value that cannot be read, such as /ownership/owners/0/dob. An unknown name within
+// a value is an error too, because it may be misspelt, and then its value would not be sent.
 func (d *ApplicationData) UnmarshalJSON(b []byte) error {
 	pairs, err := pairsOf(b)
 	if err != nil {

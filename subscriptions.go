@@ -41,7 +41,7 @@ type Transaction struct {
 	MerchRefNum         string            `json:"merch_ref_num,omitzero" answer:"id"`
 	BatchID             int64             `json:"batch_id,omitzero" answer:"id"`         // differs from BatchNumber
 	BatchDate           Date              `json:"batch_date,omitzero"`                   // YYYY-MM-DD
-	SettleDate          Date              `json:"settle_date,omitzero"`                  // YYYY-MM-DD; zero if there is none
+	SettleDate          Date              `json:"settle_date,omitzero"`                  // YYYY-MM-DD; zero if none
 	AmtFunded           Amount            `json:"amt_funded,omitzero"`                   // in units of FundedCurrency
 	FundedCurrency      string            `json:"funded_currency,omitzero" answer:"iso"` // numeric code
 }

@@ -6,10 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// highLatin has the characters of the bytes 0x80 to 0x9f in windows-1252. ISO-8859-1 has control characters there, which
-// no text needs, so a program that sends such a byte and calls it ISO-8859-1 means windows-1252. All other bytes are
+// highLatin has the characters of the bytes 0x80 to 0x9f in windows-1252. ISO-8859-1 has control characters there. No
+// text needs them, so a program that sends such a byte and calls it ISO-8859-1 means windows-1252. All other bytes are
 // equal to the code points of their characters.
-var highLatin = []rune("€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ") //nolint:gochecknoglobals // never changed
+//
+//nolint:gochecknoglobals // never changed
+var highLatin = []rune("€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ")
 
 // UTF8 returns the body of an answer as UTF-8. It converts a body that is not UTF-8 if the Content-Type says that it is
 // ISO-8859-1 or windows-1252. Any other body is returned unchanged: some servers write UTF-8 with such a label.

@@ -12,8 +12,8 @@ import (
 // This file implements the struct tag "answer". The tag says how a JSON number is read into a field whose value is more
 // than a number:
 //
-//   - answer:"id" is an ID. A number with an exponent or a fraction has lost digits and cannot be read. Neither can true.
-//   - answer:"mmyy" is a month and a year. A number of three digits has lost the zero at its beginning and gets it back.
+//   - answer:"id" is an ID. A number with an exponent or a fraction has lost digits and cannot be read. Nor can true.
+//   - answer:"mmyy" is a month and a year. A number of three digits has lost its first zero and gets it back.
 //   - answer:"iso" is a code of three digits. A number of one or two digits has lost zeros and gets them back.
 //
 // In all three, a fraction of zeros is left out: 17.0 is read as 17. In a text without the tag, a number keeps all of
@@ -32,11 +32,12 @@ var (
 // tagsByType has the results of tagsOf.
 var tagsByType sync.Map //nolint:gochecknoglobals // a cache
 
-// tagsOf returns the tags "answer" of the fields of a struct type, by the offsets of the fields. It leaves out the fields
-// of embedded structs.
+// tagsOf returns the tags "answer" of the fields of a struct type, by the offsets of the fields. It leaves out the
+// fields of embedded structs.
 func tagsOf(structType reflect.Type) map[uintptr]string {
-	if known, ok := tagsByType.Load(structType); ok {
-		return known.(map[uintptr]string) //nolint:forcetypeassert,revive // no other type is stored
+	known, _ := tagsByType.Load(structType)
+	if tags, ok := known.(map[uintptr]string); ok {
+		return tags
 	}
 	tags := map[uintptr]string{}
 	for field := range structType.Fields() {
@@ -48,8 +49,8 @@ func tagsOf(structType reflect.Type) map[uintptr]string {
 	return tags
 }
 
-// setTagged is like [set], but follows the tag of the variable. If it is an ID, setTagged refuses a number that has lost
-// digits. isCompleted reports whether setTagged has added zeros to a code of three digits.
+// setTagged is like [set], but follows the tag of the variable. If the variable is an ID, setTagged refuses a number
+// that has lost digits. isCompleted reports whether setTagged has added zeros to a code of three digits.
 func setTagged(tag string, raw jsontext.Value, variable reflect.Value) (isCompleted bool, err error) {
 	isNumber := raw.Kind() == '0'
 	isQuotedNumber := raw.Kind() == '"' && variable.CanInt()

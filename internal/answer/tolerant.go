@@ -29,7 +29,7 @@ type reader struct {
 // pass is not lenient, the JSON value is the whole text, or unread already has [MostUnread] pointers.
 func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	target, kind := reflect.ValueOf(pointer).Elem(), dec.PeekKind()
-	own, readsItself := pointer.(json.Unmarshaler)
+	_, readsItself := pointer.(json.Unmarshaler)
 	isSavedPointer := r.saved && target.Kind() == reflect.Pointer
 	if !readsItself && !isSavedPointer && isOfKind(kind, target.Type()) {
 		if kind == '{' || kind == '[' {
@@ -41,27 +41,18 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	if err != nil {
 		return err
 	}
-	parent, _ := dec.StackIndex(dec.StackDepth())
-	isElement := parent == '[' && target.Kind() == reflect.Struct // the target is a record in a list
-	isCompleted := false
+	isCompleted, err := r.fill(dec, raw, target)
 	switch {
-	case isSavedPointer:
-		err = r.setSaved(raw, target)
-	case readsItself:
-		err = own.UnmarshalJSON(raw)
-	case isElement: // refuse null and "": they would count as one more record
-		err = errOtherKind
-	default:
-		isCompleted, err = r.setField(dec.StackDepth(), raw, target)
-	}
-	switch {
-	case err == nil && isCompleted && r.lenient && len(r.unread) < MostUnread:
+	case err != nil:
+		return r.skip(dec, placeError(dec.StackPointer(), err, target.Type()))
+	case isCompleted && r.lenient && len(r.unread) < MostUnread:
 		r.unread = append(r.unread, placeOf(dec.StackPointer()))
-		return nil
-	case err == nil:
-		return nil
 	}
-	unreadable := placeError(dec.StackPointer(), err, target.Type())
+	return nil
+}
+
+// skip adds the place of an unreadable value to unread, or returns the error that ends the pass.
+func (r *reader) skip(dec *jsontext.Decoder, unreadable *PlaceError) error {
 	if !r.lenient || dec.StackDepth() == 0 {
 		return unreadable
 	}
@@ -70,6 +61,22 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	}
 	r.unread = append(r.unread, unreadable.Place)
 	return nil
+}
+
+// fill sets a variable from a JSON value that dec has just read. isCompleted reports whether the value is a code of three
+// digits that had lost zeros.
+func (r *reader) fill(dec *jsontext.Decoder, raw jsontext.Value, target reflect.Value) (isCompleted bool, err error) {
+	own, readsItself := target.Addr().Interface().(json.Unmarshaler)
+	parent, _ := dec.StackIndex(dec.StackDepth())
+	switch {
+	case r.saved && target.Kind() == reflect.Pointer:
+		return false, r.setSaved(raw, target)
+	case readsItself:
+		return false, own.UnmarshalJSON(raw)
+	case parent == '[' && target.Kind() == reflect.Struct:
+		return false, errOtherKind // null and "" in a list would count as one more record
+	}
+	return r.setField(dec.StackDepth(), raw, target)
 }
 
 // setField is like [set], but follows the struct tag of the variable if the variable is a field of the struct that the

@@ -42,11 +42,12 @@ var (
 
 // NumberTable returns the table of the rules for docs/failures.md.
 func NumberTable() string {
-	table := "| fields | a number there is |\n|---|---|\n"
+	var table strings.Builder
+	table.WriteString("| fields | a number there is |\n|---|---|\n")
 	for _, rule := range []NumberRule{NumberID, NumberSecret, NumberMMYY, NumberISO} {
-		table += "| `" + strings.Join(rule.Fields, "`, `") + "` | " + rule.Meaning + " |\n"
+		table.WriteString("| `" + strings.Join(rule.Fields, "`, `") + "` | " + rule.Meaning + " |\n")
 	}
-	return table
+	return table.String()
 }
 
 // Covers reports whether the rule is for the field of a type with the given name on the wire.
