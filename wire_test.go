@@ -297,8 +297,8 @@ type callersOwn struct {
 	Born  *payvault.Date             `json:"born"`
 }
 
-// eachLeaf calls visit for each field in a type, at any depth, that has no fields of its own. visit gets the JSON name of
-// the field, and the JSON before and after its value.
+// eachLeaf calls visit for each field in a type, at any depth, that has no fields of its own. visit gets the JSON name
+// of the field, and the JSON before and after its value.
 func eachLeaf(of reflect.Type, name, before, after string, visit func(name, before, after string)) {
 	if of.Kind() == reflect.Pointer {
 		eachLeaf(of.Elem(), name, before, after, visit)

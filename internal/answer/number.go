@@ -66,12 +66,21 @@ func setTagged(tag string, raw jsontext.Value, variable reflect.Value) (isComple
 		return false, err
 	case isQuotedNumber || err != nil:
 		return false, set(raw, variable)
-	case tag == tagMMYY && len(digits) == 3:
-		digits = "0" + digits
-	case tag == tagISO && len(digits) < 3 && strings.Trim(digits[:1], "-0") != "":
-		digits, isCompleted = ("00" + digits)[len(digits)-1:], true
 	}
+	digits, isCompleted = withZeros(tag, digits)
 	return isCompleted, set(jsontext.Value(`"`+digits+`"`), variable)
+}
+
+// withZeros returns the digits with the zeros that they have lost. isCompleted reports whether a code of three digits
+// gets zeros.
+func withZeros(tag, digits string) (text string, isCompleted bool) {
+	switch {
+	case tag == tagMMYY && len(digits) == 3:
+		return "0" + digits, false
+	case tag == tagISO && len(digits) < 3 && strings.Trim(digits[:1], "-0") != "":
+		return ("00" + digits)[len(digits)-1:], true
+	}
+	return digits, false
 }
 
 // Digits returns the digits of a number without a fraction of zeros. If the number has an exponent or another fraction,

@@ -63,10 +63,10 @@ func (r *reader) skip(dec *jsontext.Decoder, unreadable *PlaceError) error {
 	return nil
 }
 
-// fill sets a variable from a JSON value that dec has just read. isCompleted reports whether the value is a code of three
-// digits that had lost zeros.
+// fill sets a variable from a JSON value that dec has just read. isCompleted reports whether the value is a code of
+// three digits that had lost zeros.
 func (r *reader) fill(dec *jsontext.Decoder, raw jsontext.Value, target reflect.Value) (isCompleted bool, err error) {
-	own, readsItself := target.Addr().Interface().(json.Unmarshaler)
+	own, readsItself := reflect.TypeAssert[json.Unmarshaler](target.Addr())
 	parent, _ := dec.StackIndex(dec.StackDepth())
 	switch {
 	case r.saved && target.Kind() == reflect.Pointer:
