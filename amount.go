@@ -82,7 +82,12 @@ var grouped = regexp.MustCompile(`^-?\d{1,3}(,\d{3})+\.\d+$`)
 
 // UnmarshalJSON reads a JSON number, or a quoted number such as "12.50" or "1,234.50". A value that means "none", such
 // as null or an empty string, is read as 0.
-func (a *Amount) UnmarshalJSON(b []byte) (err error) {
+func (a *Amount) UnmarshalJSON(b []byte) error { return answer.Unfit[Amount](a.read(b)) }
+
+// UnmarshalJSONFrom is like UnmarshalJSON, but its error names the place of the value.
+func (a *Amount) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return answer.UnmarshalFrom(dec, a) }
+
+func (a *Amount) read(b []byte) (err error) {
 	if jsontext.Value(b).Kind() == '0' { // a JSON number, which needs no regular expression
 		*a, err = ParseAmount(string(b))
 		return err

@@ -4,7 +4,9 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json" // becomes encoding/json/v2 in Go 1.27
@@ -73,8 +75,14 @@ func (s AuthTimes) MarshalText() ([]byte, error) {
 
 // UnmarshalJSON reads a set in its wire form. A single element may stand without braces, as a text or a number. The
 // text {} is read as an empty set that is not nil.
-func (s *AuthTimes) UnmarshalJSON(b []byte) error {
-	raw := jsontext.Value(b)
+func (s *AuthTimes) UnmarshalJSON(b []byte) error { return answer.Unfit[AuthTimes](s.read(b)) }
+
+// UnmarshalJSONFrom is like UnmarshalJSON, but its error names the place of the value.
+func (s *AuthTimes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	return answer.UnmarshalFrom(dec, s)
+}
+
+func (s *AuthTimes) read(raw jsontext.Value) error {
 	if raw.Kind() != '"' && raw.Kind() != '0' && !answer.IsNone(raw) {
 		return errNotSet
 	}
@@ -113,7 +121,7 @@ const (
 // A field with its zero value is not sent. To send false or the amount 0, use new(false) or
 // new(payvault.MustParseAmount("0")). AuthTimes{} is sent as an empty set. To replace a saved text by an empty one, add
 // an element to Extra with the key of the field and the Value "". In JSON and on the wire, ApplicationData is a list of
-// pairs {key, value}.
+// pairs {key, value}. It is also read from an object such as {"legal_name": "…"}. [ApplicationFields] lists the keys.
 //
 // Which keys are required may depend on the business type. [FieldSettings] and [ApplicationsService.Validate] report
 // which keys the service requires.
@@ -202,36 +210,54 @@ type pair struct {
 	Value jsontext.Value `json:"value"`
 }
 
-// UnmarshalJSON reads a list of pairs. It reads null as an empty list. If a value does not fit its field, the error
-// names the key.
+// UnmarshalJSON reads a list of pairs, or an object with a member for each key. It reads null as an empty list. An
+// error has the JSON pointer of the value that cannot be read, such as /ownership/owners/0/dob. An unknown name within
+// a value is an error too, because it may be misspelt, and then its value would not be sent.
 func (d *ApplicationData) UnmarshalJSON(b []byte) error {
-	var pairs []pair
-	if string(b) != "null" && answer.Read(b, &pairs) != nil {
-		return errors.New("not a list of pairs {key, value}")
+	pairs, err := pairsOf(b)
+	if err != nil {
+		return err
 	}
 	*d = ApplicationData{}
 	for _, p := range pairs {
 		if err := setPair(d, p); err != nil {
-			return fmt.Errorf("%s: %w", p.Key, err)
+			return err
 		}
 	}
 	return nil
+}
+
+// pairsOf reads a list of pairs, or an object with a member for each pair. The pairs of an object are sorted by key.
+func pairsOf(raw jsontext.Value) (pairs []pair, err error) {
+	switch raw.Kind() {
+	case 'n':
+	case '{':
+		var members map[string]jsontext.Value
+		err = answer.Read(raw, &members)
+		for _, key := range slices.Sorted(maps.Keys(members)) {
+			pairs = append(pairs, pair{key, members[key]})
+		}
+	default:
+		err = answer.Read(raw, &pairs)
+	}
+	if err != nil {
+		return nil, errors.New("neither a list of pairs {key, value} nor an object")
+	}
+	return pairs, nil
 }
 
 // setPair reads a pair into its field. A pair goes into Extra if its key has no field, or if its value is an empty
 // text.
 func setPair(d *ApplicationData, p pair) error {
 	if hasMark(string(p.Value)) {
-		return errRedacted
+		return redactedAt(p.Key, p.Value)
 	}
 	if field := fieldOf(d, p.Key); field.IsValid() && string(p.Value) != `""` {
-		return readSaved(p.Value, field.Addr().Interface())
+		return readSaved(p.Key, p.Value, field.Addr().Interface(), answer.ReadGiven)
 	}
 	extra := ApplicationField{Key: p.Key}
-	if len(p.Value) > 0 {
-		if answer.ReadExactly(p.Value, &extra.Value) != nil {
-			return errors.New("cannot be read")
-		}
+	if err := readSaved(p.Key, p.Value, &extra.Value, answer.ReadExactly); err != nil {
+		return err
 	}
 	d.Extra = append(d.Extra, extra)
 	return nil
@@ -300,10 +326,10 @@ type ApplicationAddress struct {
 	Address1  string `json:"address1,omitzero"`
 	Address2  string `json:"address2,omitzero"`
 	City      string `json:"city,omitzero"`
-	State     string `json:"state,omitzero"`   // the service does not document the form
-	Zip       string `json:"zip,omitzero"`     // postal code
-	Zip4      string `json:"zip4,omitzero"`    // extension of the postal code
-	Country   string `json:"country,omitzero"` // numeric code
+	State     string `json:"state,omitzero"`                // the service does not document the form
+	Zip       string `json:"zip,omitzero"`                  // postal code
+	Zip4      string `json:"zip4,omitzero"`                 // extension of the postal code
+	Country   string `json:"country,omitzero" answer:"iso"` // numeric code
 	Attempted bool   `json:"attempted,omitzero"`
 	Validated bool   `json:"validated,omitzero"`
 }
@@ -338,7 +364,7 @@ type Ownership struct {
 type Owner struct {
 	Name                   OwnerName    `json:"name,omitzero"`
 	PersonType             *PersonType  `json:"personType,omitzero"` // nil is not sent
-	ID                     string       `json:"id,omitzero"`
+	ID                     string       `json:"id,omitzero" answer:"id"`
 	ContactType            *ContactType `json:"contactType,omitzero"` // nil is not sent
 	Phone                  string       `json:"phone,omitzero"`       // the service does not document the form
 	Email                  string       `json:"email,omitzero"`

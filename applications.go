@@ -50,9 +50,9 @@ func (a *ApplicationCreated) missing() string {
 
 // Application is a merchant application.
 type Application struct {
-	ID              ApplicationID     `json:"app_id,omitzero"`
-	MerchantID      MerchantID        `json:"merchant_id"`         // 0 until the application is approved
-	Status          ApplicationStatus `json:"app_status,omitzero"` // such as ApplicationIncomplete
+	ID              ApplicationID     `json:"app_id,omitzero" answer:"id"`
+	MerchantID      MerchantID        `json:"merchant_id" answer:"id"` // 0 until the application is approved
+	Status          ApplicationStatus `json:"app_status,omitzero"`     // such as ApplicationIncomplete
 	DBAName         string            `json:"dba_name,omitzero"`
 	DBTimestamp     Timestamp         `json:"db_timestamp,omitzero"`     // UTC
 	SubmitTimestamp Timestamp         `json:"submit_timestamp,omitzero"` // UTC; zero if the service gives none
@@ -62,8 +62,8 @@ type Application struct {
 // Pricing is the pricing of an application. The service does not document the content of a plan, so Plan holds the raw
 // JSON.
 type Pricing struct {
-	ID   int64              `json:"pricing_id,omitzero"` // ID of the pricing
-	Plan stdjson.RawMessage `json:"plan,omitempty"`      // raw JSON
+	ID   int64              `json:"pricing_id,omitzero" answer:"id"` // ID of the pricing
+	Plan stdjson.RawMessage `json:"plan,omitempty"`                  // raw JSON
 }
 
 // savedData is the data of the answer to SaveData.
@@ -176,12 +176,12 @@ type validationReply struct {
 	problems map[string][]string
 }
 
-// complete refuses data that is too long to be searched for messages.
-func (r *validationReply) complete() (missing string, needed bool) {
+// afterRead refuses data that is too long to be searched for messages.
+func (r *validationReply) afterRead(_ []byte, unread []string) ([]string, error) {
 	if r.Data.isTooLong {
-		return "/data", true
+		return unread, errLongData
 	}
-	return "", false
+	return unread, nil
 }
 
 // accept reports whether a refusal is a normal answer to Validate. If so, it keeps the messages of the refusal.

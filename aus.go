@@ -80,7 +80,7 @@ func (b *accountUpdaterBody) prepare(_ *caller, p *problems) {
 // AccountUpdaterSubmission is a submission that the service has accepted. The service typically completes it in 3 to 4
 // business days.
 type AccountUpdaterSubmission struct {
-	RequestID string `json:"request_id,omitzero"` // identifies the submission
+	RequestID string `json:"request_id,omitzero" answer:"id"` // identifies the submission
 }
 
 func (r *AccountUpdaterSubmission) missing() string {

@@ -107,6 +107,9 @@ func (f *failure) gatewayText() string {
 	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), ": ")
 }
 
+// errLongData is the error of data that is too long for an excerpt.
+var errLongData = &answer.PlaceError{Place: "/data", Why: "too long, with more than 64 KiB"}
+
 // excerpt is a value of an answer that an error may contain. It does not keep a value that is longer than
 // [answer.MostSaid].
 type excerpt struct {
@@ -159,6 +162,9 @@ func (e *Error) readFailure(r transport.Result) {
 	}
 	if e.rejected() || e.StatusCode >= 400 {
 		e.readData(f.Data.Value) // the data of any other answer is a record without messages
+		if f.Data.isTooLong {
+			e.cause = errLongData
+		}
 	}
 	if !e.decided() {
 		e.Delivery = DeliveryUnknown

@@ -109,7 +109,8 @@ type Response struct {
 	Duration   time.Duration // time of the whole call, waits included
 	// Unread has JSON pointers to values that could not be read in a 2xx answer to a write or to [Client.Call]. It also
 	// has pointers to a few documented values, such as data and card_id, if they are missing and the caller does not need
-	// them. An answer with more than 20 unreadable values is an error.
+	// them, and to codes of currencies and countries that were completed, such as 36 to 036. An answer with more than 20
+	// unreadable values is an error.
 	Unread []string
 }
 

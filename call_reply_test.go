@@ -3,9 +3,12 @@ package payvault_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"path"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -16,7 +19,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/answer"
 	"example.com/payvault/internal/tests/calls"
+	"example.com/payvault/internal/tests/canary"
 	"example.com/payvault/internal/tests/service"
 )
 
@@ -59,6 +64,7 @@ const (
 	same       meaning = "the same value"
 	none       meaning = "no value"
 	literal    meaning = "a number whose digits are kept as text"
+	lost       meaning = "a number that has lost digits, so that it is no ID"
 	unreadable meaning = "a value that cannot be read"
 )
 
@@ -76,7 +82,8 @@ func otherForms(value any) (forms []otherForm) {
 		number := value.String()
 		add(same, `"`+number+`"`)
 		if !strings.Contains(number, ".") {
-			add(same, number+".0", number+"e0", `"`+number+`.0"`)
+			add(same, number+".0", `"`+number+`.0"`)
+			add(lost, number+"e0", `"`+number+`e0"`)
 		}
 		add(unreadable, text, object)
 	case bool:
@@ -95,10 +102,26 @@ func otherForms(value any) (forms []otherForm) {
 			add(same, `"`+strings.Replace(value, "T", " ", 1)+`"`)
 			add(unreadable, text)
 		} else {
-			add(literal, `16500000000.10`)
+			add(lost, `16500000000.10`, `8.61e+17`, `true`)
+			add(literal, `16500000000`)
 		}
 	}
 	return forms
+}
+
+// in returns what the form means in a field of the given name. A number that has lost digits is unreadable in an ID or
+// a secret. Any other field is read as the same integer, or as a text.
+func (f otherForm) in(name string) otherForm {
+	switch isInteger := strings.HasSuffix(strings.Trim(f.json, `"`), "e0"); {
+	case f.is != lost:
+	case calls.NumberID.Covers("", name), calls.NumberSecret.Covers("", name):
+		f.is = unreadable
+	case isInteger:
+		f.is = same
+	default:
+		f.is = literal
+	}
+	return f
 }
 
 // TestReading takes each documented answer, and replaces each of its values by each form that otherForms returns. It
@@ -127,7 +150,9 @@ func TestReading(t *testing.T) {
 				if anything.MatchString(place) || isRecord && element.MatchString(place) {
 					return
 				}
+				name := path.Base(place)
 				for _, form := range otherForms(value) {
+					form = form.in(name)
 					put(json.RawMessage(form.json))
 					text, err := json.Marshal(answer)
 					require.NoError(t, err)
@@ -176,6 +201,7 @@ func (r *reading) check(t *testing.T, o *calls.Operation, place string, form oth
 			require.ErrorContains(t, r.err, place, what)
 			require.ErrorContains(t, r.err, "cannot be read", what)
 			service.AssertHidden(t, r.err, garbageCanary)
+			assert.Equal(t, !isRead, errors.Is(r.err, payvault.ErrOutcomeUnknown), what)
 		} else {
 			require.NoError(t, r.err, what)
 			assert.Contains(t, r.log.String(), "level=WARN", what)
@@ -201,7 +227,87 @@ func (r *reading) check(t *testing.T, o *calls.Operation, place string, form oth
 		assert.JSONEq(t, notPrimary.Replace(want), notPrimary.Replace(r.result), what)
 	case literal:
 		assert.Contains(t, r.result, `"`+form.json+`"`, what)
+	case lost, none, unreadable:
 	}
+}
+
+const unread = "unread" // a value that cannot be read, in the tables of numbers
+
+// numbersRead has what is read from JSON values that are numbers, or true, by the rule of the field.
+func numbersRead() map[string]map[string]string {
+	id := map[string]string{
+		"8.61e+17": unread, "17.5": unread, "true": unread, "17.0": "17", "420": "420", "36": "36", "0": "0",
+	}
+	return map[string]map[string]string{
+		"id": id, "secret": id,
+		"mmyy":    {"8.61e+17": "8.61e+17", "true": "true", "420": "0420", "420.0": "0420", "36": "36", "1230": "1230"},
+		"iso":     {"8.61e+17": "8.61e+17", "true": "true", "420": "420", "36": "036", "8": "008", "40": "040", "0": "0"},
+		"text":    {"8.61e+17": "8.61e+17", "17.5": "17.5", "true": "true", "17.0": "17.0", "420": "420", "36": "36"},
+		"integer": {"8.61e+17": "861000000000000000", "17.5": unread, "true": unread, "17.0": "17", "420": "420"},
+	}
+}
+
+// ruleOf returns the rule of a field, and checks that each secret and each name that ends in _id has a rule. A rule
+// named text or integer means that the field is in no row of the table in docs/failures.md.
+func ruleOf(t *testing.T, typeName, wire string, of reflect.Type) string {
+	t.Helper()
+	isNamedID := strings.HasSuffix(wire, "_id") && wire != "type_id" && wire != "tax_id"
+	assert.True(t, !isNamedID || calls.NumberID.Covers(typeName, wire), "%s.%s is no ID in the table", typeName, wire)
+	isSecret := of == reflect.TypeFor[payvault.Secret]()
+	assert.Equal(t, isSecret, calls.NumberSecret.Covers(typeName, wire), "%s.%s", typeName, wire)
+	switch {
+	case isSecret:
+		return "secret"
+	case calls.NumberID.Covers(typeName, wire):
+		return "id"
+	case calls.NumberMMYY.Covers(typeName, wire):
+		return "mmyy"
+	case calls.NumberISO.Covers(typeName, wire):
+		return "iso"
+	case of.Kind() == reflect.String:
+		return "text"
+	}
+	return "integer"
+}
+
+// TestReading_numbers reads numbers into each text, integer and secret of each type of a result, one at a time. It
+// checks that a number that has lost digits is not read as an ID, that the lost zeros of dates and codes come back, and
+// that all other fields keep the characters of the number.
+func TestReading_numbers(t *testing.T) {
+	t.Parallel()
+	seen, reads := map[string]bool{}, numbersRead()
+	skipped := regexp.MustCompile(`Request$|^(AccountUpdaterCard|ApplicationData|SavedField|TokenizeResponse)$`)
+	for typeName, typ := range canary.Types() {
+		for field := range typ.Fields() {
+			wire, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			isNumber := field.Type.Kind() == reflect.Int64 || field.Type.Kind() == reflect.Int
+			isValue := isNumber || field.Type.Kind() == reflect.String || field.Type == reflect.TypeFor[payvault.Secret]()
+			if wire == "" || wire == "-" || !isValue || skipped.MatchString(typeName) {
+				continue
+			}
+			rule := ruleOf(t, typeName, wire, field.Type)
+			seen[rule] = true
+			for number, want := range reads[rule] {
+				into, what := reflect.New(typ), typeName+"."+wire+": "+number
+				places, err := answer.ReadLenient([]byte(`{"`+wire+`":`+number+`}`), into.Interface())
+				require.NoError(t, err, what)
+				got := into.Elem().FieldByIndex(field.Index).Interface()
+				text := fmt.Sprint(got)
+				if secret, ok := got.(payvault.Secret); ok {
+					text = secret.Reveal()
+				}
+				if want == unread {
+					assert.Zero(t, got, what)
+				} else {
+					assert.Equal(t, want, text, what)
+				}
+				isCompleted := rule == "iso" && want != number
+				assert.Equal(t, want == unread || isCompleted, len(places) > 0, what)
+			}
+		}
+	}
+	assert.Len(t, seen, len(reads))
+	service.CompareDoc(t, "docs/failures.md", "numbers", calls.NumberTable(), false)
 }
 
 // TestReading_largePage checks that a page of 15,000 records is read like any other page.
@@ -328,6 +434,15 @@ func TestReading_malformed(t *testing.T) {
 		{"list", `{"code":0,"data":[{"customer_id":"a,null"},` + "\n\tnull ]}", "/data/1 cannot be read"},
 		{"list", `{"code":0,"data":"","totalRecords":1}`, "/data is missing"},
 		{"transactions", `{"code":0,"data":[{}]}`, "/data/0 is missing"},
+		{
+			"transactions", `{"code":0,"data":[{"tran_time":"2026-01-15T14:30:42"}]}`,
+			"/data/0/tran_time cannot be read: a time whose offset is missing",
+		},
+		{
+			"list", `{"code":0,"data":[{"customer_id":"A"},{"customer_id":8.61e+30}]}`,
+			"/data/1/customer_id cannot be read: a number that has lost digits",
+		},
+		{"tokenize", `{"rcode":"000","card_id":8.61e+30}`, "/card_id is missing, and cannot be read: /card_id"},
 		{"create", emails(21), tooMany},
 		{"save", `{"code":0,"data":{"fields":[` + strings.Repeat(`{"key":"a"},`, 150_000) + `{}]}}`, tooMany},
 	} {
@@ -344,4 +459,35 @@ func TestReading_malformed(t *testing.T) {
 	_, err := readings(t)["create"](answering(t, 200, emails(20)), payvault.WithResponse(&response))
 	require.NoError(t, err)
 	assert.Len(t, response.Unread, 20, "so many are left out")
+}
+
+// TestReading_label checks that an answer whose Content-Type says Latin-1 or windows-1252 is read as that, also if it
+// is a refusal. An answer that is UTF-8 is read as UTF-8, whatever its label says.
+func TestReading_label(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ contentType, name, want string }{
+		{"application/json; charset=ISO-8859-1", "M\xfcller \x80", "Müller €"},
+		{`application/json;charset="windows-1252"`, "M\xfcller \x80", "Müller €"},
+		{"text/plain; Charset=Latin1", "M\xfcller", "Müller"},
+		{"application/json; charset=iso-8859-1", "Müller", "Müller"},
+		{"application/json; charset=utf-8", "M\xfcller", "M\ufffdller"},
+		{"application/json", "M\xfcller", "M\ufffdller"},
+		{"application/json; charset=iso-8859-1; x", "M\xfcller", "M\ufffdller"}, // not valid, so it has no label
+	} {
+		status, body := 200, `{"code":0,"message":"`+test.name+`","data":{"payee_id":4,"payee_name":"`+test.name+`"}}`
+		client := service.Client(t, service.Nowhere, service.Over(service.RoundTripper(
+			func(*http.Request) (*http.Response, error) {
+				reply := service.Reply(status, body)
+				reply.Header.Set("Content-Type", test.contentType)
+				return reply, nil
+			})))
+		var response payvault.Response
+		payee, err := readings(t)["create"](client, payvault.WithResponse(&response))
+		require.NoError(t, err)
+		assert.Equal(t, &payvault.Payee{ID: 4, Name: test.want}, payee, test.contentType)
+		assert.Equal(t, body, string(response.Body), "the answer as it came")
+		status = 400
+		_, err = readings(t)["create"](client)
+		assert.Equal(t, test.want, service.AsError(t, err).Message, test.contentType)
+	}
 }

@@ -57,17 +57,17 @@ func (r *CustomerCreateRequest) prepare(c *caller, p *problems) {
 
 // Customer is a stored customer profile.
 type Customer struct {
-	ID                string            `json:"customer_id,omitzero"` // CustomerID in transactions and cancel requests
-	RecID             int64             `json:"rec_id,omitzero"`      // assigned by the service
-	NodeID            MerchantID        `json:"node_id,omitzero"`     // the merchant ID
+	ID                string            `json:"customer_id,omitzero" answer:"id"` // CustomerID in other records
+	RecID             int64             `json:"rec_id,omitzero" answer:"id"`      // assigned by the service
+	NodeID            MerchantID        `json:"node_id,omitzero" answer:"id"`     // the merchant ID
 	FirstName         string            `json:"customer_first_name,omitzero"`
 	LastName          string            `json:"customer_last_name,omitzero"`
 	FirmName          string            `json:"customer_firm_name,omitzero"`
 	Phone             string            `json:"customer_phone,omitzero"` // unchanged from the request
 	Email             string            `json:"customer_email,omitzero"`
-	ReferenceID       string            `json:"reference_id,omitzero"`
+	ReferenceID       string            `json:"reference_id,omitzero" answer:"id"`
 	Comments          string            `json:"comments,omitzero"`
-	DeveloperID       string            `json:"developer_id,omitzero"`
+	DeveloperID       string            `json:"developer_id,omitzero" answer:"id"`
 	PrimaryCardNumber string            `json:"primary_card_number,omitzero"` // masked
 	ShippingAddresses []ShippingAddress `json:"shipping_addresses,omitempty"`
 	BillingCards      []BillingCard     `json:"billing_cards,omitempty"`
@@ -88,7 +88,7 @@ func (c *Customer) tidy() (place string, needed bool) {
 
 // ShippingAddress is a shipping address of a customer. Requests and results use this type.
 type ShippingAddress struct {
-	ID          int64      `json:"shipping_id,omitzero"` // assigned by the service; refused in requests
+	ID          int64      `json:"shipping_id,omitzero" answer:"id"` // assigned by the service; refused in requests
 	FirstName   string     `json:"shipping_first_name,omitzero"`
 	LastName    string     `json:"shipping_last_name,omitzero"`
 	FirmName    string     `json:"shipping_firm_name,omitzero"`
@@ -96,12 +96,12 @@ type ShippingAddress struct {
 	Addr2       string     `json:"shipping_addr2,omitzero"`
 	City        string     `json:"shipping_city,omitzero"`
 	State       string     `json:"shipping_state,omitzero"`
-	Zip         string     `json:"shipping_zip,omitzero"`          // postal code
-	Zip4        string     `json:"shipping_zip4,omitzero"`         // extension of the postal code
-	Country     string     `json:"shipping_country,omitzero"`      // name of the country
-	CountryCode string     `json:"shipping_country_code,omitzero"` // numeric code
-	Primary     *bool      `json:"primary,omitzero"`               // nil is not sent; nil in a result means unknown
-	MerchantID  MerchantID `json:"merchant_id,omitzero"`           // only in requests
+	Zip         string     `json:"shipping_zip,omitzero"`                       // postal code
+	Zip4        string     `json:"shipping_zip4,omitzero"`                      // extension of the postal code
+	Country     string     `json:"shipping_country,omitzero"`                   // name of the country
+	CountryCode string     `json:"shipping_country_code,omitzero" answer:"iso"` // numeric code
+	Primary     *bool      `json:"primary,omitzero"`                            // nil is not sent; in a result, unknown
+	MerchantID  MerchantID `json:"merchant_id,omitzero" answer:"id"`            // only in requests
 }
 
 // BillingCardRequest is a card or an ACH account of a customer in a request. Results have a [BillingCard] instead.
@@ -132,9 +132,9 @@ type BillingCardRequest struct {
 
 // BillingCard is a stored card of a customer. Security codes and ACH account data are not returned.
 type BillingCard struct {
-	CardNumber   string      `json:"card_number,omitzero"` // masked
-	ExpDate      string      `json:"exp_date,omitzero"`    // MMYY
-	CardID       string      `json:"card_id,omitzero"`     // a card ID, as Tokenize returns
+	CardNumber   string      `json:"card_number,omitzero"`            // masked
+	ExpDate      string      `json:"exp_date,omitzero" answer:"mmyy"` // MMYY
+	CardID       string      `json:"card_id,omitzero" answer:"id"`    // a card ID, as Tokenize returns
 	FirstName    string      `json:"billing_first_name,omitzero"`
 	LastName     string      `json:"billing_last_name,omitzero"`
 	FirmName     string      `json:"billing_firm_name,omitzero"`
@@ -143,10 +143,10 @@ type BillingCard struct {
 	Addr2        string      `json:"billing_addr2,omitzero"`
 	City         string      `json:"billing_city,omitzero"`
 	State        string      `json:"billing_state,omitzero"`
-	Zip          string      `json:"billing_zip,omitzero"`          // postal code
-	Zip4         string      `json:"billing_zip4,omitzero"`         // extension of the postal code
-	Country      string      `json:"billing_country,omitzero"`      // the service does not document the form
-	CountryCode  string      `json:"billing_country_code,omitzero"` // the service does not document the form
+	Zip          string      `json:"billing_zip,omitzero"`                       // postal code
+	Zip4         string      `json:"billing_zip4,omitzero"`                      // extension of the postal code
+	Country      string      `json:"billing_country,omitzero"`                   // the service does not document the form
+	CountryCode  string      `json:"billing_country_code,omitzero" answer:"iso"` // the service does not document the form
 	Primary      bool        `json:"primary,omitzero"`
 	CardType     string      `json:"card_type,omitzero"`     // such as a two-letter code; the values are not documented
 	VerifiedDate CompactTime `json:"verified_date,omitzero"` // 14 digits without a time zone

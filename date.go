@@ -8,12 +8,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"example.com/payvault/internal/answer"
 )
 
 var (
 	errNotDate    = errors.New("not a date of the form YYYY-MM-DD")
 	errNotInstant = errors.New("not an ISO 8601 time with an offset")
+	errNoOffset   = errors.New("a time whose offset is missing")
 	errNotCompact = errors.New("not a date and time of 14 digits")
 )
 
@@ -99,7 +102,12 @@ func isNoDay(text string) bool {
 
 // UnmarshalJSON reads YYYYMMDD, and YYYY-MM-DD with an optional time and offset after it. It reads the zero Date from
 // 0, 0000-00-00, 0001-01-01 and any value that means "none", such as null.
-func (d *Date) UnmarshalJSON(b []byte) (err error) {
+func (d *Date) UnmarshalJSON(b []byte) error { return answer.Unfit[Date](d.read(b)) }
+
+// UnmarshalJSONFrom is like UnmarshalJSON, but its error names the place of the value.
+func (d *Date) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return answer.UnmarshalFrom(dec, d) }
+
+func (d *Date) read(b []byte) (err error) {
 	if len(b) == len(`"2006-01-02"`) && b[0] == '"' { // perhaps the documented form, which needs no regular expression
 		day, err := ParseDate(string(b[1 : len(b)-1]))
 		if err == nil && day != (Date{1, 1, 1}) {
@@ -133,7 +141,14 @@ type Timestamp struct {
 }
 
 // UnmarshalJSON reads an instant, or a value that means "no time".
-func (t *Timestamp) UnmarshalJSON(b []byte) error {
+func (t *Timestamp) UnmarshalJSON(b []byte) error { return answer.Unfit[Timestamp](t.read(b)) }
+
+// UnmarshalJSONFrom is like UnmarshalJSON, but its error names the place of the value.
+func (t *Timestamp) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	return answer.UnmarshalFrom(dec, t)
+}
+
+func (t *Timestamp) read(b []byte) error {
 	var documented time.Time // read from the form of RFC 3339, which needs no regular expression
 	if err := documented.UnmarshalJSON(b); err == nil && documented.Year() > 1 && isStrict(documented, b) {
 		*t = Timestamp{documented}
@@ -146,6 +161,9 @@ func (t *Timestamp) UnmarshalJSON(b []byte) error {
 	}
 	parsed, err := parseInstant(text)
 	if err != nil {
+		if _, err := parseInstant(text + "Z"); err == nil {
+			return errNoOffset
+		}
 		return err
 	}
 	*t = Timestamp{parsed}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/payvault/internal/answer"
 	"example.com/payvault/internal/transport"
 	"example.com/payvault/internal/urlpath"
 )
@@ -179,6 +180,7 @@ func (out *outgoing) setBody(text []byte) {
 // transport. unread has the paths of the values that could not be read, and the path of a missing value that the caller
 // does not need.
 func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) (unread []string, _ error) {
+	r.Body = answer.UTF8(r.Body, r.Header.Get("Content-Type"))
 	var failed *Error
 	switch {
 	case err != nil:

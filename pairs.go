@@ -60,8 +60,12 @@ func (p Pairs) writeJSON(enc *jsontext.Encoder) error {
 
 // UnmarshalJSON reads a JSON string that holds the array; null and an empty string are read as no pairs. An array with
 // [REDACTED] in it is an error.
-func (p *Pairs) UnmarshalJSON(b []byte) (err error) {
-	raw := jsontext.Value(b)
+func (p *Pairs) UnmarshalJSON(b []byte) error { return answer.Unfit[Pairs](p.read(b)) }
+
+// UnmarshalJSONFrom is like UnmarshalJSON, but its error names the place of the value.
+func (p *Pairs) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return answer.UnmarshalFrom(dec, p) }
+
+func (p *Pairs) read(raw jsontext.Value) (err error) {
 	text := answer.Text(raw)
 	switch {
 	case text == "":

@@ -27,7 +27,7 @@ func (r *PayeeCreateRequest) prepare(c *caller, p *problems) {
 
 // Payee is a stored payee profile.
 type Payee struct {
-	ID      PayeeID      `json:"payee_id,omitzero"`
+	ID      PayeeID      `json:"payee_id,omitzero" answer:"id"`
 	Name    string       `json:"payee_name,omitzero"`
 	Phone   string       `json:"payee_phone,omitzero"` // only in results; the service does not document the form
 	Email   []string     `json:"payee_email,omitempty"`
@@ -48,9 +48,9 @@ type PayeeAddress struct {
 	Address2    string `json:"address2,omitzero"`
 	City        string `json:"city,omitzero"`
 	State       string `json:"state,omitzero"`
-	Zip         string `json:"zip,omitzero"`          // postal code
-	CountryCode string `json:"country_code,omitzero"` // the service does not document the form
-	Country     string `json:"country,omitzero"`      // the service does not document the form
+	Zip         string `json:"zip,omitzero"`                       // postal code
+	CountryCode string `json:"country_code,omitzero" answer:"iso"` // the service does not document the form
+	Country     string `json:"country,omitzero"`                   // the service does not document the form
 }
 
 // PayeeAccount is the ACH account of a payee.

@@ -1,10 +1,12 @@
 package payvault
 
 import (
+	"cmp"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/go-json-experiment/json" // becomes encoding/json/v2 in Go 1.27
 	"github.com/go-json-experiment/json/jsontext"
@@ -26,13 +28,14 @@ type SavedField struct {
 // Decode stores the value in a variable of the caller; into is a pointer to that variable. The variable has the type of
 // the field in [ApplicationData], such as string, *bool, [Secret] or [Ownership], or any other type that fits the JSON.
 // In a variable of type any, all numbers are [encoding/json.Number]. In a variable of another type, numbers in parts of
-// type any, such as the values of a map[string]any, are float64, which may lose digits. The error names the key.
+// type any, such as the values of a map[string]any, are float64, which may lose digits. The error has the place of the
+// value that cannot be read, which begins with the key.
 //
 // If the field has no value, Decode changes nothing. If the variable is a pointer or contains pointers, the values
 // null, "", [] and {} do not change a pointer, and false changes a pointer only if it is a *bool.
 func (f SavedField) Decode(into any) error {
-	if err := readSaved(jsontext.Value(f.Value.Reveal()), into); err != nil {
-		return fmt.Errorf("payvault: %s %w", f.Key, err)
+	if err := readSaved(f.Key, jsontext.Value(f.Value.Reveal()), into, answer.ReadSaved); err != nil {
+		return fmt.Errorf("payvault: %w", err)
 	}
 	return nil
 }
@@ -56,28 +59,47 @@ func savedOf(wire savedField[stdjson.RawMessage]) SavedField {
 	return saved
 }
 
-// readSaved decodes a saved value. The argument into is a pointer to the variable, mostly a field of ApplicationData.
-// Null or an empty text leaves the variable unchanged. [answer.ReadSaved] has the rules for pointers in the variable.
-func readSaved(raw jsontext.Value, into any) error {
+// readSaved decodes the value of a key. The argument into is a pointer to the variable, mostly a field of
+// ApplicationData. Null or an empty text leaves the variable unchanged. The function read is answer.ReadSaved or
+// answer.ReadGiven, which have the rules for pointers in the variable and for unknown names. The error has the place of
+// the value that cannot be read, which begins with the key.
+func readSaved(key string, raw jsontext.Value, into any, read func(text []byte, into any) error) error {
 	variable := reflect.ValueOf(into)
 	if variable.Kind() != reflect.Pointer || variable.IsNil() {
-		return errors.New("needs a pointer that is not nil to be read into")
+		return fmt.Errorf("%s needs a pointer that is not nil to be read into", key)
 	}
 	if len(raw) == 0 || raw.Kind() == 'n' {
 		return nil
 	}
-	read := answer.ReadSaved
+	if strings.EqualFold(key, "bank_routing") && hasLostZero(raw) {
+		return &answer.PlaceError{Place: "/" + key, Why: "a number of fewer than nine digits"}
+	}
+	why := fmt.Sprintf("not of the type %v", variable.Type().Elem())
 	if _, isOpen := into.(*any); isOpen {
-		read = answer.ReadExactly
+		read, why = answer.ReadExactly, ""
 	}
-	if read(raw, into) != nil {
-		want := variable.Type().Elem()
-		if want.Kind() == reflect.Pointer {
-			want = want.Elem()
-		}
-		return fmt.Errorf("cannot be read as %v", want)
+	err := read(raw, into)
+	if err == nil {
+		return nil
 	}
-	return nil
+	place := &answer.PlaceError{Place: "/" + key, Why: why}
+	if within, ok := errors.AsType[*answer.PlaceError](err); ok {
+		place = &answer.PlaceError{Place: place.Place + within.Place, Why: cmp.Or(within.Why, why)}
+	}
+	return place
+}
+
+// hasLostZero reports whether the JSON value of a bank routing number is a number that has lost a zero. A bank routing
+// number has nine digits. A text may have fewer, because it has lost nothing.
+func hasLostZero(raw jsontext.Value) bool {
+	digits, err := answer.Digits(string(raw))
+	return raw.Kind() == '0' && err == nil && len(digits) < 9
+}
+
+// redactedAt returns the error of a JSON value that contains [REDACTED]. name leads to the value.
+func redactedAt(name string, value jsontext.Value) error {
+	names := append([]string{"", name}, answer.PlainNames(placeOfMark(value))...)
+	return &answer.PlaceError{Place: strings.Join(names, "/"), Why: errRedacted.Error()}
 }
 
 // MarshalJSON writes the wire form, with [REDACTED] in place of the value.
@@ -94,7 +116,7 @@ func (f *SavedField) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	if hasMark(string(wire.Value)) {
-		return errRedacted
+		return redactedAt("value", jsontext.Value(wire.Value))
 	}
 	*f = savedOf(wire)
 	return nil

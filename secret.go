@@ -125,17 +125,28 @@ func (s *Secret) UnmarshalBinary(text []byte) error { return s.UnmarshalText(tex
 func (s Secret) MarshalBSON() ([]byte, error) { return nil, errNoBSON }
 
 // UnmarshalJSON reads a string or the digits of a number. From a value that means "none", such as null, it reads a
-// secret without a text. It fails for any other value, and if the text contains [REDACTED].
-func (s *Secret) UnmarshalJSON(b []byte) error {
-	raw := jsontext.Value(b)
-	if kind := raw.Kind(); kind != '"' && kind != '0' && !answer.IsNone(raw) {
+// secret without a text. It fails for any other value, for a number that has lost digits, such as 8.61e+17, and if the
+// text contains [REDACTED].
+func (s *Secret) UnmarshalJSON(b []byte) error { return answer.Unfit[Secret](s.read(b)) }
+
+// UnmarshalJSONFrom is like UnmarshalJSON, but its error names the place of the value.
+func (s *Secret) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return answer.UnmarshalFrom(dec, s) }
+
+func (s *Secret) read(raw jsontext.Value) error {
+	text := answer.Text(raw)
+	switch kind := raw.Kind(); {
+	case answer.IsNone(raw):
+		text = ""
+	case kind == '0':
+		digits, err := answer.Digits(text)
+		if err != nil {
+			return err
+		}
+		text = digits
+	case kind != '"':
 		return errNotSecret
 	}
-	if answer.IsNone(raw) {
-		*s = Secret{}
-		return nil
-	}
-	return s.UnmarshalText([]byte(answer.Text(raw)))
+	return s.UnmarshalText([]byte(text))
 }
 
 // UnmarshalText sets the text of the secret. It fails if the text contains [REDACTED].

@@ -19,7 +19,7 @@ const TransactionStatusP TransactionStatus = "P"
 // Transaction is one transaction of a subscription. Filters can also use the field tran_date, which is not in this
 // struct.
 type Transaction struct {
-	MerchantID          MerchantID        `json:"merchant_id,omitzero"`
+	MerchantID          MerchantID        `json:"merchant_id,omitzero" answer:"id"`
 	Time                Timestamp         `json:"tran_time,omitzero"`   // with the UTC offset that the service sent
 	Status              TransactionStatus `json:"tran_status,omitzero"` // see TransactionStatusP
 	AuthCode            string            `json:"auth_code,omitzero"`   // authorization code
@@ -27,23 +27,23 @@ type Transaction struct {
 	RMsg                string            `json:"rmsg,omitzero"`        // result message
 	CardNumber          string            `json:"card_number,omitzero"` // masked
 	CardType            string            `json:"card_type,omitzero"`
-	PurchaseID          string            `json:"purchase_id,omitzero"`
-	PGID                string            `json:"pg_id,omitzero"`
+	PurchaseID          string            `json:"purchase_id,omitzero" answer:"id"`
+	PGID                string            `json:"pg_id,omitzero" answer:"id"`
 	CardholderFirstName string            `json:"cardholder_first_name,omitzero"`
 	CardholderLastName  string            `json:"cardholder_last_name,omitzero"`
-	AmtTran             Amount            `json:"amt_tran,omitzero"`      // in units of Currency
-	Currency            string            `json:"tran_currency,omitzero"` // numeric code
+	AmtTran             Amount            `json:"amt_tran,omitzero"`                   // in units of Currency
+	Currency            string            `json:"tran_currency,omitzero" answer:"iso"` // numeric code
 	DisputeFlag         bool              `json:"dispute_flag,omitzero"`
-	AmtRefunded         Amount            `json:"amt_refunded,omitzero"` // in units of Currency
-	BatchNumber         int64             `json:"batch_number,omitzero"` // differs from BatchID
-	CustomerID          string            `json:"customer_id,omitzero"`  // the ID of a Customer
-	SubscriptionID      SubscriptionID    `json:"subscription_id,omitzero"`
-	MerchRefNum         string            `json:"merch_ref_num,omitzero"`
-	BatchID             int64             `json:"batch_id,omitzero"`        // differs from BatchNumber
-	BatchDate           Date              `json:"batch_date,omitzero"`      // YYYY-MM-DD
-	SettleDate          Date              `json:"settle_date,omitzero"`     // YYYY-MM-DD; zero if the service gives none
-	AmtFunded           Amount            `json:"amt_funded,omitzero"`      // in units of FundedCurrency
-	FundedCurrency      string            `json:"funded_currency,omitzero"` // numeric code
+	AmtRefunded         Amount            `json:"amt_refunded,omitzero"`             // in units of Currency
+	BatchNumber         int64             `json:"batch_number,omitzero" answer:"id"` // differs from BatchID
+	CustomerID          string            `json:"customer_id,omitzero" answer:"id"`  // the ID of a Customer
+	SubscriptionID      SubscriptionID    `json:"subscription_id,omitzero" answer:"id"`
+	MerchRefNum         string            `json:"merch_ref_num,omitzero" answer:"id"`
+	BatchID             int64             `json:"batch_id,omitzero" answer:"id"`         // differs from BatchNumber
+	BatchDate           Date              `json:"batch_date,omitzero"`                   // YYYY-MM-DD
+	SettleDate          Date              `json:"settle_date,omitzero"`                  // YYYY-MM-DD; zero if none
+	AmtFunded           Amount            `json:"amt_funded,omitzero"`                   // in units of FundedCurrency
+	FundedCurrency      string            `json:"funded_currency,omitzero" answer:"iso"` // numeric code
 }
 
 // SubscriptionCancelRequest names the customer whose subscription ends. The customer ID is required.

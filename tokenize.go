@@ -73,8 +73,8 @@ type tokenizeReply struct {
 	updates bool // the request has a CardID, so the caller can go on without a CardID in the answer
 
 	RMsg       string `json:"rmsg"`
-	PGID       string `json:"pg_id"`
-	CardID     string `json:"card_id"`
+	PGID       string `json:"pg_id" answer:"id"`
+	CardID     string `json:"card_id" answer:"id"`
 	CardNumber string `json:"card_number"`
 	EchoFields string `json:"echo_fields"`
 }

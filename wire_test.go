@@ -3,6 +3,8 @@ package payvault_test
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 
 	"example.com/payvault"
 	"example.com/payvault/internal/tests/calls"
+	"example.com/payvault/internal/tests/canary"
 	"example.com/payvault/internal/tests/service"
 )
 
@@ -51,7 +54,7 @@ func TestMarshalWire_open(t *testing.T) {
 	}
 	for _, key := range []string{"tax_id", "ownership", "later_tax_id"} {
 		err := json.Unmarshal([]byte(`{"key":"`+key+`","value":"[REDACTED]","type":"tax_id"}`), new(payvault.SavedField))
-		require.EqualError(t, err, "a redacted secret, whose text is lost", key)
+		require.EqualError(t, err, "/value cannot be read: a redacted secret, whose text is lost", key)
 	}
 }
 
@@ -284,5 +287,71 @@ func TestClearing_secretsOfBodies(t *testing.T) {
 	} {
 		err := client.Call(t.Context(), callWith(body), nil)
 		assert.Equal(t, "not [REDACTED], [REDACTED]", service.AsError(t, err).Message, "%T", body)
+	}
+}
+
+// callersOwn is a type of the caller with values of the SDK.
+type callersOwn struct {
+	Cards []holding[payvault.Secret] `json:"cards"`
+	Paid  payvault.Amount            `json:"paid"`
+	Born  *payvault.Date             `json:"born"`
+}
+
+// eachLeaf calls visit for each field in a type, at any depth, that has no fields of its own. visit gets the JSON name
+// of the field, and the JSON before and after its value.
+func eachLeaf(of reflect.Type, name, before, after string, visit func(name, before, after string)) {
+	if of.Kind() == reflect.Pointer {
+		eachLeaf(of.Elem(), name, before, after, visit)
+		return
+	}
+	readsItself := name != "" && reflect.PointerTo(of).Implements(reflect.TypeFor[json.Unmarshaler]())
+	switch {
+	case of == reflect.TypeFor[json.RawMessage](), of.Kind() == reflect.Interface, of.Kind() == reflect.Map: // open
+	case of.Kind() == reflect.Slice && !readsItself:
+		eachLeaf(of.Elem(), name, before+`[`, `]`+after, visit)
+	case of.Kind() == reflect.Struct && !readsItself:
+		for field := range of.Fields() {
+			if wire, _, _ := strings.Cut(field.Tag.Get("json"), ","); wire != "" && wire != "-" {
+				eachLeaf(field.Type, wire, before+`{"`+wire+`":`, `}`+after, visit)
+			}
+		}
+	case name != "":
+		visit(name, before, after)
+	}
+}
+
+// TestUnmarshal_places gives each field of each type, at any depth, a JSON value that it cannot be read from. The error
+// of encoding/json and of JSON v2 has the name of the field, and no part of the value.
+func TestUnmarshal_places(t *testing.T) {
+	t.Parallel()
+	types, seen := canary.Types(), 0
+	types["callersOwn"] = reflect.TypeFor[callersOwn]()
+	for typeName, typ := range types {
+		eachLeaf(typ, "", "", "", func(name, before, after string) {
+			switch typeName + "." + name {
+			case "SavedField.value": // any value is read
+				return
+			case "TokenizeRequest.merchant_id": // encoding/json of Go 1.26 names no field with the option string
+				return
+			}
+			for _, wrong := range []string{`{"` + garbageCanary + `":{}}`, `["` + garbageCanary + `"]`} {
+				for how, unmarshal := range service.Readers() {
+					seen++
+					err := unmarshal([]byte(before+wrong+after), reflect.New(typ).Interface())
+					require.ErrorContains(t, err, name, "%s: %s by %s", before, typeName, how)
+					assert.NotContains(t, err.Error(), garbageCanary)
+				}
+			}
+		})
+	}
+	assert.Greater(t, seen, 1000)
+	for text, problem := range map[string]string{
+		`{"cards":[{"card":true}]}`:           `cards\.(0\.)?card.*neither text nor number|neither.*cards\.card`,
+		`{"cards":[{"card":"` + mark + `"}]}`: `cards\.(0\.)?card.*a redacted secret|a redacted secret.*cards\.card`,
+		`{"born":"20 May"}`:                   `born.*not a date of the form YYYY-MM-DD|YYYY-MM-DD.*born`,
+	} {
+		err := json.Unmarshal([]byte(text), new(callersOwn))
+		require.Error(t, err)
+		assert.Regexp(t, problem, err.Error())
 	}
 }

@@ -5,6 +5,7 @@ package answer
 
 import (
 	"bytes"
+	"cmp"
 	stdjson "encoding/json"
 	"errors"
 	"regexp"
@@ -29,14 +30,16 @@ var (
 // contain the value.
 type PlaceError struct {
 	Place string // JSON pointer; "" for the whole text
+	Why   string // what the value is, such as "not an integer"; "" if that is not known
 }
 
-// Error returns the JSON pointer and says that the value cannot be read.
+// Error returns the JSON pointer and says that the value cannot be read, and why.
 func (e *PlaceError) Error() string {
-	if e.Place == "" {
-		return "the body cannot be read"
+	text := cmp.Or(e.Place, "the body") + " cannot be read"
+	if e.Why != "" {
+		text += ": " + e.Why
 	}
-	return e.Place + " cannot be read"
+	return text
 }
 
 // MostUnread is the largest number of unreadable values that are skipped in an answer.
@@ -63,6 +66,13 @@ func ReadSaved(text []byte, into any) error {
 	return err
 }
 
+// ReadGiven is like [ReadSaved], for a value that the caller gives as JSON. An unknown name in an object is an error,
+// because it may be misspelt, and then its value would be lost.
+func ReadGiven(text []byte, into any) error {
+	_, err := read(text, into, reader{saved: true, given: true})
+	return err
+}
+
 // form has the options of the decoder for the strict and the tolerant pass. A name may differ from the documented name
 // in upper and lower case, but not in _ and -. If a name occurs twice, the last value counts, and objects are merged:
 // to refuse such a text, the decoder would have to keep all names in memory.
@@ -77,12 +87,13 @@ var (
 	byteOrderMark = []byte("\ufeff")
 )
 
-// read decodes a text. The parameter how says whether it does this for Read, ReadLenient or ReadSaved. It decodes
-// strictly first, so that a documented answer does not take the time of the tolerant pass. If that fails, it decodes
-// again and overwrites the values of the first pass. In three cases there is only the tolerant pass:
+// read decodes a text. The parameter how says which exported function it serves. It decodes strictly first, so that a
+// documented answer does not take the time of the tolerant pass. If that fails, it decodes again and overwrites the
+// values of the first pass. In three cases there is only the tolerant pass:
 //   - The text has so many lists and objects that two passes would take too much memory.
 //   - The text may have null as an element of a list, which the strict pass would read as an empty record.
-//   - ReadSaved calls it. A pointer has to stay nil for a value that means none, and the strict pass would set it.
+//   - ReadSaved or ReadGiven calls it. A pointer has to stay nil for a value that means none, and the strict pass would
+//     set it.
 func read(text []byte, into any, how reader) (unread []string, err error) {
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	containers := countContainers(text)
@@ -98,18 +109,26 @@ func read(text []byte, into any, how reader) (unread []string, err error) {
 	if !utf8.Valid(text) { // for example, the text is Latin-1
 		text = bytes.ToValidUTF8(text, []byte("\ufffd"))
 	}
-	err = json.Unmarshal(text, into, form, brokenText, json.WithUnmarshalers(json.UnmarshalFromFunc(pass.value)))
+	err = json.Unmarshal(text, into, form, brokenText, json.RejectUnknownMembers(how.given),
+		json.WithUnmarshalers(json.UnmarshalFromFunc(pass.value)))
+	return pass.unread, ownError(err)
+}
+
+// ownError returns the error of this package for an error of the decoder, which may quote a value.
+func ownError(err error) error {
 	if err == nil {
-		return pass.unread, nil
+		return nil
 	}
-	// Return only errors of this package: an error of the decoder may quote a value.
 	if unreadable, ok := errors.AsType[*PlaceError](err); ok {
-		return pass.unread, unreadable
+		return unreadable
 	}
 	if errors.Is(err, ErrTooMany) {
-		return pass.unread, ErrTooMany
+		return ErrTooMany
 	}
-	return pass.unread, ErrNotJSON
+	if unknown, ok := errors.AsType[*json.SemanticError](err); ok && errors.Is(unknown.Err, json.ErrUnknownName) {
+		return &PlaceError{placeOf(unknown.JSONPointer), "an unknown name"}
+	}
+	return ErrNotJSON
 }
 
 // countContainers returns an upper limit for the number of lists and objects in a text. It also counts braces and

@@ -13,9 +13,11 @@ import (
 
 // reader holds the state of one tolerant pass over a text.
 type reader struct {
-	lenient bool     // skips values that cannot be read, for ReadLenient
-	saved   bool     // does not set pointers from values that mean "none", for ReadSaved
-	unread  []string // JSON pointers of the skipped values
+	lenient bool            // skips values that cannot be read, for ReadLenient
+	saved   bool            // does not set pointers from values that mean "none", for ReadSaved and ReadGiven
+	given   bool            // refuses unknown names, for ReadGiven
+	unread  []string        // JSON pointers of the skipped values, and of those that setNumber completed
+	around  []reflect.Value // variables that the decoder fills at present, one for each level of nesting
 }
 
 // value reads one JSON value into the variable that pointer points to. The decoder calls this method before each JSON
@@ -27,50 +29,76 @@ type reader struct {
 // pass is not lenient, the JSON value is the whole text, or unread already has [MostUnread] pointers.
 func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	target, kind := reflect.ValueOf(pointer).Elem(), dec.PeekKind()
-	own, readsItself := pointer.(json.Unmarshaler)
+	_, readsItself := pointer.(json.Unmarshaler)
 	isSavedPointer := r.saved && target.Kind() == reflect.Pointer
 	if !readsItself && !isSavedPointer && isOfKind(kind, target.Type()) {
+		if kind == '{' || kind == '[' {
+			r.around = append(r.around[:dec.StackDepth()], target)
+		}
 		return jsonskip.Err
 	}
 	raw, err := dec.ReadValue()
 	if err != nil {
 		return err
 	}
-	parent, _ := dec.StackIndex(dec.StackDepth())
-	isElement := parent == '[' && target.Kind() == reflect.Struct // the target is a record in a list
+	isCompleted, err := r.fill(dec, raw, target)
 	switch {
-	case isSavedPointer:
-		err = setSaved(raw, target)
-	case readsItself:
-		err = own.UnmarshalJSON(raw)
-	case isElement: // refuse null and "": they would count as one more record
-		err = errOtherKind
-	default:
-		err = set(raw, target)
+	case err != nil:
+		return r.skip(dec, placeError(dec.StackPointer(), err, target.Type()))
+	case isCompleted && r.lenient && len(r.unread) < MostUnread:
+		r.unread = append(r.unread, placeOf(dec.StackPointer()))
 	}
-	if err == nil {
-		return nil
-	}
-	place := placeOf(dec.StackPointer())
+	return nil
+}
+
+// skip adds the place of an unreadable value to unread, or returns the error that ends the pass.
+func (r *reader) skip(dec *jsontext.Decoder, unreadable *PlaceError) error {
 	if !r.lenient || dec.StackDepth() == 0 {
-		return &PlaceError{place}
+		return unreadable
 	}
 	if len(r.unread) == MostUnread {
 		return ErrTooMany
 	}
-	r.unread = append(r.unread, place)
+	r.unread = append(r.unread, unreadable.Place)
 	return nil
+}
+
+// fill sets a variable from a JSON value that dec has just read. isCompleted reports whether the value is a code of
+// three digits that had lost zeros.
+func (r *reader) fill(dec *jsontext.Decoder, raw jsontext.Value, target reflect.Value) (isCompleted bool, err error) {
+	own, readsItself := reflect.TypeAssert[json.Unmarshaler](target.Addr())
+	parent, _ := dec.StackIndex(dec.StackDepth())
+	switch {
+	case r.saved && target.Kind() == reflect.Pointer:
+		return false, r.setSaved(raw, target)
+	case readsItself:
+		return false, own.UnmarshalJSON(raw)
+	case parent == '[' && target.Kind() == reflect.Struct:
+		return false, errOtherKind // null and "" in a list would count as one more record
+	}
+	return r.setField(dec.StackDepth(), raw, target)
+}
+
+// setField is like [set], but follows the struct tag of the variable if the variable is a field of the struct that the
+// decoder fills at present. depth is the number of lists and objects around the JSON value.
+func (r *reader) setField(depth int, raw jsontext.Value, variable reflect.Value) (isCompleted bool, err error) {
+	if depth == 0 || r.around[depth-1].Kind() != reflect.Struct {
+		return false, set(raw, variable)
+	}
+	around := r.around[depth-1]
+	tag := tagsOf(around.Type())[variable.UnsafeAddr()-around.UnsafeAddr()]
+	return setTagged(tag, raw, variable)
 }
 
 // setSaved makes a new variable with a saved value, and lets the pointer point to it. If the value means "none", the
 // pointer does not change. The exception is the value false, which sets a *bool.
-func setSaved(raw jsontext.Value, pointer reflect.Value) error {
+func (r *reader) setSaved(raw jsontext.Value, pointer reflect.Value) error {
 	isFalse := raw.Kind() == 'f' && pointer.Type().Elem().Kind() == reflect.Bool
 	if IsNone(raw) && !isFalse {
 		return nil
 	}
 	variable := reflect.New(pointer.Type().Elem())
-	if err := ReadSaved(raw, variable.Interface()); err != nil {
+	if _, err := read(raw, variable.Interface(), reader{saved: true, given: r.given}); err != nil {
 		return err
 	}
 	pointer.Set(variable)

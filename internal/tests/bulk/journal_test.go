@@ -141,6 +141,10 @@ func TestJournalOfFailures(t *testing.T) {
 	}{
 		200: {`{"code":5,"message":"Example\nrefusal"}`, payvault.BatchRefused, "5", "Example refusal"},
 		201: {`[]`, payvault.BatchUnknown, "", "malformed response: no result code"},
+		202: { // an ID that has lost digits
+			`{"code":0,"data":{"request_id":1.11e+2}}`, payvault.BatchUnknown, "0",
+			"malformed response: /data/request_id is missing, and cannot be read: /data/request_id",
+		},
 		400: {
 			`{"code":2,"message":"Invalid","data":{"data[43].exp_date":["of 4111111111111111"]}}`,
 			payvault.BatchRefused, "2", "Invalid: data[43].exp_date of [REDACTED]",

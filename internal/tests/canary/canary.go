@@ -35,6 +35,7 @@ func Types() map[string]reflect.Type {
 		reflect.TypeFor[payvault.RetryPolicy](), reflect.TypeFor[payvault.Response](),
 		reflect.TypeFor[payvault.Notification](), reflect.TypeFor[payvault.OperationInfo](),
 		reflect.TypeFor[payvault.Pairs](), reflect.TypeFor[payvault.ApplicationData](),
+		reflect.TypeFor[payvault.ApplicationFieldInfo](),
 	} {
 		reach(t, found, true)
 	}

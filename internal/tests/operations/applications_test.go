@@ -1,8 +1,11 @@
 package operations
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,10 +52,6 @@ func TestApplicationsValidate(t *testing.T) {
 		},
 		{200, `{"code":0,"data":[{"tax_id":"is required"}]}`, service.Fields{"": {`{"tax_id":"is required"}`}}, nil},
 		{200, `{"code":0,"data":{"tax_id":"","legal_name":[""],"owner":null,"a":false,"b":{},"c":[]}}`, nil, nil},
-		{
-			200, `{"code":0,"data":{"tax_id":["` + strings.Repeat("x", 64<<10) + `"]}}`, nil,
-			[]error{payvault.ErrMalformedResponse},
-		},
 		{200, `{"code":2,"data":{"tax_id":["is required"]}}`, required, nil},
 		{ // 4004 is also the ID of the application, but a short number in a message must not be redacted
 			200, `{"code":2,"data":{"a":["at least 4004, of 5105105105105100 and ` + service.APIKey + `"]}}`, limit, nil,
@@ -71,7 +70,6 @@ func TestApplicationsValidate(t *testing.T) {
 		{422, failed + `,"data":null}`, nil, invalid},
 		{200, failed + `,"data":{}}`, nil, invalid},
 		{200, failed + `,"data":["tax_id"]}`, nil, invalid},
-		{200, failed + `,"data":{"tax_id":["` + strings.Repeat("x", 64<<10) + `"]}}`, nil, invalid},
 		{401, access, denied, also(payvault.ErrUnauthorized)},
 		{500, access, denied, []error{payvault.ErrUnavailable}},
 	} {
@@ -94,8 +92,32 @@ func TestApplicationsValidate(t *testing.T) {
 	}
 }
 
+// TestApplicationsValidate_long checks that the error for data of more than 64 KiB says that the data is too long, and
+// that a later call would not help.
+func TestApplicationsValidate_long(t *testing.T) {
+	t.Parallel()
+	data := `,"data":{"tax_id":["` + strings.Repeat("x", 70_000) + `"]}}`
+	for _, test := range []struct {
+		status int
+		answer string
+		kinds  []error
+	}{
+		{200, `{"code":0` + data, []error{payvault.ErrMalformedResponse}},
+		{200, `{"code":2,"message":"failed"` + data, []error{payvault.ErrRejected, payvault.ErrValidation}},
+		{422, `{"code":2,"message":"failed"` + data, []error{payvault.ErrRejected, payvault.ErrValidation}},
+	} {
+		var response payvault.Response
+		client := service.Client(t, service.Nowhere, service.Over(service.Canned(test.status, test.answer)))
+		_, err := client.Applications.Validate(t.Context(), 4004, payvault.WithResponse(&response))
+		service.AssertMatches(t, err, test.kinds...)
+		require.ErrorContains(t, err, "/data cannot be read: too long, with more than 64 KiB")
+		assert.False(t, payvault.SafeToRetry(err))
+		assert.Equal(t, test.answer, string(response.Body))
+	}
+}
+
 // TestApplicationData_unmarshal checks how ApplicationData is read from JSON, and that the error for an unreadable
-// value has its key.
+// value has its place.
 func TestApplicationData_unmarshal(t *testing.T) {
 	t.Parallel()
 	type data = payvault.ApplicationData
@@ -105,17 +127,25 @@ func TestApplicationData_unmarshal(t *testing.T) {
 		`[{"key":"processing_history","value":false}]`:               {ProcessingHistory: new(false)},
 		`[{"key":"high_ticket","value":1500.0}]`:                     {HighTicket: new(amount("1500.0"))},
 		`[{"key":"business_services_auth_time","value":"{1, 90+}"}]`: {BusinessServicesAuthTime: times},
+		`{}`: {}, `{"legal_name":"A","limited_partnership":false,"tax_id":null,"z":1,"legal_Name":"B"}`: {
+			LegalName: "A", LimitedPartnership: new(false),
+			Extra: []payvault.ApplicationField{{Key: "z", Value: json.Number("1")}},
+		},
+		`{"business_email":"","more":{"a":[1.50]}}`: {Extra: []payvault.ApplicationField{
+			{Key: "business_email", Value: ""}, {Key: "more", Value: map[string]any{"a": []any{json.Number("1.50")}}},
+		}},
 	} {
 		var got data
 		require.NoError(t, json.Unmarshal([]byte(wire), &got))
 		assert.Equal(t, want, got)
 	}
 	for wire, problem := range map[string]string{
-		`{"legal_name":"x"}`:                                     "not a list of pairs {key, value}",
-		`[{"key":"tax_id","value":[1]}]`:                         "tax_id: cannot be read as payvault.Secret",
-		`[{"key":"processing_history","value":"maybe"}]`:         "processing_history: cannot be read as bool",
-		`[{"key":"bank_routing","value":[1]}]`:                   "bank_routing: cannot be read as payvault.Secret",
-		`[{"key":"ownership","value":{"owners":[{"ssn":[1]}]}}]`: "ownership: cannot be read as payvault.Ownership",
+		`"x"`:                            "neither a list of pairs {key, value} nor an object",
+		`[{"key":"tax_id","value":[1]}]`: "/tax_id cannot be read: neither text nor number",
+		`{"ownership":{"owners":[{"ssn":"[REDACTED]"}]}}`: "/ownership/owners/0/ssn cannot be read: " +
+			"a redacted secret, whose text is lost",
+		`{"ownership":{"owners":[{"snn":"123456789"}]}}`: "/ownership/owners/0/snn cannot be read: an unknown name",
+		`{"ownership":{"owners":[{"4111 1111":1}]}}`:     "/ownership/owners/0 cannot be read: an unknown name",
 	} {
 		require.EqualError(t, json.Unmarshal([]byte(wire), new(data)), problem)
 	}
@@ -171,7 +201,8 @@ func TestSavedField_Decode(t *testing.T) {
 		`{"owners":[null]}`: new(payvault.Ownership), `{"owners":[""]}`: new(payvault.Ownership),
 	} {
 		err := payvault.SavedField{Key: "k", Value: secret(value)}.Decode(into)
-		require.ErrorContains(t, err, "payvault: k cannot be read as ", value)
+		require.ErrorContains(t, err, "payvault: /k", value)
+		require.ErrorContains(t, err, " cannot be read: ", value)
 		assert.NotContains(t, err.Error(), strings.Trim(value, `"`))
 	}
 	for _, into := range []any{true, nil, (*bool)(nil)} {
@@ -179,7 +210,7 @@ func TestSavedField_Decode(t *testing.T) {
 		require.EqualError(t, err, "payvault: k needs a pointer that is not nil to be read into")
 	}
 	err := json.Unmarshal([]byte(`{"key":"k","value":"[REDACTED]"}`), new(payvault.SavedField))
-	require.EqualError(t, err, "a redacted secret, whose text is lost")
+	require.EqualError(t, err, "/value cannot be read: a redacted secret, whose text is lost")
 }
 
 // TestApplicationDataOf checks that ApplicationDataOf turns saved fields into the ApplicationData that was sent, and
@@ -199,9 +230,111 @@ func TestApplicationDataOf(t *testing.T) {
 		{Key: "tax_id", Value: payvault.NewSecret(`[12]`)},
 	}
 	data, err = payvault.ApplicationDataOf(misfits)
-	require.ErrorContains(t, err, "payvault: high_ticket cannot be read as payvault.Amount")
-	require.ErrorContains(t, err, "payvault: tax_id cannot be read as payvault.Secret")
+	require.ErrorContains(t, err, "payvault: /high_ticket cannot be read: not a decimal number of at most 19 digits")
+	require.ErrorContains(t, err, "payvault: /tax_id cannot be read: neither text nor number")
 	assert.Equal(t, payvault.ApplicationData{}, data)
+}
+
+// TestApplicationData_places gives each value of an ApplicationData, at any depth, a JSON value that it cannot be read
+// from. The error has the place of the value and says what is expected there, for JSON of the caller and for saved
+// fields. An unknown name in an object is an error in JSON of the caller, and no error in a saved field.
+func TestApplicationData_places(t *testing.T) {
+	t.Parallel()
+	expected := map[reflect.Type]string{
+		reflect.TypeFor[payvault.Date]():      "not a date of the form YYYY-MM-DD",
+		reflect.TypeFor[payvault.Amount]():    "not a decimal number of at most 19 digits",
+		reflect.TypeFor[payvault.Secret]():    "neither text nor number",
+		reflect.TypeFor[payvault.AuthTimes](): "not a set of the form {a,b}",
+	}
+	kinds := map[reflect.Kind]string{
+		reflect.String: "not a text", reflect.Bool: "neither true nor false", reflect.Int64: "not an integer that fits",
+		reflect.Slice: "not a list", reflect.Struct: "not an object",
+	}
+	places := map[string]string{} // by place: what is expected
+	var note func(place string, of reflect.Type)
+	note = func(place string, of reflect.Type) {
+		for of.Kind() == reflect.Pointer {
+			of = of.Elem()
+		}
+		if text := cmp.Or(expected[of], kinds[of.Kind()]); place != "" && of != reflect.TypeFor[json.RawMessage]() {
+			places[place] = text
+		}
+		switch {
+		case expected[of] != "" || of == reflect.TypeFor[json.RawMessage]():
+		case of.Kind() == reflect.Slice:
+			note(place+"/0", of.Elem())
+		case of.Kind() == reflect.Struct:
+			for field := range of.Fields() {
+				if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "-" {
+					note(place+"/"+name, field.Type)
+				}
+			}
+		}
+	}
+	note("", reflect.TypeFor[payvault.ApplicationData]())
+	assert.Greater(t, len(places), 100)
+	for place, want := range places {
+		wrong := `{"canary":[1]}`
+		if want == "not an object" {
+			wrong = `["canary"]`
+			given, saved := readAt(t, place, `{"later":1}`)
+			require.EqualError(t, given, place+"/later cannot be read: an unknown name")
+			require.NoError(t, saved, "the service may add a name")
+		}
+		given, saved := readAt(t, place, wrong)
+		require.EqualError(t, given, place+" cannot be read: "+want)
+		require.EqualError(t, saved, "payvault: "+given.Error())
+	}
+}
+
+// readAt reads application data in which value stands at the place. It returns the error for JSON of the caller, which
+// may be an object or a list of pairs, and for a saved field.
+func readAt(t *testing.T, place, value string) (given, saved error) {
+	t.Helper()
+	names := strings.Split(place, "/")[1:]
+	for _, name := range slices.Backward(names[1:]) {
+		if name == "0" {
+			value = `[` + value + `]`
+		} else {
+			value = `{"` + name + `":` + value + `}`
+		}
+	}
+	pair := `{"key":"` + names[0] + `","value":` + value + `}`
+	given = json.Unmarshal([]byte(`{"`+names[0]+`":`+value+`}`), new(payvault.ApplicationData))
+	assert.Equal(t, given, json.Unmarshal([]byte(`[`+pair+`]`), new(payvault.ApplicationData)))
+	var field payvault.SavedField
+	require.NoError(t, json.Unmarshal([]byte(pair), &field))
+	_, saved = payvault.ApplicationDataOf([]payvault.SavedField{field})
+	return given, saved
+}
+
+// TestApplicationData_numbers checks that a number is not read into application data if it has lost digits that cannot
+// come back. A number that has lost the zeros of a country is completed.
+func TestApplicationData_numbers(t *testing.T) {
+	t.Parallel()
+	for value, problem := range map[string]string{
+		`{"bank_routing":21000021}`:                  "/bank_routing cannot be read: a number of fewer than nine digits",
+		`{"bank_routing":21000021.0}`:                "/bank_routing cannot be read: a number of fewer than nine digits",
+		`{"BANK_routing":518}`:                       "/BANK_routing cannot be read: a number of fewer than nine digits",
+		`{"bank_routing":2.1e+7}`:                    "/bank_routing cannot be read: a number that has lost digits",
+		`{"bank_account_number":8.61e+17}`:           "/bank_account_number cannot be read: a number that has lost digits",
+		`{"ownership":{"owners":[{"id":8.61e+17}]}}`: "/ownership/owners/0/id cannot be read: a number that has lost digits",
+		`{"ownership":{"owners":[{"id":true}]}}`:     "/ownership/owners/0/id cannot be read: not an ID",
+	} {
+		require.EqualError(t, json.Unmarshal([]byte(value), new(payvault.ApplicationData)), problem)
+		var fields map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal([]byte(value), &fields))
+		for key, saved := range fields {
+			_, err := payvault.ApplicationDataOf([]payvault.SavedField{{Key: key, Value: payvault.NewSecret(string(saved))}})
+			require.EqualError(t, err, "payvault: "+problem)
+		}
+	}
+	var data payvault.ApplicationData
+	require.NoError(t, json.Unmarshal([]byte(`{"bank_routing":"21000021","business_address":{"country":36}}`), &data))
+	assert.Equal(t, "21000021", data.BankRouting.Reveal(), "a text has lost nothing")
+	assert.Equal(t, "036", data.BusinessAddress.Country)
+	require.NoError(t, json.Unmarshal([]byte(`{"bank_routing":121000021}`), &data))
+	assert.Equal(t, "121000021", data.BankRouting.Reveal())
 }
 
 // TestApplicationDataOf_none checks that an empty saved value sets no field of ApplicationData. Otherwise the next

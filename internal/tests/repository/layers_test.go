@@ -52,9 +52,9 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestNamedPackages checks that the library needs no module that is only for the emulator. So such a module is not in
+// TestLibraryWithoutEmulator checks that the library needs no module that is only for the emulator. So such a module is not in
 // the go.mod of a program that does not import payvaulttest.
-func TestNamedPackages(t *testing.T) {
+func TestLibraryWithoutEmulator(t *testing.T) {
 	t.Parallel()
 	modules := func(dir string) string {
 		cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", ".")

@@ -1,0 +1,37 @@
+package answer
+
+import (
+	"mime"
+	"strings"
+	"unicode/utf8"
+)
+
+// highLatin has the characters of the bytes 0x80 to 0x9f in windows-1252. ISO-8859-1 has control characters there. No
+// text needs them, so a program that sends such a byte and calls it ISO-8859-1 means windows-1252. All other bytes are
+// equal to the code points of their characters.
+//
+//nolint:gochecknoglobals // never changed
+var highLatin = []rune("€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ")
+
+// UTF8 returns the body of an answer as UTF-8. It converts a body that is not UTF-8 if the Content-Type says that it is
+// ISO-8859-1 or windows-1252. Any other body is returned unchanged: some servers write UTF-8 with such a label.
+func UTF8(body []byte, contentType string) []byte {
+	if utf8.Valid(body) {
+		return body
+	}
+	_, parameters, _ := mime.ParseMediaType(contentType) // there are no parameters if it is not valid
+	switch strings.ToLower(parameters["charset"]) {
+	case "iso-8859-1", "latin1", "windows-1252", "cp1252":
+	default:
+		return body
+	}
+	text := make([]byte, 0, len(body)+len(body)/8)
+	for _, b := range body {
+		character := rune(b)
+		if b >= 0x80 && b <= 0x9f {
+			character = highLatin[b-0x80]
+		}
+		text = utf8.AppendRune(text, character)
+	}
+	return text
+}

@@ -1,0 +1,94 @@
+package answer
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// This file implements the struct tag "answer". The tag says how a JSON number is read into a field whose value is more
+// than a number:
+//
+//   - answer:"id" is an ID. A number with an exponent or a fraction has lost digits and cannot be read. Nor can true.
+//   - answer:"mmyy" is a month and a year. A number of three digits has lost its first zero and gets it back.
+//   - answer:"iso" is a code of three digits. A number of one or two digits has lost zeros and gets them back.
+//
+// In all three, a fraction of zeros is left out: 17.0 is read as 17. In a text without the tag, a number keeps all of
+// its characters.
+const (
+	tagID   = "id"
+	tagMMYY = "mmyy"
+	tagISO  = "iso"
+)
+
+var (
+	errLostDigits = errors.New("a number that has lost digits")
+	errNoID       = errors.New("not an ID")
+)
+
+// tagsByType has the results of tagsOf.
+var tagsByType sync.Map //nolint:gochecknoglobals // a cache
+
+// tagsOf returns the tags "answer" of the fields of a struct type, by the offsets of the fields. It leaves out the
+// fields of embedded structs.
+func tagsOf(structType reflect.Type) map[uintptr]string {
+	known, _ := tagsByType.Load(structType)
+	if tags, ok := known.(map[uintptr]string); ok {
+		return tags
+	}
+	tags := map[uintptr]string{}
+	for field := range structType.Fields() {
+		if tag := field.Tag.Get("answer"); tag != "" {
+			tags[field.Offset] = tag
+		}
+	}
+	tagsByType.Store(structType, tags)
+	return tags
+}
+
+// setTagged is like [set], but follows the tag of the variable. If the variable is an ID, setTagged refuses a number
+// that has lost digits. isCompleted reports whether setTagged has added zeros to a code of three digits.
+func setTagged(tag string, raw jsontext.Value, variable reflect.Value) (isCompleted bool, err error) {
+	isNumber := raw.Kind() == '0'
+	isQuotedNumber := raw.Kind() == '"' && variable.CanInt()
+	switch {
+	case tag == tagID && raw.Kind() == 't':
+		return false, errNoID
+	case tag == "" || !isNumber && !isQuotedNumber:
+		return false, set(raw, variable)
+	}
+	digits, err := Digits(Text(raw))
+	switch {
+	case tag == tagID && err != nil:
+		return false, err
+	case isQuotedNumber || err != nil:
+		return false, set(raw, variable)
+	}
+	digits, isCompleted = withZeros(tag, digits)
+	return isCompleted, set(jsontext.Value(`"`+digits+`"`), variable)
+}
+
+// withZeros returns the digits with the zeros that they have lost. isCompleted reports whether a code of three digits
+// gets zeros.
+func withZeros(tag, digits string) (text string, isCompleted bool) {
+	switch {
+	case tag == tagMMYY && len(digits) == 3:
+		return "0" + digits, false
+	case tag == tagISO && len(digits) < 3 && strings.Trim(digits[:1], "-0") != "":
+		return ("00" + digits)[len(digits)-1:], true
+	}
+	return digits, false
+}
+
+// Digits returns the digits of a number without a fraction of zeros. If the number has an exponent or another fraction,
+// the result is an error, because then the number has lost digits.
+func Digits(number string) (string, error) {
+	whole, fraction, _ := strings.Cut(number, ".")
+	if strings.ContainsAny(number, "eE") || strings.Trim(fraction, "0") != "" {
+		return "", errLostDigits
+	}
+	return whole, nil
+}

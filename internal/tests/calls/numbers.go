@@ -1,0 +1,56 @@
+package calls
+
+import (
+	"slices"
+	"strings"
+)
+
+// NumberRule is the way in which a JSON number is read into a field of a result.
+type NumberRule struct {
+	Fields  []string // names on the wire, with the type before the name if other types have a field of that name
+	Meaning string   // as docs/failures.md has it
+}
+
+// These are the rules for fields whose values are more than a number. The interface document says which fields these
+// are: its integers and texts that name a record, MMYY, the numeric codes, and the numbers of accounts and people.
+//
+//nolint:gochecknoglobals // never changed
+var (
+	NumberID = NumberRule{
+		[]string{
+			"app_id", "batch_id", "batch_number", "card_id", "customer_id", "developer_id", "id", "merch_ref_num",
+			"merchant_id", "node_id", "payee_id", "pg_id", "pricing_id", "purchase_id", "rec_id", "reference_id",
+			"request_id", "shipping_id", "subscription_id",
+		},
+		"an ID. With an exponent or a fraction it is unreadable, and so is `true`",
+	}
+	NumberSecret = NumberRule{
+		[]string{
+			"bank_account_number", "bank_routing", "dda_number", "dl_number", "passport", "ssn", "tax_id", "tr_number",
+		},
+		"read like an ID. A `bank_routing` of fewer than nine digits is unreadable in saved data",
+	}
+	NumberMMYY = NumberRule{[]string{"exp_date"}, "MMYY. 420 is read as 0420"}
+	NumberISO  = NumberRule{
+		[]string{
+			"ApplicationAddress.country", "billing_country_code", "country_code", "funded_currency",
+			"shipping_country_code", "tran_currency",
+		},
+		"an ISO code of three digits. 36 is read as 036, and `Response.Unread` names it after a write",
+	}
+)
+
+// NumberTable returns the table of the rules for docs/failures.md.
+func NumberTable() string {
+	var table strings.Builder
+	table.WriteString("| fields | a number there is |\n|---|---|\n")
+	for _, rule := range []NumberRule{NumberID, NumberSecret, NumberMMYY, NumberISO} {
+		table.WriteString("| `" + strings.Join(rule.Fields, "`, `") + "` | " + rule.Meaning + " |\n")
+	}
+	return table.String()
+}
+
+// Covers reports whether the rule is for the field of a type with the given name on the wire.
+func (r NumberRule) Covers(typeName, wire string) bool {
+	return slices.Contains(r.Fields, wire) || slices.Contains(r.Fields, typeName+"."+wire)
+}
