@@ -572,7 +572,7 @@ func ExampleNotificationHandler() {
 	handler := payvault.NotificationHandler(func(_ context.Context, n *payvault.Notification) error {
 		fmt.Println(len(n.Body) > 0)
 		return nil
-	})
+	}, slog.Default())
 	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/notifications", strings.NewReader(`{}`))
 	handler.ServeHTTP(w, r)
