@@ -64,8 +64,8 @@ const maxNotification = 1 << 20
 var errReadBefore = errors.New("the body of the request was read before, by a middleware for example")
 
 // ReadNotification reads the notification in a request, for a handler of your own. [NotificationHandler] is a complete
-// handler. If ReadNotification returns an error, answer with a status from 400 on: after a 2xx the service takes the
-// notification for received. For a body larger than 1 MiB the error is an [*http.MaxBytesError].
+// handler. If ReadNotification returns an error, answer with a status from 400 on: a 2xx tells the service that the
+// notification has arrived. For a body larger than 1 MiB the error is an [*http.MaxBytesError].
 //
 // ReadNotification also returns an error if the body has fewer bytes than r.ContentLength: a middleware, such as one
 // that calls [io.ReadAll] or ParseForm, has read the rest before. A middleware that replaces the body has to set

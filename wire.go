@@ -53,6 +53,13 @@ func marshal(v any, p *problems) []byte {
 		return wire
 	}
 	names, reason := unwritable(err)
+	if _, strict := json.Marshal(v, wireForm, strictErrors); strict != nil {
+		place, cause := unwritable(strict)
+		_, isSyntax := errors.AsType[*jsontext.SyntacticError](strict)
+		if isSyntax || strings.Contains(reason, cause) { // else it is about a field that only strictErrors refuses
+			names, reason = place, cause
+		}
+	}
 	if keyed, ok := v.(byKeys); ok {
 		names = keyed.byKey(names)
 	}
@@ -97,9 +104,11 @@ var (
 	shownForm = json.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false), jsontext.EscapeForJS(false),
 		json.WithMarshalers(selfWriters))
 	wireForm = json.JoinOptions(shownForm, jsontext.AllowInvalidUTF8(false), jsontext.AllowDuplicateNames(false),
-		jsontext.PreserveRawStrings(false),            // the escapes of a raw string could hide [REDACTED]
-		jsonv1.ReportErrorsWithLegacySemantics(false), // legacy errors have no JSON pointer
-		withSecrets(writeSecret))                      // replaces the marshalers of shownForm
+		jsontext.PreserveRawStrings(false), // the escapes of a raw string could hide [REDACTED]
+		withSecrets(writeSecret))           // replaces the marshalers of shownForm
+	// strictErrors makes the errors of the encoder have JSON pointers. It also makes the encoder refuse struct fields that
+	// encoding/json writes, such as an embedded map, so marshal uses it only to find the place of an error.
+	strictErrors = jsonv1.ReportErrorsWithLegacySemantics(false)
 
 	// selfWriters calls the method of each selfWriter. It also writes json.Number, which JSON v2 supports from Go 1.27 on.
 	// Both forms contain selfWriters, because a second WithMarshalers replaces the first one.
@@ -177,12 +186,15 @@ func unwritable(err error) (place []string, reason string) {
 func wrappedBy(err error) (place jsontext.Pointer, wrapped error) {
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
 		if e.Err == nil {
-			return e.JSONPointer, fmt.Errorf("%v has no form", e.GoType)
+			return e.JSONPointer, fmt.Errorf("unsupported type: %v", e.GoType)
 		}
 		return e.JSONPointer, e.Err
 	}
 	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		return e.JSONPointer, e.Err
+	}
+	if e, ok := errors.AsType[*jsonv1.MarshalerError](err); ok {
+		return "", e.Err
 	}
 	return "", nil
 }
