@@ -18,7 +18,8 @@ import (
 // Request is an operation for [Client.Call] that this package has no types for. Its body is written as [MarshalWire]
 // writes it: like encoding/json, but with the texts of secrets. If a MarshalJSON method of your own writes [REDACTED]
 // for a Secret, the call fails before anything is sent. A type with such a method also needs the method MarshalJSONTo
-// of JSON v2. The logs, JSON, XML and YAML of a Request do not contain path, query and body.
+// of JSON v2, which must never call [Secret.Reveal]; see [MarshalWire]. The logs, JSON, XML and YAML of a Request do not
+// contain path, query and body.
 type Request struct {
 	// Name is the name of the operation in errors, logs, spans and metrics, such as "disputes.accept". If Name is empty,
 	// the name is "client.call". Name has at most 64 letters, digits, dots, hyphens and underscores, and is not the name

@@ -32,7 +32,9 @@ import (
 // For a value that cannot be sent, the error matches [ErrInvalidRequest]. These values cannot be sent: a value that
 // encoding/json refuses, a text that is not UTF-8, a text that contains [REDACTED], and an object in which a name
 // occurs twice. A MarshalJSON method of your own writes [REDACTED] for each secret in its type. So give the type the
-// method MarshalJSONTo of JSON v2 as well: MarshalJSONTo gets the options that write the texts of secrets.
+// method MarshalJSONTo of JSON v2 as well, and let it write secrets with json.MarshalEncode, which follows the options
+// of MarshalWire. MarshalJSONTo must never call [Secret.Reveal]: from Go 1.27 on, encoding/json and log/slog call
+// MarshalJSONTo too, and would write the text.
 func MarshalWire(v any) ([]byte, error) {
 	var p problems
 	wire := marshal(v, &p)
