@@ -44,6 +44,10 @@ func TestNewClient_baseURL(t *testing.T) {
 		"has a path segment that is empty or a dot segment": {
 			sandbox + "//", sandbox + "/a//b", sandbox + "/.", sandbox + "/a/../b", sandbox + "/%2e%2E/b",
 		},
+		"ends in the path of an operation, which each request adds: leave out /platform or /pg": {
+			sandbox + "/platform", sandbox + "/pg/", sandbox + "/gateway/platform/vault", sandbox + "/pg/tokenize",
+			sandbox + "/platform/vault/customer",
+		},
 		"is not a URL": {sandbox + "/%", sandbox + ":port", "https://user:hunter2@example.com/\r\n", " " + sandbox},
 	} {
 		for _, text := range refused {
@@ -52,7 +56,7 @@ func TestNewClient_baseURL(t *testing.T) {
 	}
 	for _, text := range []string{
 		sandbox + ":8443/a/b/", "HTTPS://SANDBOX.example.com/", "http://localhost:8080", "http://127.8.8.8/x",
-		"http://[::1]:80/", sandbox + "/a%2Fb",
+		"http://[::1]:80/", sandbox + "/a%2Fb", sandbox + "/platform/v1", sandbox + "/platforms",
 	} {
 		_, err := payvault.NewClient(text, service.APIKey)
 		assert.NoError(t, err, text)
@@ -93,8 +97,16 @@ func TestNewClient_options(t *testing.T) {
 			assertNoClient(t, service.Fields{name: {text}}, sandbox, service.APIKey, option)
 		}
 	}
-	for _, key := range []string{"hunter2\r\nX: y", "\u0085hunter2"} {
+	for _, key := range []string{"hunter2\r\nX: y", "hunter2\u0085x"} {
 		assertNoClient(t, service.Fields{"api_key": {"contains a control character"}}, sandbox, key)
+	}
+	around := service.Fields{"api_key": {"has a blank, a line break, a quote or an invisible character around it"}}
+	for _, mistake := range []string{
+		" ", "\t", "\r\n", "\"", "'", "`", "\u201c", "\u2019", "\u201e", "\u00a0", "\u2003", "\ufeff", "\u200b",
+	} {
+		assertNoClient(t, around, sandbox, mistake+"hunter2")
+		assertNoClient(t, around, sandbox, "hunter2"+mistake)
+		assertNoClient(t, service.Fields{"api_key": {"is empty"}}, sandbox, mistake+mistake)
 	}
 	assertNoClient(t, service.Fields{
 		"base_url": {"is not an absolute http or https URL"}, "api_key": {"is empty"},

@@ -258,7 +258,7 @@ func TestApplicationsSaveData_invalid(t *testing.T) {
 		{data{LegalName: "A", Extra: fields{{Key: "legal_name", Value: ""}}}, service.Fields{"legal_name": {typed}}},
 		{data{Extra: fields{{Key: "k"}, {Key: "l"}, {Key: "k"}}}, service.Fields{"k": {"is set twice"}}},
 		{data{BusinessServicesAuthTime: times}, service.Fields{"business_services_auth_time": {element, element, element}}},
-		{data{Extra: unwritable}, service.Fields{"k": {"cannot be written as JSON: func() has no form"}}},
+		{data{Extra: unwritable}, service.Fields{"k": {"cannot be written as JSON: unsupported type: func()"}}},
 	} {
 		got, err := nowhere(t).Applications.SaveData(t.Context(), 4004, test.data)
 		service.AssertInvalid(t, err, payvault.OpApplicationsSaveData, test.want)
