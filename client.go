@@ -2,6 +2,7 @@ package payvault
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -123,6 +124,9 @@ func (c *Client) LogValue() slog.Value {
 	}
 	return slog.GroupValue(attrs...)
 }
+
+// Format writes the text of LogValue under every verb.
+func (c *Client) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.LogValue().String()) }
 
 // hostPort returns the host and the port of a URL. If the URL has no port, hostPort returns the default port of the
 // scheme.

@@ -2,8 +2,13 @@ package payvault_test
 
 import (
 	"context"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -125,6 +130,37 @@ func TestNewClient_noIO(t *testing.T) {
 	client, err := payvault.NewClient(sandbox, "", payvault.WithKeySource(source), service.Over(pool))
 	require.NoError(t, err, "the key may be empty if there is a source")
 	client.ForMerchant(1).CloseIdleConnections()
+}
+
+// TestClient_print checks that a client prints its base URL and its merchant, and nothing else, under every verb.
+func TestClient_print(t *testing.T) {
+	t.Parallel()
+	client := service.Client(t, sandbox+"/gateway")
+	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%d"} {
+		assert.Equal(t, "[base_url="+sandbox+"/gateway]", fmt.Sprintf(format, client))
+		assert.Equal(t, "[base_url="+sandbox+"/gateway for_merchant=7]", fmt.Sprintf(format, client.ForMerchant(7)))
+	}
+}
+
+// TestNewTransport checks that a client with a changed transport of NewTransport trusts the certificates that were set,
+// and keeps to HTTP/1.1 and the size of the connection pool.
+func TestNewTransport(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		assert.Equal(t, 1, r.ProtoMajor)
+		service.Say(w, 200, `{"code":0,"data":{}}`)
+	}))
+	srv.EnableHTTP2 = true
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0) // it would log the refused certificate
+	srv.StartTLS()
+	defer srv.Close()
+	own := payvault.NewTransport()
+	own.TLSClientConfig.RootCAs = x509.NewCertPool()
+	own.TLSClientConfig.RootCAs.AddCert(srv.Certificate())
+	require.NoError(t, addEvent(t, service.Client(t, srv.URL, service.Over(own))))
+	other := payvault.NewTransport()
+	require.ErrorContains(t, addEvent(t, service.Client(t, srv.URL, service.Over(other))), "certificate")
+	assert.Equal(t, 128, other.MaxIdleConnsPerHost)
 }
 
 // TestWithHTTPClient checks that the client follows no redirect and keeps no cookie, even if the given http.Client

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -586,6 +587,24 @@ func ExampleNotificationHandler() {
 	// Output:
 	// true
 	// 204
+}
+
+// The transport of a client with its own proxy and at most 20 connections.
+func ExampleNewTransport() {
+	proxy, err := url.Parse("http://proxy.example.com:3128")
+	if err != nil {
+		log.Fatal(err)
+	}
+	transport := payvault.NewTransport()
+	transport.Proxy = http.ProxyURL(proxy)
+	transport.MaxConnsPerHost = 20
+	client, err := payvault.NewClient("https://sandbox.example.com", "key",
+		payvault.WithHTTPClient(&http.Client{Transport: transport}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(client)
+	// Output: [base_url=https://sandbox.example.com]
 }
 
 func ExampleWithLogger() {
