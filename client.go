@@ -62,7 +62,7 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 		}
 		cfg.transport.Authorization = staticKey(apiKey)
 	}
-	if err := cfg.problems.err(OpNewClient); err != nil {
+	if err := cfg.problems.err(opNewClient); err != nil {
 		return nil, err
 	}
 	cfg.transport.Disown = disown

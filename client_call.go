@@ -92,7 +92,7 @@ func (r Request) nameProblem() string {
 	switch {
 	case len(r.Name) > longest || strings.Trim(r.Name, allowed) != "":
 		return "is not of at most 64 letters, digits, dots, hyphens and underscores"
-	case op.isTyped() || op == OpNewClient:
+	case op.isTyped() || op == opNewClient:
 		return "is the name of an operation of this package"
 	}
 	return ""

@@ -29,7 +29,7 @@ func assertNoClient(t *testing.T, want service.Fields, baseURL, key string, opts
 	t.Helper()
 	client, err := payvault.NewClient(baseURL, key, opts...)
 	assert.Nil(t, client)
-	service.AssertInvalid(t, err, payvault.OpNewClient, want)
+	service.AssertInvalid(t, err, "client.new", want)
 	service.AssertHidden(t, err, "hunter2", service.APIKey)
 }
 

@@ -241,7 +241,7 @@ func ExamplePayeesService_Create() {
 	payee, err := client.Payees.Create(context.Background(), &payvault.PayeeCreateRequest{
 		Name: "Acme Supplies",
 		Account: payvault.PayeeAccount{
-			TypeID: payvault.ACHAccountTypeS, TRNumber: payvault.NewSecret("123456780"),
+			TypeID: "S", TRNumber: payvault.NewSecret("123456780"),
 			DDANumber: payvault.NewSecret("000987654321"),
 		},
 	})
@@ -285,7 +285,7 @@ func ExampleApplicationsService_SaveData() {
 	client := srv.PartnerClient()
 	application := srv.Applications.Seed(payvaulttest.Application{})
 
-	saved, err := client.Applications.SaveData(context.Background(), application.ID, payvault.ApplicationData{
+	saved, err := client.Applications.SaveData(context.Background(), application.ID, &payvault.ApplicationData{
 		LegalName: "Springfield Bakery LLC", LimitedPartnership: new(false),
 	})
 	if err != nil {
@@ -307,7 +307,7 @@ func ExampleApplicationsService_Validate() {
 
 	ctx := context.Background()
 	data := payvault.ApplicationData{LegalName: "Springfield Bakery LLC", BusinessType: payvault.BusinessLLC}
-	if _, err := client.Applications.SaveData(ctx, application.ID, data); err != nil {
+	if _, err := client.Applications.SaveData(ctx, application.ID, &data); err != nil {
 		log.Fatal(err)
 	}
 	validation, err := client.Applications.Validate(ctx, application.ID)

@@ -257,7 +257,7 @@ func TestUnwritable_requests(t *testing.T) {
 			RelatedBusinesses: []json.RawMessage{[]byte(`{"ssn":"[REDACTED]"}`)},
 		}),
 	} {
-		_, err = client.Applications.SaveData(t.Context(), 4004, data)
+		_, err = client.Applications.SaveData(t.Context(), 4004, &data)
 		e := service.AsError(t, err)
 		assert.Len(t, e.Fields, 1, path)
 		assert.Len(t, e.Fields[path], 1, "%s: %v", path, err)
