@@ -189,7 +189,8 @@ func TestCall_answers(t *testing.T) {
 		assert.Equal(t, want, got, member)
 	}
 	var numbers map[string]any
-	require.NoError(t, answering(t, 200, `{"code":0,"id":12345678901234567890}`).Call(t.Context(), request("GET"), &numbers))
+	client := answering(t, 200, `{"code":0,"id":12345678901234567890}`)
+	require.NoError(t, client.Call(t.Context(), request("GET"), &numbers))
 	assert.Equal(t, json.Number("12345678901234567890"), numbers["id"], "no digit is lost")
 	for member, place := range map[string]string{
 		`"list":[{},{"inner":1}]`: "/list/1/inner", `"map":{"` + garbageCanary + `":5}`: "/map",

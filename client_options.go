@@ -84,8 +84,8 @@ func WithHTTPClient(hc *http.Client) Option {
 // to WithHTTPClient. Clients may share it.
 //
 // The pool keeps 128 idle connections to the service for 45 seconds, so that up to 128 concurrent callers do not
-// reconnect. It requires TLS 1.2 or newer and limits the headers of an answer to 1 MiB. For https, and only for https, it
-// uses the proxy in HTTPS_PROXY, except for hosts in NO_PROXY. It uses HTTP/1.1 only, because over HTTP/1.1 net/http
+// reconnect. It requires TLS 1.2 or newer and limits the headers of an answer to 1 MiB. For https, and only for https,
+// it uses the proxy in HTTPS_PROXY, except for hosts in NO_PROXY. It uses HTTP/1.1 only, because over HTTP/1.1 net/http
 // never repeats a POST or DELETE that it has written. Over HTTP/1.1 net/http may repeat a GET, but only where the SDK
 // would do so too.
 func NewTransport() *http.Transport { return pool.New() }

@@ -4,8 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
-	"io"
-	"log"
+	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -151,7 +150,7 @@ func TestNewTransport(t *testing.T) {
 		service.Say(w, 200, `{"code":0,"data":{}}`)
 	}))
 	srv.EnableHTTP2 = true
-	srv.Config.ErrorLog = log.New(io.Discard, "", 0) // it would log the refused certificate
+	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // of the refused certificate
 	srv.StartTLS()
 	defer srv.Close()
 	own := payvault.NewTransport()

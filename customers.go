@@ -176,13 +176,15 @@ func (s *CustomersService) List(ctx context.Context, query *ListOptions, opts ..
 	return s.list().page(ctx, query, newCallOptions(opts))
 }
 
-// All returns an iterator over all customer profiles from query.Page on. Without Prefetch, a page is requested only when
-// the loop needs it. The loop ends after the first error: an error of List, or an error that matches
-// [ErrMalformedResponse] if the pages contradict each other. A second loop over the iterator begins at query.Page again.
-// All is replayable.
+// All returns an iterator over all customer profiles from query.Page on. Without Prefetch, a page is requested only
+// when the loop needs it. The loop ends after the first error: an error of List, or an error that matches
+// [ErrMalformedResponse] if the pages contradict each other. A second loop over the iterator begins at query.Page
+// again. All is replayable.
 //
 // GET /platform/vault/customer.
-func (s *CustomersService) All(ctx context.Context, query *ListOptions, opts ...CallOption) iter.Seq2[*Customer, error] {
+func (s *CustomersService) All(
+	ctx context.Context, query *ListOptions, opts ...CallOption,
+) iter.Seq2[*Customer, error] {
 	return s.list().all(ctx, query, opts)
 }
 

@@ -25,8 +25,8 @@ func (o Order) form() any {
 // MarshalJSON is for encoding/json and log/slog, which write [REDACTED].
 func (o Order) MarshalJSON() ([]byte, error) { return json.Marshal(o.form()) }
 
-// MarshalJSONTo is for MarshalWire and Client.Call. From Go 1.27 on, encoding/json and log/slog call it too, so it never
-// calls Reveal. MarshalEncode writes the secret as the options of enc say.
+// MarshalJSONTo is for MarshalWire and Client.Call. From Go 1.27 on, encoding/json and log/slog call it too, so it
+// never calls Reveal. MarshalEncode writes the secret as the options of enc say.
 func (o Order) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return jsonv2.MarshalEncode(enc, o.form(), jsonv2.Deterministic(true))
 }

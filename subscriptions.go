@@ -10,8 +10,8 @@ import (
 // SubscriptionsService lists the transactions of recurring-billing subscriptions and cancels subscriptions.
 type SubscriptionsService struct{ caller *caller }
 
-// TransactionStatus is the status of a transaction. The service documents only P, the status of an approved subscription
-// transaction.
+// TransactionStatus is the status of a transaction. The service documents only P, the status of an approved
+// subscription transaction.
 type TransactionStatus string
 
 // Transaction is one transaction of a subscription. Filters can also use the field tran_date, which is not in this

@@ -181,8 +181,8 @@ func TestMarshalWire_oddFields(t *testing.T) {
 			name
 
 			Err     error
-			List    []int     `json:"list,string"`
-			Time    time.Time `json:"time,string"`
+			List    []int     `json:"list,string"` //nolint:staticcheck // the test is about its effect
+			Time    time.Time `json:"time,string"` //nolint:staticcheck // the test is about its effect
 			Pointer *bool     `json:"pointer,string"`
 			Any     any       `json:"any"`
 		}

@@ -180,8 +180,8 @@ func TestExactNumbers(t *testing.T) {
 	}
 }
 
-// TestReadAsCaller checks that ReadAsCaller reads as encoding/json does, and that numbers in a variable of type any keep
-// their digits. An error has the place of the value, with every release of Go, but no name that may be a secret.
+// TestReadAsCaller checks that ReadAsCaller reads as encoding/json does, and that numbers in a variable of type any
+// keep their digits. An error has the place of the value, with every release of Go, but no name that may be a secret.
 func TestReadAsCaller(t *testing.T) {
 	t.Parallel()
 	type inner struct {
@@ -198,8 +198,10 @@ func TestReadAsCaller(t *testing.T) {
 		Any   any
 	}
 	var got outer
-	require.NoError(t, ReadAsCaller([]byte("\ufeff"+`{"inner":[{"n":1,"num":1.50},null],"any":[12345678901234567890]}`), &got))
-	assert.Equal(t, outer{Inner: []inner{{N: 1, Num: "1.50"}, {}}, Any: []any{stdjson.Number("12345678901234567890")}}, got)
+	const text = "\ufeff" + `{"inner":[{"n":1,"num":1.50},null],"any":[12345678901234567890]}`
+	require.NoError(t, ReadAsCaller([]byte(text), &got))
+	assert.Equal(t, []inner{{N: 1, Num: "1.50"}, {}}, got.Inner)
+	assert.Equal(t, []any{stdjson.Number("12345678901234567890")}, got.Any)
 	for text, place := range map[string]string{
 		`{"inner":[{"n":"canary"}]}`:             "/inner/0/n",
 		`{"inner":[{"num":1.50},{"n":1.5}]}`:     "/inner/1/n",
