@@ -2,6 +2,7 @@ package payvault
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -15,7 +16,14 @@ var errNotAmount = errors.New("not a decimal number of at most 19 digits")
 
 // Amount is an exact decimal number, such as an amount of money in units of its currency (12.50). It holds up to 19
 // digits. It keeps trailing zeros, as in 12.50, if they fit. On the wire it is a JSON number, except in the fields of
-// [ApplicationData] itself, where it is a text. [Amount.Decimal] is for arithmetic. The zero value is 0.
+// [ApplicationData] itself, where it is a text. The zero value is 0.
+//
+// Compare amounts with [Amount.Equal] and [Amount.Cmp]. With ==, and as keys of a map, 10.9 and 10.90 differ, because
+// == compares their digits. Amount has no method IsZero, because the JSON option omitzero would call it and leave out
+// 0.00; test a.Equal(Amount{}) instead.
+//
+// [Amount.Decimal] is for arithmetic. Add money with [decimal.Decimal.AddExact], which takes the digits after the point
+// that must stay: the method Add rounds a sum of more than 19 digits.
 type Amount struct{ d decimal.Decimal }
 
 // NewAmount returns value / 10^scale: NewAmount(1250, 2) is 12.50. A scale outside 0 to 19 is an error.
@@ -48,8 +56,18 @@ func MustParseAmount(s string) Amount {
 // AmountOf returns d as an Amount.
 func AmountOf(d decimal.Decimal) Amount { return Amount{d} }
 
-// Decimal returns a as a [decimal.Decimal], for arithmetic and comparison.
+// Decimal returns a as a [decimal.Decimal], for arithmetic.
 func (a Amount) Decimal() decimal.Decimal { return a.d }
+
+// Equal reports whether a and b are the same number. 10.9 and 10.90 are.
+func (a Amount) Equal(b Amount) bool { return a.d.Equal(b.d) }
+
+// Cmp returns -1 if a is less than b, 0 if they are the same number, and +1 if a is greater than b.
+func (a Amount) Cmp(b Amount) int { return a.d.Cmp(b.d) }
+
+// Format writes the number as [decimal.Decimal.Format] does. Verb %v writes all digits of the number, and %.2f rounds
+// to two digits after the point. A verb for other types, such as %d, is an error in the text, as for a string.
+func (a Amount) Format(f fmt.State, verb rune) { a.d.Format(f, verb) }
 
 // String returns the number with all of its digits after the point, and without an exponent.
 func (a Amount) String() string { return a.d.String() }

@@ -5,8 +5,11 @@ import (
 	"encoding/gob"
 	"encoding/json"
 	"encoding/xml"
+	"fmt"
 	"math"
+	"strings"
 	"testing"
+	"text/template"
 	"time"
 
 	"github.com/govalues/decimal"
@@ -68,6 +71,49 @@ func TestAmount_isExact(t *testing.T) {
 		assert.EqualError(t, err, "not a decimal number of at most 19 digits")
 	}
 	assert.Equal(t, "0", payvault.Amount{}.String())
+}
+
+// TestAmount_print checks that package fmt and templates write an amount as a number.
+func TestAmount_print(t *testing.T) {
+	t.Parallel()
+	amount := payvault.MustParseAmount("12.50")
+	for format, want := range map[string]string{
+		"%v": "12.50", "%s": "12.50", "%f": "12.50", "%.1f": "12.5", "%8.3f": "  12.500", "%q": `"12.50"`,
+		"%d": "%!d(decimal.Decimal=12.50)", "%g": "%!g(decimal.Decimal=12.50)", "%#v": "12.50",
+	} {
+		assert.Equal(t, want, fmt.Sprintf(format, amount))
+		assert.Equal(t, want, fmt.Sprintf(format, &amount))
+	}
+	var page strings.Builder
+	parsed := template.Must(template.New("").Parse(`{{.}} {{printf "%.1f" .}}`))
+	require.NoError(t, parsed.Execute(&page, amount))
+	assert.Equal(t, "12.50 12.5", page.String())
+}
+
+// TestAmount_compare checks that amounts are compared by their values, and that the option omitzero leaves out only an
+// amount that was never set.
+func TestAmount_compare(t *testing.T) {
+	t.Parallel()
+	parse := payvault.MustParseAmount
+	for _, same := range [][2]string{{"10.9", "10.90"}, {"0", "0.00"}, {"-0", "0"}, {"-1.50", "-1.5"}} {
+		a, b := parse(same[0]), parse(same[1])
+		assert.True(t, a.Equal(b) && b.Equal(a), same)
+		assert.Zero(t, a.Cmp(b), same)
+	}
+	sorted := []payvault.Amount{parse("-2"), parse("-0.01"), {}, parse("0.1"), parse("10.9"), parse("10.91"), parse("99")}
+	for i := range sorted[1:] {
+		assert.False(t, sorted[i].Equal(sorted[i+1]))
+		assert.Equal(t, -1, sorted[i].Cmp(sorted[i+1]), "%v", sorted[i])
+		assert.Equal(t, +1, sorted[i+1].Cmp(sorted[i]), "%v", sorted[i])
+	}
+	type record struct {
+		Refund payvault.Amount `json:"refund,omitzero"`
+	}
+	for want, refund := range map[string]payvault.Amount{`{}`: {}, `{"refund":0.00}`: parse("0.00")} {
+		text, err := json.Marshal(record{refund})
+		require.NoError(t, err)
+		assert.Equal(t, want, string(text))
+	}
 }
 
 // TestValues_otherEncodings checks that amounts and dates keep their exact value in XML and gob, and that reading an

@@ -131,12 +131,14 @@ func (s *ApplicationsService) Create(
 //
 // POST /platform/application/{appId}/data.
 func (s *ApplicationsService) SaveData(
-	ctx context.Context, id ApplicationID, data ApplicationData, opts ...CallOption,
+	ctx context.Context, id ApplicationID, data *ApplicationData, opts ...CallOption,
 ) ([]SavedField, error) {
 	r := savedReply{platformReply[savedData, *savedData]{isOptional: true}}
-	save := call{
-		op: OpApplicationsSaveData.info(), path: inPath(id), content: jsonBody(&applicationDataBody{data}), reply: &r,
+	var body *applicationDataBody
+	if data != nil {
+		body = &applicationDataBody{*data}
 	}
+	save := call{op: OpApplicationsSaveData.info(), path: inPath(id), content: jsonBody(body), reply: &r}
 	if err := s.caller.perform(ctx, save, newCallOptions(opts)); err != nil {
 		return nil, err
 	}

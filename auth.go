@@ -10,18 +10,28 @@ import (
 
 var (
 	errKeyEmpty   = errors.New("is empty")
+	errKeyAround  = errors.New("has a blank, a line break, a quote or an invisible character around it")
 	errKeyControl = errors.New("contains a control character")
 )
 
 // checkKey returns an error if key cannot be an API key. The error does not contain the key.
 func checkKey(key string) error {
-	if strings.TrimSpace(key) == "" {
+	switch bare := strings.TrimFunc(key, isAround); {
+	case bare == "":
 		return errKeyEmpty
-	}
-	if strings.ContainsFunc(key, unicode.IsControl) {
+	case bare != key:
+		return errKeyAround
+	case strings.ContainsFunc(key, unicode.IsControl):
 		return errKeyControl
 	}
 	return nil
+}
+
+// isAround reports whether a character gets around a key when the key is copied or read from a file: a blank, a line
+// break, a quote, or an invisible character such as a byte order mark.
+func isAround(r rune) bool {
+	return unicode.IsSpace(r) || strings.ContainsRune("\"'`\u201a\u201e", r) ||
+		unicode.In(r, unicode.Pi, unicode.Pf, unicode.Cf) // quotes such as \u201c, and invisible characters
 }
 
 // basic is the start of an Authorization header: the scheme and a blank.

@@ -105,4 +105,3 @@ func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 		w.unsent.Store(0)
 	}
 }
-

@@ -2,11 +2,13 @@ package payvault
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"runtime"
+	"slices"
 	"strings"
 
 	"example.com/payvault/internal/overload"
@@ -40,9 +42,10 @@ type Client struct {
 // NewClient does no I/O and reads no environment variables. It refuses these arguments with an error that matches
 // [ErrInvalidRequest]:
 //
-//   - a key that is empty or has control characters
+//   - a key that is empty, has control characters, or has blanks, quotes or a byte order mark around it
 //   - a base URL that is not absolute http or https
 //   - a base URL with user information, a query, a fragment, an empty segment of the path, or a segment . or ..
+//   - a base URL that ends in /platform, /pg or more of the path of an operation, because each request adds that path
 //   - plain http to a host that is not loopback (see [WithInsecureHTTP])
 //   - options with invalid values
 func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
@@ -59,7 +62,7 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 		}
 		cfg.transport.Authorization = staticKey(apiKey)
 	}
-	if err := cfg.problems.err(OpNewClient); err != nil {
+	if err := cfg.problems.err(opNewClient); err != nil {
 		return nil, err
 	}
 	cfg.transport.Disown = disown
@@ -122,6 +125,9 @@ func (c *Client) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
+// Format writes the text of LogValue under every verb.
+func (c *Client) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.LogValue().String()) }
+
 // hostPort returns the host and the port of a URL. If the URL has no port, hostPort returns the default port of the
 // scheme.
 func hostPort(u *url.URL) string {
@@ -149,12 +155,29 @@ func checkBaseURL(text string, insecureHTTP bool, p *problems) *url.URL {
 	case u.Scheme == "http" && !insecureHTTP && !isLoopback(u.Hostname()):
 		p.add("base_url", "is plain http to a host that is not loopback; see WithInsecureHTTP")
 	}
-	for segment := range strings.SplitSeq(strings.TrimPrefix(strings.TrimSuffix(u.Path, "/"), "/"), "/") {
+	segments := strings.Split(strings.TrimPrefix(strings.TrimSuffix(u.Path, "/"), "/"), "/")
+	for _, segment := range segments {
 		if u.Path != "" && u.Path != "/" && urlpath.Check(segment) != nil {
 			p.add("base_url", "has a path segment that is empty or a dot segment")
 		}
 	}
+	if endsInOperation(segments) {
+		p.add("base_url", "ends in the path of an operation, which each request adds: leave out /platform or /pg")
+	}
 	return u
+}
+
+// endsInOperation reports whether the segments of a path end in the path of an operation, or in the beginning of one,
+// such as /platform/vault.
+func endsInOperation(segments []string) bool {
+	for i := range segments {
+		end := "/" + strings.Join(segments[i:], "/") + "/"
+		isOperation := func(op OperationInfo) bool { return strings.HasPrefix(op.Path+"/", end) }
+		if slices.ContainsFunc(operations, isOperation) {
+			return true
+		}
+	}
+	return false
 }
 
 func isLoopback(host string) bool {

@@ -17,7 +17,8 @@ import (
 // Request is an operation for [Client.Call] that this package has no types for. Its body is written as [MarshalWire]
 // writes it: like encoding/json, but with the texts of secrets. If a MarshalJSON method of your own writes [REDACTED]
 // for a Secret, the call fails before anything is sent. A type with such a method also needs the method MarshalJSONTo
-// of JSON v2. The logs, JSON, XML and YAML of a Request do not contain path, query and body.
+// of JSON v2, which must never call [Secret.Reveal]; see [MarshalWire]. The logs, JSON, XML and YAML of a Request do
+// not contain path, query and body.
 type Request struct {
 	// Name is the name of the operation in errors, logs, spans and metrics, such as "disputes.accept". If Name is empty,
 	// the name is "client.call". Name has at most 64 letters, digits, dots, hyphens and underscores, and is not the name
@@ -55,9 +56,10 @@ func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogVal
 //
 // An answer is a success if its status is 2xx and its code is 0. If it also has an rcode, this rcode must not mean
 // failure. If it has no code, its rcode has to be 000. The whole JSON body of a success is decoded into out, which may
-// be nil. Decoding is that of encoding/json, so values that out has before the call may stay. If the decoding fails,
-// out may have a part of the answer. The error names the path of the value that failed, unless the type of the value
-// decodes itself. An answer with too many values is refused, as for the typed operations.
+// be nil. Decoding is that of encoding/json, so values that out has before the call may stay. But a number in a
+// variable of type any becomes a [json.Number], which keeps all digits of an ID. If the decoding fails, out may have a
+// part of the answer, and the error names the path of the value. An answer with too many values is refused, as for the
+// typed operations.
 func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOption) error {
 	op := OperationInfo{Op: r.operation(), Method: r.Method, Replay: ReplayNever}
 	if r.Replay {
@@ -90,7 +92,7 @@ func (r Request) nameProblem() string {
 	switch {
 	case len(r.Name) > longest || strings.Trim(r.Name, allowed) != "":
 		return "is not of at most 64 letters, digits, dots, hyphens and underscores"
-	case op.isTyped() || op == OpNewClient:
+	case op.isTyped() || op == opNewClient:
 		return "is the name of an operation of this package"
 	}
 	return ""

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.com/payvault/internal/overload"
+	"example.com/payvault/internal/pool"
 	"example.com/payvault/internal/transport"
 )
 
@@ -40,12 +41,9 @@ func defaultConfig() config {
 // Timeout that is longer than the timeout of [WithTimeout] has no effect. The client never follows redirects and never
 // keeps cookies.
 //
-// If hc has no Transport, or without this option, the client has a connection pool of its own. The pool keeps 128 idle
-// connections to the service for 45 seconds, so that up to 128 concurrent callers do not reconnect. The pool requires
-// TLS 1.2 or newer and limits the headers of an answer to 1 MiB. For https, and only for https, it uses the proxy in
-// HTTPS_PROXY, except for hosts in NO_PROXY. It uses HTTP/1.1 only, because over HTTP/1.1 net/http never repeats a POST
-// or DELETE that it has written. Over HTTP/1.1 net/http may repeat a GET, but only where the SDK would do so too. A
-// Transport of your own has its own rules for all of this.
+// If hc has no Transport, or without this option, the client has a connection pool of its own, made by [NewTransport].
+// To set a proxy, a certificate or a limit of connections, change a transport of NewTransport: it keeps all promises of
+// the SDK. Any other Transport has its own rules.
 //
 // If the RoundTripper, which is the Transport of hc, is not an [http.Transport], or is one that can use HTTP/2, a
 // request has no GetBody and its body can be read only once. So net/http cannot send the request again. Only the SDK
@@ -81,6 +79,17 @@ func WithHTTPClient(hc *http.Client) Option {
 		c.transport.HTTP = &http.Client{Transport: hc.Transport, Timeout: hc.Timeout}
 	}
 }
+
+// NewTransport returns a new connection pool, like the one that a client has without [WithHTTPClient]. You may change
+// fields of it, such as Proxy, MaxConnsPerHost, and RootCAs and Certificates of its TLSClientConfig, before you pass it
+// to WithHTTPClient. Clients may share it.
+//
+// The pool keeps 128 idle connections to the service for 45 seconds, so that up to 128 concurrent callers do not
+// reconnect. It requires TLS 1.2 or newer and limits the headers of an answer to 1 MiB. For https, and only for https,
+// it uses the proxy in HTTPS_PROXY, except for hosts in NO_PROXY. It uses HTTP/1.1 only, because over HTTP/1.1 net/http
+// never repeats a POST or DELETE that it has written. Over HTTP/1.1 net/http may repeat a GET, but only where the SDK
+// would do so too.
+func NewTransport() *http.Transport { return pool.New() }
 
 // WithRetryPolicy replaces the default retry policy. Zero fields of p take their default values.
 func WithRetryPolicy(p RetryPolicy) Option {
@@ -155,8 +164,9 @@ func WithDeveloperID(id string) Option {
 
 // WithLogger logs one record per attempt, "payvault attempt", and one per call, "payvault call". Their attributes are:
 //
-//   - operation, status, code, attempts, delivery, duration
-//   - waited: how long an attempt waited for the rate limit
+//   - operation, status, code, attempts, delivery
+//   - duration, and waited: how long an attempt waited for the rate limit. Both are a [time.Duration], which
+//     [slog.JSONHandler] writes in nanoseconds, such as 1500000000, and [slog.TextHandler] as 1.5s
 //   - not_repeated: why no further attempt followed a failure; see [CallResult.NotRepeated]
 //   - unread: paths of values in the answer that could not be read or are missing; see [Response.Unread]
 //   - error_class and error, if the attempt or the call failed; see [CallResult.ErrorClass]

@@ -2,8 +2,12 @@ package payvault_test
 
 import (
 	"context"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -24,7 +28,7 @@ func assertNoClient(t *testing.T, want service.Fields, baseURL, key string, opts
 	t.Helper()
 	client, err := payvault.NewClient(baseURL, key, opts...)
 	assert.Nil(t, client)
-	service.AssertInvalid(t, err, payvault.OpNewClient, want)
+	service.AssertInvalid(t, err, "client.new", want)
 	service.AssertHidden(t, err, "hunter2", service.APIKey)
 }
 
@@ -44,6 +48,10 @@ func TestNewClient_baseURL(t *testing.T) {
 		"has a path segment that is empty or a dot segment": {
 			sandbox + "//", sandbox + "/a//b", sandbox + "/.", sandbox + "/a/../b", sandbox + "/%2e%2E/b",
 		},
+		"ends in the path of an operation, which each request adds: leave out /platform or /pg": {
+			sandbox + "/platform", sandbox + "/pg/", sandbox + "/gateway/platform/vault", sandbox + "/pg/tokenize",
+			sandbox + "/platform/vault/customer",
+		},
 		"is not a URL": {sandbox + "/%", sandbox + ":port", "https://user:hunter2@example.com/\r\n", " " + sandbox},
 	} {
 		for _, text := range refused {
@@ -52,7 +60,7 @@ func TestNewClient_baseURL(t *testing.T) {
 	}
 	for _, text := range []string{
 		sandbox + ":8443/a/b/", "HTTPS://SANDBOX.example.com/", "http://localhost:8080", "http://127.8.8.8/x",
-		"http://[::1]:80/", sandbox + "/a%2Fb",
+		"http://[::1]:80/", sandbox + "/a%2Fb", sandbox + "/platform/v1", sandbox + "/platforms",
 	} {
 		_, err := payvault.NewClient(text, service.APIKey)
 		assert.NoError(t, err, text)
@@ -93,8 +101,16 @@ func TestNewClient_options(t *testing.T) {
 			assertNoClient(t, service.Fields{name: {text}}, sandbox, service.APIKey, option)
 		}
 	}
-	for _, key := range []string{"hunter2\r\nX: y", "\u0085hunter2"} {
+	for _, key := range []string{"hunter2\r\nX: y", "hunter2\u0085x"} {
 		assertNoClient(t, service.Fields{"api_key": {"contains a control character"}}, sandbox, key)
+	}
+	around := service.Fields{"api_key": {"has a blank, a line break, a quote or an invisible character around it"}}
+	for _, mistake := range []string{
+		" ", "\t", "\r\n", "\"", "'", "`", "\u201c", "\u2019", "\u201e", "\u00a0", "\u2003", "\ufeff", "\u200b",
+	} {
+		assertNoClient(t, around, sandbox, mistake+"hunter2")
+		assertNoClient(t, around, sandbox, "hunter2"+mistake)
+		assertNoClient(t, service.Fields{"api_key": {"is empty"}}, sandbox, mistake+mistake)
 	}
 	assertNoClient(t, service.Fields{
 		"base_url": {"is not an absolute http or https URL"}, "api_key": {"is empty"},
@@ -113,6 +129,37 @@ func TestNewClient_noIO(t *testing.T) {
 	client, err := payvault.NewClient(sandbox, "", payvault.WithKeySource(source), service.Over(pool))
 	require.NoError(t, err, "the key may be empty if there is a source")
 	client.ForMerchant(1).CloseIdleConnections()
+}
+
+// TestClient_print checks that a client prints its base URL and its merchant, and nothing else, under every verb.
+func TestClient_print(t *testing.T) {
+	t.Parallel()
+	client := service.Client(t, sandbox+"/gateway")
+	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%d"} {
+		assert.Equal(t, "[base_url="+sandbox+"/gateway]", fmt.Sprintf(format, client))
+		assert.Equal(t, "[base_url="+sandbox+"/gateway for_merchant=7]", fmt.Sprintf(format, client.ForMerchant(7)))
+	}
+}
+
+// TestNewTransport checks that a client with a changed transport of NewTransport trusts the certificates that were set,
+// and keeps to HTTP/1.1 and the size of the connection pool.
+func TestNewTransport(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		assert.Equal(t, 1, r.ProtoMajor)
+		service.Say(w, 200, `{"code":0,"data":{}}`)
+	}))
+	srv.EnableHTTP2 = true
+	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // of the refused certificate
+	srv.StartTLS()
+	defer srv.Close()
+	own := payvault.NewTransport()
+	own.TLSClientConfig.RootCAs = x509.NewCertPool()
+	own.TLSClientConfig.RootCAs.AddCert(srv.Certificate())
+	require.NoError(t, addEvent(t, service.Client(t, srv.URL, service.Over(own))))
+	other := payvault.NewTransport()
+	require.ErrorContains(t, addEvent(t, service.Client(t, srv.URL, service.Over(other))), "certificate")
+	assert.Equal(t, 128, other.MaxIdleConnsPerHost)
 }
 
 // TestWithHTTPClient checks that the client follows no redirect and keeps no cookie, even if the given http.Client

@@ -172,27 +172,29 @@ func (s *CustomersService) Create(
 // other field. No field of a customer is a date, so a filter of [BetweenDates] is of no use.
 //
 // GET /platform/vault/customer.
-func (s *CustomersService) List(ctx context.Context, opt *ListOptions, opts ...CallOption) (*Page[Customer], error) {
-	return s.list().page(ctx, opt, newCallOptions(opts))
+func (s *CustomersService) List(ctx context.Context, query *ListOptions, opts ...CallOption) (*Page[Customer], error) {
+	return s.list().page(ctx, query, newCallOptions(opts))
 }
 
-// All returns an iterator over all customer profiles from opt.Page on. Without Prefetch, a page is requested only when
-// the loop needs it. The loop ends after the first error: an error of List, or an error that matches
-// [ErrMalformedResponse] if the pages contradict each other. A second loop over the iterator begins at opt.Page again.
-// All is replayable.
+// All returns an iterator over all customer profiles from query.Page on. Without Prefetch, a page is requested only
+// when the loop needs it. The loop ends after the first error: an error of List, or an error that matches
+// [ErrMalformedResponse] if the pages contradict each other. A second loop over the iterator begins at query.Page
+// again. All is replayable.
 //
 // GET /platform/vault/customer.
-func (s *CustomersService) All(ctx context.Context, opt *ListOptions, opts ...CallOption) iter.Seq2[*Customer, error] {
-	return s.list().all(ctx, opt, opts)
+func (s *CustomersService) All(
+	ctx context.Context, query *ListOptions, opts ...CallOption,
+) iter.Seq2[*Customer, error] {
+	return s.list().all(ctx, query, opts)
 }
 
 // Pages returns an iterator like that of All, but over whole pages. Use Pages in a program that saves its progress.
 //
 // GET /platform/vault/customer.
 func (s *CustomersService) Pages(
-	ctx context.Context, opt *ListOptions, opts ...CallOption,
+	ctx context.Context, query *ListOptions, opts ...CallOption,
 ) iter.Seq2[*Page[Customer], error] {
-	return s.list().pages(ctx, opt, opts)
+	return s.list().pages(ctx, query, opts)
 }
 
 func (s *CustomersService) list() list[Customer] {

@@ -162,7 +162,7 @@ func TestError_notSent(t *testing.T) {
 		{dialer(untrusted), "tls: failed to verify certificate: " + unknownAuthority},
 		{keys("", errors.New("the vault\nis\u2028sealed")), "no API key: the vault is sealed"},
 		{keys("", nil), "no API key: is empty"},
-		{keys("new-key\r\n", nil), "no API key: contains a control character"},
+		{keys("new-key\r\n", nil), "no API key: has a blank, a line break, a quote or an invisible character around it"},
 	} {
 		err := addEvent(t, service.Client(t, service.Nowhere, service.Impatient(1), test.option))
 		assert.EqualError(t, err, "payvault: webhooks.add_event: "+test.text+" (not sent)")

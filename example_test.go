@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -240,7 +241,7 @@ func ExamplePayeesService_Create() {
 	payee, err := client.Payees.Create(context.Background(), &payvault.PayeeCreateRequest{
 		Name: "Acme Supplies",
 		Account: payvault.PayeeAccount{
-			TypeID: payvault.ACHAccountTypeS, TRNumber: payvault.NewSecret("123456780"),
+			TypeID: "S", TRNumber: payvault.NewSecret("123456780"),
 			DDANumber: payvault.NewSecret("000987654321"),
 		},
 	})
@@ -284,7 +285,7 @@ func ExampleApplicationsService_SaveData() {
 	client := srv.PartnerClient()
 	application := srv.Applications.Seed(payvaulttest.Application{})
 
-	saved, err := client.Applications.SaveData(context.Background(), application.ID, payvault.ApplicationData{
+	saved, err := client.Applications.SaveData(context.Background(), application.ID, &payvault.ApplicationData{
 		LegalName: "Springfield Bakery LLC", LimitedPartnership: new(false),
 	})
 	if err != nil {
@@ -306,7 +307,7 @@ func ExampleApplicationsService_Validate() {
 
 	ctx := context.Background()
 	data := payvault.ApplicationData{LegalName: "Springfield Bakery LLC", BusinessType: payvault.BusinessLLC}
-	if _, err := client.Applications.SaveData(ctx, application.ID, data); err != nil {
+	if _, err := client.Applications.SaveData(ctx, application.ID, &data); err != nil {
 		log.Fatal(err)
 	}
 	validation, err := client.Applications.Validate(ctx, application.ID)
@@ -578,7 +579,7 @@ func ExampleNotificationHandler() {
 	handler := payvault.NotificationHandler(func(_ context.Context, n *payvault.Notification) error {
 		fmt.Println(len(n.Body) > 0)
 		return nil
-	})
+	}, slog.Default())
 	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/notifications", strings.NewReader(`{}`))
 	handler.ServeHTTP(w, r)
@@ -586,6 +587,24 @@ func ExampleNotificationHandler() {
 	// Output:
 	// true
 	// 204
+}
+
+// The transport of a client with its own proxy and at most 20 connections.
+func ExampleNewTransport() {
+	proxy, err := url.Parse("http://proxy.example.com:3128")
+	if err != nil {
+		log.Fatal(err)
+	}
+	transport := payvault.NewTransport()
+	transport.Proxy = http.ProxyURL(proxy)
+	transport.MaxConnsPerHost = 20
+	client, err := payvault.NewClient("https://sandbox.example.com", "key",
+		payvault.WithHTTPClient(&http.Client{Transport: transport}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(client)
+	// Output: [base_url=https://sandbox.example.com]
 }
 
 func ExampleWithLogger() {

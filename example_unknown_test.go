@@ -72,7 +72,7 @@ func ExampleApplicationsService_SaveData_unknown() {
 	defer srv.Close()
 	application := srv.Applications.Seed(payvaulttest.Application{})
 	data := payvault.ApplicationData{LegalName: "Springfield Bakery LLC"}
-	saved, err := srv.PartnerClient().Applications.SaveData(context.Background(), application.ID, data)
+	saved, err := srv.PartnerClient().Applications.SaveData(context.Background(), application.ID, &data)
 	fmt.Println(err, "fields:", len(saved), "performed:", srv.Commits(payvault.OpApplicationsSaveData))
 	// Output: <nil> fields: 1 performed: 2
 }

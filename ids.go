@@ -24,8 +24,5 @@ type (
 	WebhookID string
 )
 
-// ACHAccountType is an ACH account type. The service documents [ACHAccountTypeS] only.
+// ACHAccountType is an ACH account type. The service documents only S, the value used for ACH, and not its meaning.
 type ACHAccountType string
-
-// ACHAccountTypeS is the value used for ACH. The service does not document its meaning.
-const ACHAccountTypeS ACHAccountType = "S"

@@ -10,18 +10,16 @@ import (
 // SubscriptionsService lists the transactions of recurring-billing subscriptions and cancels subscriptions.
 type SubscriptionsService struct{ caller *caller }
 
-// TransactionStatus is the status of a transaction. The service documents [TransactionStatusP] only.
+// TransactionStatus is the status of a transaction. The service documents only P, the status of an approved
+// subscription transaction.
 type TransactionStatus string
-
-// TransactionStatusP is the documented status of an approved subscription transaction.
-const TransactionStatusP TransactionStatus = "P"
 
 // Transaction is one transaction of a subscription. Filters can also use the field tran_date, which is not in this
 // struct.
 type Transaction struct {
 	MerchantID          MerchantID        `json:"merchant_id,omitzero" answer:"id"`
-	Time                Timestamp         `json:"tran_time,omitzero"`   // with the UTC offset that the service sent
-	Status              TransactionStatus `json:"tran_status,omitzero"` // see TransactionStatusP
+	Time                Timestamp         `json:"tran_time,omitzero"` // with the UTC offset that the service sent
+	Status              TransactionStatus `json:"tran_status,omitzero"`
 	AuthCode            string            `json:"auth_code,omitzero"`   // authorization code
 	RCode               string            `json:"rcode,omitzero"`       // result code; 000 is success
 	RMsg                string            `json:"rmsg,omitzero"`        // result message
@@ -66,21 +64,21 @@ func (r *SubscriptionCancelRequest) prepare(c *caller, p *problems) {
 //
 // GET /platform/subscription/transactions/{subscription_id}.
 func (s *SubscriptionsService) Transactions(
-	ctx context.Context, id SubscriptionID, opt *ListOptions, opts ...CallOption,
+	ctx context.Context, id SubscriptionID, query *ListOptions, opts ...CallOption,
 ) (*Page[Transaction], error) {
-	return s.list(id).page(ctx, opt, newCallOptions(opts))
+	return s.list(id).page(ctx, query, newCallOptions(opts))
 }
 
-// AllTransactions returns an iterator over all transactions of a subscription from opt.Page on. Without Prefetch the
+// AllTransactions returns an iterator over all transactions of a subscription from query.Page on. Without Prefetch the
 // iterator requests each page when the loop needs the page. The loop ends after the first error: an error of
 // Transactions, or an error that matches [ErrMalformedResponse] if the pages contradict each other. A second loop over
-// the iterator begins at opt.Page again. AllTransactions is replayable.
+// the iterator begins at query.Page again. AllTransactions is replayable.
 //
 // GET /platform/subscription/transactions/{subscription_id}.
 func (s *SubscriptionsService) AllTransactions(
-	ctx context.Context, id SubscriptionID, opt *ListOptions, opts ...CallOption,
+	ctx context.Context, id SubscriptionID, query *ListOptions, opts ...CallOption,
 ) iter.Seq2[*Transaction, error] {
-	return s.list(id).all(ctx, opt, opts)
+	return s.list(id).all(ctx, query, opts)
 }
 
 // TransactionPages returns an iterator like that of AllTransactions, but over whole pages. Use it in a program that
@@ -88,9 +86,9 @@ func (s *SubscriptionsService) AllTransactions(
 //
 // GET /platform/subscription/transactions/{subscription_id}.
 func (s *SubscriptionsService) TransactionPages(
-	ctx context.Context, id SubscriptionID, opt *ListOptions, opts ...CallOption,
+	ctx context.Context, id SubscriptionID, query *ListOptions, opts ...CallOption,
 ) iter.Seq2[*Page[Transaction], error] {
-	return s.list(id).pages(ctx, opt, opts)
+	return s.list(id).pages(ctx, query, opts)
 }
 
 func (s *SubscriptionsService) list(id SubscriptionID) list[Transaction] {

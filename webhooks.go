@@ -1,6 +1,7 @@
 package payvault
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,15 +61,36 @@ func (n Notification) LogValue() slog.Value {
 // maxNotification limits the body of a notification.
 const maxNotification = 1 << 20
 
-// NotificationHandler returns the handler of a notification_url. The handler takes POST requests with a body of up to 1
-// MiB and calls f. If f returns nil, the handler answers 204, so that the service knows that the notification has
-// arrived. If f returns an error, the handler answers 500 and logs the error to [slog.Default] at level Error, with the
-// context of the request. The sender does not see the error. NotificationHandler panics if f is nil.
+var errReadBefore = errors.New("the body of the request was read before, by a middleware for example")
+
+// ReadNotification reads the notification in a request, for a handler of your own. [NotificationHandler] is a complete
+// handler. If ReadNotification returns an error, answer with a status from 400 on: a 2xx tells the service that the
+// notification has arrived. For a body larger than 1 MiB the error is an [*http.MaxBytesError].
+//
+// ReadNotification also returns an error if the body has fewer bytes than r.ContentLength: a middleware, such as one
+// that calls [io.ReadAll] or ParseForm, has read the rest before. A middleware that replaces the body has to set
+// ContentLength too, to -1 if the length is unknown. Without a known length, a body that was read before looks empty.
 //
 // Do not trust a notification: the service documents no signature, so anyone who knows the URL can send one. Look up
 // the record in question before you act on a notification. The URL is a secret: make it long and random, and keep it
 // out of logs. A notification may come twice, so acting on it a second time has to be harmless.
-func NotificationHandler(f func(context.Context, *Notification) error) http.Handler {
+func ReadNotification(r *http.Request) (*Notification, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxNotification))
+	if errors.Is(err, http.ErrBodyReadAfterClose) || err == nil && int64(len(body)) < r.ContentLength {
+		err = errReadBefore
+	}
+	if err != nil {
+		return nil, fmt.Errorf("payvault: ReadNotification: %w", err)
+	}
+	return &Notification{Header: r.Header, Body: body}, nil
+}
+
+// NotificationHandler returns the handler of a notification_url. The handler takes POST requests, reads each with
+// [ReadNotification], whose comment says what to mind, and calls f. If f returns nil, the handler answers 204, so that
+// the service knows that the notification has arrived. If f returns an error, or if the body was read before, the
+// handler answers 500 and logs the error at level Error, with the context of the request. The sender does not see the
+// error. If logger is nil, the handler logs to [slog.Default]. NotificationHandler panics if f is nil.
+func NotificationHandler(f func(context.Context, *Notification) error, logger *slog.Logger) http.Handler {
 	if f == nil {
 		panic("payvault: NotificationHandler: the function is nil")
 	}
@@ -78,17 +100,20 @@ func NotificationHandler(f func(context.Context, *Notification) error) http.Hand
 			http.Error(w, "POST only", http.StatusMethodNotAllowed)
 			return
 		}
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxNotification))
+		n, err := ReadNotification(r)
 		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 			http.Error(w, "body too large", http.StatusRequestEntityTooLarge)
 			return
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, errReadBefore) {
 			http.Error(w, "body not readable", http.StatusBadRequest)
 			return
 		}
-		if err := f(r.Context(), &Notification{Header: r.Header, Body: body}); err != nil {
-			slog.ErrorContext(r.Context(), "payvault notification", slog.Any("error", err))
+		if err == nil {
+			err = f(r.Context(), n)
+		}
+		if err != nil {
+			cmp.Or(logger, slog.Default()).ErrorContext(r.Context(), "payvault notification", slog.Any("error", err))
 			http.Error(w, "not processed", http.StatusInternalServerError)
 			return
 		}

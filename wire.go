@@ -32,7 +32,9 @@ import (
 // For a value that cannot be sent, the error matches [ErrInvalidRequest]. These values cannot be sent: a value that
 // encoding/json refuses, a text that is not UTF-8, a text that contains [REDACTED], and an object in which a name
 // occurs twice. A MarshalJSON method of your own writes [REDACTED] for each secret in its type. So give the type the
-// method MarshalJSONTo of JSON v2 as well: MarshalJSONTo gets the options that write the texts of secrets.
+// method MarshalJSONTo of JSON v2 as well, and let it write secrets with json.MarshalEncode, which follows the options
+// of MarshalWire. MarshalJSONTo must never call [Secret.Reveal]: from Go 1.27 on, encoding/json and log/slog call
+// MarshalJSONTo too, and would write the text.
 func MarshalWire(v any) ([]byte, error) {
 	var p problems
 	wire := marshal(v, &p)
@@ -53,6 +55,13 @@ func marshal(v any, p *problems) []byte {
 		return wire
 	}
 	names, reason := unwritable(err)
+	if _, strict := json.Marshal(v, wireForm, strictErrors); strict != nil {
+		place, cause := unwritable(strict)
+		_, isSyntax := errors.AsType[*jsontext.SyntacticError](strict)
+		if isSyntax || strings.Contains(reason, cause) { // else it is about a field that only strictErrors refuses
+			names, reason = place, cause
+		}
+	}
 	if keyed, ok := v.(byKeys); ok {
 		names = keyed.byKey(names)
 	}
@@ -97,9 +106,11 @@ var (
 	shownForm = json.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false), jsontext.EscapeForJS(false),
 		json.WithMarshalers(selfWriters))
 	wireForm = json.JoinOptions(shownForm, jsontext.AllowInvalidUTF8(false), jsontext.AllowDuplicateNames(false),
-		jsontext.PreserveRawStrings(false),            // the escapes of a raw string could hide [REDACTED]
-		jsonv1.ReportErrorsWithLegacySemantics(false), // legacy errors have no JSON pointer
-		withSecrets(writeSecret))                      // replaces the marshalers of shownForm
+		jsontext.PreserveRawStrings(false), // the escapes of a raw string could hide [REDACTED]
+		withSecrets(writeSecret))           // replaces the marshalers of shownForm
+	// strictErrors makes the errors of the encoder have JSON pointers. It also makes the encoder refuse struct fields that
+	// encoding/json writes, such as an embedded map, so marshal uses it only to find the place of an error.
+	strictErrors = jsonv1.ReportErrorsWithLegacySemantics(false)
 
 	// selfWriters calls the method of each selfWriter. It also writes json.Number, which JSON v2 supports from Go 1.27 on.
 	// Both forms contain selfWriters, because a second WithMarshalers replaces the first one.
@@ -177,12 +188,15 @@ func unwritable(err error) (place []string, reason string) {
 func wrappedBy(err error) (place jsontext.Pointer, wrapped error) {
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
 		if e.Err == nil {
-			return e.JSONPointer, fmt.Errorf("%v has no form", e.GoType)
+			return e.JSONPointer, fmt.Errorf("unsupported type: %v", e.GoType)
 		}
 		return e.JSONPointer, e.Err
 	}
 	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		return e.JSONPointer, e.Err
+	}
+	if e, ok := errors.AsType[*jsonv1.MarshalerError](err); ok {
+		return "", e.Err
 	}
 	return "", nil
 }

@@ -1,8 +1,11 @@
 package payvault_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -146,6 +149,76 @@ func TestMarshalWire_ownTypes(t *testing.T) {
 	}
 }
 
+// TestMarshalWire_ownMethods checks that a type with the two methods that the comment of MarshalWire advises shows its
+// secret only in MarshalWire, with every release of Go.
+func TestMarshalWire_ownMethods(t *testing.T) {
+	t.Parallel()
+	order := Order{7, card().CardNumber}
+	wire, err := payvault.MarshalWire([]any{&order})
+	require.NoError(t, err)
+	assert.JSONEq(t, `[{"order":"A-7","card":"4111111111111111"}]`, string(wire))
+	var v1, log bytes.Buffer
+	require.NoError(t, json.NewEncoder(&v1).Encode(order))
+	v2, err := jsonv2.Marshal(&order)
+	require.NoError(t, err)
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("", "value", order)
+	for _, shown := range []string{v1.String(), string(v2), log.String()} {
+		assert.Contains(t, shown, `"card":"[REDACTED]"`)
+	}
+}
+
+// TestMarshalWire_oddFields checks that MarshalWire and Client.Call write fields that JSON v2 alone would refuse, and
+// that the error about another value in such a type has the reason.
+func TestMarshalWire_oddFields(t *testing.T) {
+	t.Parallel()
+	type (
+		Name  string
+		Map   map[string]payvault.Secret
+		Inner interface{ Unwrap() error }
+		name  string
+		odd   struct {
+			Name
+			Map
+			Inner
+			name
+
+			Err     error
+			List    []int     `json:"list,string"` //nolint:staticcheck // the test is about its effect
+			Time    time.Time `json:"time,string"` //nolint:staticcheck // the test is about its effect
+			Pointer *bool     `json:"pointer,string"`
+			Any     any       `json:"any"`
+		}
+	)
+	// An unexported field with a tag. If it were written here, go vet would report it.
+	hidden := reflect.StructOf([]reflect.StructField{
+		{Name: "hidden", PkgPath: "main", Type: reflect.TypeFor[int](), Tag: `json:"hidden"`},
+		{Name: "Shown", Type: reflect.TypeFor[int]()},
+	})
+	for _, value := range []any{odd{}, reflect.Zero(hidden).Interface(), odd{
+		Name: "n", Map: Map{"a": payvault.NewSecret("")}, Err: errShutdown, List: []int{1}, Pointer: new(true), name: "x",
+	}} {
+		want, err := json.Marshal(value)
+		require.NoError(t, err)
+		wire, err := payvault.MarshalWire(value)
+		require.NoError(t, err)
+		assert.JSONEq(t, string(want), string(wire))
+		server := service.Answer(t, 200, `{"code":0}`)
+		require.NoError(t, service.Client(t, server.URL).Call(t.Context(), callWith(value), nil))
+		assert.JSONEq(t, string(want), string(server.Seen()[0].Body))
+	}
+	secret := payvault.NewSecret("4111111111111111")
+	err := answering(t, 400, `{"code":7,"message":"not 4111111111111111"}`).
+		Call(t.Context(), callWith(odd{Map: Map{"a": secret}}), nil)
+	assert.Equal(t, "not [REDACTED]", service.AsError(t, err).Message)
+	for reason, value := range map[string]any{
+		"unsupported value: NaN": math.NaN(), "the program shuts down": failing{errShutdown}, "invalid UTF-8": "\xff",
+		"unsupported type: chan int": make(chan int), "a redacted secret, whose text is lost": payvault.NewSecret(mark),
+	} {
+		_, err := payvault.MarshalWire([]any{odd{}, odd{Any: value}})
+		require.ErrorContains(t, err, reason)
+	}
+}
+
 // TestUnwritable_requests checks that a request is not sent if a value in it is not UTF-8 or contains [REDACTED]. The
 // error has the path of the value.
 func TestUnwritable_requests(t *testing.T) {
@@ -186,7 +259,7 @@ func TestUnwritable_requests(t *testing.T) {
 			RelatedBusinesses: []json.RawMessage{[]byte(`{"ssn":"[REDACTED]"}`)},
 		}),
 	} {
-		_, err = client.Applications.SaveData(t.Context(), 4004, data)
+		_, err = client.Applications.SaveData(t.Context(), 4004, &data)
 		e := service.AsError(t, err)
 		assert.Len(t, e.Fields, 1, path)
 		assert.Len(t, e.Fields[path], 1, "%s: %v", path, err)
@@ -228,7 +301,7 @@ func TestUnwritable_ownTypes(t *testing.T) {
 		{json.RawMessage(`{"a":"1","a":"2"}`), "a", "cannot be written as JSON: duplicate object member name"},
 		{json.RawMessage(`{`), "body", "cannot be written as JSON: unexpected EOF"},
 		{open(failing{errShutdown}), "open", "cannot be written as JSON: the program shuts down"},
-		{open(make(chan int)), "open", "cannot be written as JSON: chan int has no form"},
+		{open(make(chan int)), "open", "cannot be written as JSON: unsupported type: chan int"},
 		{otherShape{Form: map[string]any{"l": map[string]any{"b": lost}}}, "l.b", isMark},
 		{otherShape{Form: map[string]any{"z 1": lost}}, "body", isMark},
 	} {

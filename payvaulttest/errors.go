@@ -113,7 +113,7 @@ func madeUpCalls(
 		},
 		payvault.OpApplicationsSaveData: func() error {
 			data := payvault.ApplicationData{LegalName: "Firm"}
-			return errorOf(c.Applications.SaveData(ctx, payvault.ApplicationID(number), data))
+			return errorOf(c.Applications.SaveData(ctx, payvault.ApplicationID(number), &data))
 		},
 		payvault.OpApplicationsValidate: func() error {
 			return errorOf(c.Applications.Validate(ctx, payvault.ApplicationID(number)))

@@ -186,6 +186,7 @@ func (x *exchange) check() (err error) {
 	}
 	var body any
 	p := problems(x.op.CheckParameters(x.path, x.query))
+	p.checkFilterNames(x.query)
 	switch {
 	case x.op.Media == "":
 		p.check(len(x.body) == 0, "body", "is not taken by the operation")

@@ -96,6 +96,27 @@ func day(value any) string {
 	return text[:min(len(text), len(time.DateOnly))]
 }
 
+// oneEach says how a request has to send its filters.
+const oneEach = "send each filter in a parameter of its own: " +
+	"filter=FIELD%2CCONDITIONAL%2CVALUE&filter=FIELD%2CCONDITIONAL%2CVALUE"
+
+// checkFilterNames adds a problem for each parameter that is named like an element of an array, such as filter[] and
+// filter[0].
+func (p problems) checkFilterNames(query url.Values) {
+	for name := range query {
+		p.check(!strings.HasPrefix(name, "filter["), name, oneEach)
+	}
+}
+
+// isJoined reports whether the value of a filter also has another filter: a field and two more parts.
+func isJoined(known columns, value string) bool {
+	parts := strings.Split(value, ",")
+	return slices.ContainsFunc(parts[1:max(1, len(parts)-2)], func(part string) bool {
+		_, isField := known[part]
+		return isField
+	})
+}
+
 // newTest returns a function that reports whether a record passes a filter. If the filter is invalid, newTest returns
 // nil and a message. A filter is a field, a condition and values, separated by commas.
 func newTest(known columns, filter string) (func(fields map[string]any) bool, string) {
@@ -105,6 +126,8 @@ func newTest(known columns, filter string) (func(fields map[string]any) bool, st
 	switch {
 	case !ok:
 		return nil, "names none of the fields that the list can be filtered by: " + known.names()
+	case isJoined(known, value):
+		return nil, "has more than one filter; " + oneEach
 	case conditional == "EQUALS": // compares the texts of the values
 		return func(fields map[string]any) bool { return fmt.Sprint(fields[field]) == value }, ""
 	case conditional == "BETWEEN_DATES": // includes the first and the last day

@@ -108,6 +108,23 @@ func TestLists(t *testing.T) {
 	assert.Len(t, records, 5)
 }
 
+// TestListFilters checks that the emulator refuses filters that were joined into one parameter or sent as an array, as
+// generated clients and axios send them, and says how filters are sent.
+func TestListFilters(t *testing.T) {
+	t.Parallel()
+	a := seedTransactions(t)
+	const status, first = "tran_status%2CEQUALS%2CP", "tran_date%2CBETWEEN_DATES%2C2026-01-01%2C2026-01-31"
+	for name, sent := range map[string]string{
+		"filter[0]": "filter=" + first + "%2C" + status,
+		"filter[1]": "filter=" + first + "&filter=" + status + "%2Camt_tran%2CGREATER_THAN%2C1",
+		"filter[]":  "filter[]=" + status,
+		"filter[2]": "filter%5B2%5D=" + status,
+	} {
+		a.get(t, transactions+"?"+sent).refused(t, 400, name)
+		assert.Contains(t, a.get(t, transactions+"?"+sent).body, "send each filter in a parameter of its own: filter=FIELD")
+	}
+}
+
 // TestListFields checks that the refusal of an invalid filter lists the date fields, that the refusal of an invalid
 // order_on lists the fields that a list can be sorted by, and that sorting by each of these fields works.
 func TestListFields(t *testing.T) {

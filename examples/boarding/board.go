@@ -68,7 +68,7 @@ func (b *boarding) save(ctx context.Context, id payvault.ApplicationID, keys []s
 	if len(found) == 0 {
 		return fmt.Errorf("nothing on file of: %s", strings.Join(keys, ", "))
 	}
-	fields, err := b.partner.Applications.SaveData(ctx, id, data)
+	fields, err := b.partner.Applications.SaveData(ctx, id, &data)
 	if err != nil {
 		return err
 	}

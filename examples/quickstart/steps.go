@@ -26,7 +26,7 @@ func (q *quickstart) tokenize(ctx context.Context) error {
 		CardholderName: "Jane Doe",
 		TRNumber:       payvault.NewSecret("123456780"),
 		DDANumber:      payvault.NewSecret("000123456789"),
-		TypeID:         payvault.ACHAccountTypeS,
+		TypeID:         "S",
 	})
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (q *quickstart) payees(ctx context.Context) error {
 		Name:  "Acme Supplies",
 		Email: []string{"billing@example.com"},
 		Account: payvault.PayeeAccount{
-			TypeID: payvault.ACHAccountTypeS, TRNumber: payvault.NewSecret("123456780"),
+			TypeID: "S", TRNumber: payvault.NewSecret("123456780"),
 			DDANumber: payvault.NewSecret("000987654321"), AccountholderName: "Acme Supplies",
 		},
 	})
@@ -115,7 +115,7 @@ func (q *quickstart) board(ctx context.Context) error {
 	q.did(payvault.OpApplicationsCreate, "application %d is %s", id, created.App.Status)
 
 	for _, data := range []payvault.ApplicationData{businessData(), ownerAndBankData()} {
-		fields, err := q.partner.Applications.SaveData(ctx, id, data)
+		fields, err := q.partner.Applications.SaveData(ctx, id, &data)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"sync"
 
@@ -20,7 +21,9 @@ type receiver struct {
 
 func newReceiver(out io.Writer) *receiver { return &receiver{out: out} }
 
-func (r *receiver) handler() http.Handler { return payvault.NotificationHandler(r.receive) }
+func (r *receiver) handler() http.Handler {
+	return payvault.NotificationHandler(r.receive, slog.Default())
+}
 
 func (r *receiver) count() int {
 	r.mu.Lock()

@@ -161,18 +161,33 @@ func mayHoldNullElement(text []byte) bool {
 	}
 }
 
-// ReadAsCaller decodes a text into a variable of the caller's own type, as encoding/json does. It does not count the
-// values, because ReadLenient has read the same text before. An error is a [*PlaceError].
+// ReadAsCaller decodes a text into a variable of the caller's own type, as encoding/json does with
+// [stdjson.Decoder.UseNumber]: a number in a variable of type any keeps its digits. It does not count the values,
+// because ReadLenient has read the same text before. An error is a [*PlaceError].
 func ReadAsCaller(text []byte, into any) error {
-	err := stdjson.Unmarshal(bytes.TrimPrefix(text, byteOrderMark), into)
-	if err == nil {
+	text = bytes.TrimPrefix(text, byteOrderMark)
+	decoder := stdjson.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if decoder.Decode(into) == nil {
 		return nil
 	}
 	unreadable := &PlaceError{}
-	if wrongType, ok := errors.AsType[*stdjson.UnmarshalTypeError](err); ok && wrongType.Field != "" {
-		unreadable.Place = placeOf(jsontext.Pointer("/" + strings.ReplaceAll(wrongType.Field, ".", "/")))
+	// The errors of encoding/json seldom have a place, so the strict form of JSON v2 fails again.
+	wrong := json.Unmarshal(text, into, jsonv1.DefaultOptionsV1(), jsonv1.ReportErrorsWithLegacySemantics(false),
+		json.WithUnmarshalers(json.UnmarshalFromFunc(readNumber)))
+	if e, ok := errors.AsType[*json.SemanticError](wrong); ok {
+		unreadable.Place = placeOf(e.JSONPointer)
 	}
 	return unreadable
+}
+
+// readNumber reads a json.Number, which JSON v2 supports from Go 1.27 on.
+func readNumber(dec *jsontext.Decoder, number *stdjson.Number) error {
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	return stdjson.Unmarshal(raw, number)
 }
 
 // plainName matches a name that looks like the name of a field, and an index of a list. It matches no card number.

@@ -37,6 +37,9 @@ type Operation struct {
 	// Want returns the result that the SDK must return for Answer. The Number of a page is zero, because the answer does
 	// not have it.
 	Want func() any
+	// Result is the JSON pointer to the result in Answer. It is empty for the whole answer, and "-" if no result is
+	// documented.
+	Result string
 	// NeededID is the name of the ID without which the result is of no use. It is empty if the answer has no such ID.
 	NeededID string
 	// Once is true if the service refuses to perform the operation a second time on the same record.

@@ -69,7 +69,7 @@ func Table() []Operation {
 				"billing_cards[1].exp_date": {BadExpDate}, "billing_cards[1].merchant_id": {ThirdNamed},
 				"billing_cards[2].exp_date": {BadExpDate}, "billing_cards[2].merchant_id": {"is negative"},
 			},
-			Want: answered[payvault.Customer]("customers/create", "data"), NeededID: "customer_id",
+			Want: answered[payvault.Customer]("customers/create", "data"), Result: "/data", NeededID: "customer_id",
 		}, {
 			OperationInfo: info(payvault.OpCustomersList), GoName: "Customers.List",
 			Stated: "GET /platform/vault/customer yes query",
@@ -91,11 +91,11 @@ func Table() []Operation {
 			Problems: fields{
 				"payee_name": {Required}, "payee_account.verified_date": {assigned}, "merchant_id": {ThirdNamed},
 			},
-			Want: answered[payvault.Payee]("payees/create", "data"), NeededID: "payee_id",
+			Want: answered[payvault.Payee]("payees/create", "data"), Result: "/data", NeededID: "payee_id",
 		}, {
 			OperationInfo: info(payvault.OpPayeesDelete), GoName: "Payees.Delete",
 			Stated: "DELETE /platform/vault/payee/{payee_id} no query", Once: true,
-			Problems: fields{"payee_id": {Required}}, Want: none,
+			Problems: fields{"payee_id": {Required}}, Want: none, Result: "-",
 		}, {
 			OperationInfo: info(payvault.OpApplicationsCreate), GoName: "Applications.Create",
 			Stated:      "POST /platform/application/add no -",
@@ -104,14 +104,15 @@ func Table() []Operation {
 			MinimalJSON: `{"channel_id":4001,"sales_rep":4002}`,
 			Refused:     &payvault.ApplicationCreateRequest{TerminationNode: 4003},
 			Problems:    fields{"channel_id": {Required}, "sales_rep": {Required}},
-			Want:        answered[payvault.ApplicationCreated]("applications/create", "data"), NeededID: "app_id",
+			Want:        answered[payvault.ApplicationCreated]("applications/create", "data"),
+			Result:      "/data", NeededID: "app_id",
 		}, {
 			OperationInfo: info(payvault.OpApplicationsSaveData), GoName: "Applications.SaveData",
 			Stated:      "POST /platform/application/{appId}/data yes -",
-			Full:        read[payvault.ApplicationData]("applications/save_data.request.json", "data"),
-			Minimal:     payvault.ApplicationData{LegalName: "Minimal Legal Name"},
+			Full:        new(read[payvault.ApplicationData]("applications/save_data.request.json", "data")),
+			Minimal:     &payvault.ApplicationData{LegalName: "Minimal Legal Name"},
 			MinimalJSON: `{"data":[{"key":"legal_name","value":"Minimal Legal Name"}]}`,
-			Refused: payvault.ApplicationData{
+			Refused: &payvault.ApplicationData{
 				BankRouting: secret("123456780"), BusinessEstablished: day(2015, 2, 29),
 				Ownership: payvault.Ownership{Owners: []payvault.Owner{{}, {DOB: day(2015, 2, 29)}}},
 				Extra:     []payvault.ApplicationField{{Key: "ownership", Value: "x"}, {Value: "x"}},
@@ -124,10 +125,11 @@ func Table() []Operation {
 			Want: func() any {
 				return read[[]payvault.SavedField]("applications/save_data.response.json", "data", "fields")
 			},
+			Result: "/data/fields",
 		}, {
 			OperationInfo: info(payvault.OpApplicationsValidate), GoName: "Applications.Validate",
 			Stated:   "GET /platform/application/{appId}/validate yes -",
-			Problems: fields{"appId": {Required}}, Want: func() any { return &payvault.Validation{} },
+			Problems: fields{"appId": {Required}}, Want: func() any { return &payvault.Validation{} }, Result: "-",
 		}, {
 			OperationInfo: info(payvault.OpDisputesRespond), GoName: "Disputes.Respond",
 			Stated: "POST /platform/dispute/{rec_id}/respond no -", Once: true,
@@ -142,7 +144,7 @@ func Table() []Operation {
 				"rec_id": {Required}, "message": {"has more than 5,000 characters"}, "batch_date": {BadDate},
 				"file": {"is not a PDF"},
 			},
-			Want: none,
+			Want: none, Result: "-",
 		}, {
 			OperationInfo: info(payvault.OpSubscriptionsTransactions), GoName: "Subscriptions.Transactions",
 			Stated: "GET /platform/subscription/transactions/{subscription_id} yes query",
@@ -160,7 +162,7 @@ func Table() []Operation {
 			MinimalJSON: `{"customer_id":"CUST6101"}`,
 			Refused:     &payvault.SubscriptionCancelRequest{MerchantID: ThirdParty},
 			Problems:    fields{"subscription_id": {Required}, "customer_id": {Required}, "merchant_id": {ThirdNamed}},
-			Want:        answered[payvault.Confirmation]("subscriptions/cancel", "data"),
+			Want:        answered[payvault.Confirmation]("subscriptions/cancel", "data"), Result: "/data",
 		}, {
 			OperationInfo: info(payvault.OpInvoicesSend), GoName: "Invoices.Send",
 			Stated: "POST /platform/invoice/{invoice_id}/send no -", Once: true,
@@ -171,7 +173,7 @@ func Table() []Operation {
 			Problems: fields{
 				"invoice_id": {BadSegment}, "phone_number[0]": {"is not positive"}, "phone_number[2]": {"is not positive"},
 			},
-			Want: none,
+			Want: none, Result: "-",
 		}, {
 			OperationInfo: info(payvault.OpAccountUpdaterSubmit), GoName: "AccountUpdater.Submit",
 			Stated:      "POST /platform/aus/add no -",
@@ -189,7 +191,8 @@ func Table() []Operation {
 				"data[1].card_number": {"is not 12 to 19 digits"}, "data[2].exp_date": {BadExpDate},
 				"data[3].card_number": {Required},
 			},
-			Want: answered[payvault.AccountUpdaterSubmission]("account_updater/submit", "data"), NeededID: "request_id",
+			Want:   answered[payvault.AccountUpdaterSubmission]("account_updater/submit", "data"),
+			Result: "/data", NeededID: "request_id",
 			ways: []Call{{
 				Name: "by AccountUpdater.SubmitAll",
 				Operation: Operation{
@@ -204,7 +207,7 @@ func Table() []Operation {
 			OperationInfo: info(payvault.OpWebhooksAddEvent), GoName: "Webhooks.AddEvent",
 			Stated:   "POST /platform/webhook/{webhook_id}/event/{event} no -",
 			Problems: fields{"webhook_id": {BadSegment}, "event": {BadSegment}},
-			Want:     answered[payvault.Confirmation]("webhooks/add_event", "data"),
+			Want:     answered[payvault.Confirmation]("webhooks/add_event", "data"), Result: "/data",
 		},
 	}
 }

@@ -223,7 +223,7 @@ func TestApplicationDataOf(t *testing.T) {
 		Key: "later_key", Value: payvault.NewSecret(`"of no field"`),
 	}))
 	require.NoError(t, err)
-	assert.Equal(t, save.Full, data)
+	assert.Equal(t, save.Full, &data)
 	misfits := []payvault.SavedField{
 		{Key: "legal_name", Value: payvault.NewSecret(`"Name"`)},
 		{Key: "high_ticket", Value: payvault.NewSecret(`"much"`)},
@@ -391,9 +391,9 @@ func TestApplicationsSaveData_invalid(t *testing.T) {
 		{data{LegalName: "A", Extra: fields{{Key: "legal_name", Value: ""}}}, service.Fields{"legal_name": {typed}}},
 		{data{Extra: fields{{Key: "k"}, {Key: "l"}, {Key: "k"}}}, service.Fields{"k": {"is set twice"}}},
 		{data{BusinessServicesAuthTime: times}, service.Fields{"business_services_auth_time": {element, element, element}}},
-		{data{Extra: unwritable}, service.Fields{"k": {"cannot be written as JSON: func() has no form"}}},
+		{data{Extra: unwritable}, service.Fields{"k": {"cannot be written as JSON: unsupported type: func()"}}},
 	} {
-		got, err := nowhere(t).Applications.SaveData(t.Context(), 4004, test.data)
+		got, err := nowhere(t).Applications.SaveData(t.Context(), 4004, &test.data)
 		service.AssertInvalid(t, err, payvault.OpApplicationsSaveData, test.want)
 		assert.Nil(t, got)
 	}
@@ -413,7 +413,7 @@ func TestApplicationsSaveData_false(t *testing.T) {
 		FulfillmentDeliveryMethod: &payvault.DeliveryMethods{Pickup: true, Service: true},
 		DeliveryConfirmation:      new(false), FulfillmentProcessFlag: new(true),
 	}
-	got, result, err := exchange(t, save, mixed, `{"code":0,"data":{"fields":[]}}`)
+	got, result, err := exchange(t, save, &mixed, `{"code":0,"data":{"fields":[]}}`)
 	require.NoError(t, err)
 	assert.Equal(t, []payvault.SavedField{}, result)
 	assert.JSONEq(t, calls.Fixture("applications/save_data.request.mixed.json"), string(got.Body))
@@ -433,7 +433,7 @@ func TestApplicationsSaveData_extra(t *testing.T) {
 		`{"key":"number","value":12345678901234567890.10},{"key":"object","value":{"inner":[true,"two",null]}},` +
 		`{"key":"null","value":null}]`
 	service.AssertWire(t, data, fields)
-	got, result, err := exchange(t, find(payvault.OpApplicationsSaveData), data, `{"code":0,"data":{"fields":[]}}`)
+	got, result, err := exchange(t, find(payvault.OpApplicationsSaveData), &data, `{"code":0,"data":{"fields":[]}}`)
 	require.NoError(t, err)
 	assert.Empty(t, result)
 	assert.Equal(t, `{"data":`+fields+`}`, string(got.Body))

@@ -13,6 +13,7 @@ import (
 	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
 )
@@ -46,7 +47,7 @@ func TestNotificationHandler(t *testing.T) {
 			assert.Equal(t, "of the request", ctx.Value(key{}))
 			got = n
 			return test.fails
-		})
+		}, slog.New(slog.DiscardHandler))
 		body := io.MultiReader(strings.NewReader(test.body), iotest.ErrReader(test.ends))
 		request, w := httptest.NewRequestWithContext(ctx, test.method, "/notify", body), httptest.NewRecorder()
 		request.Header = http.Header{"X-Signature": {"one", "two"}, "Content-Type": {"text/plain"}}
@@ -63,33 +64,114 @@ func TestNotificationHandler(t *testing.T) {
 		}
 		assert.Equal(t, want, got)
 	}
-	assert.Panics(t, func() { payvault.NotificationHandler(nil) })
+	assert.Panics(t, func() { payvault.NotificationHandler(nil, nil) })
 }
 
 // TestNotificationHandler_reports checks that the error of the caller's function is logged but not sent back, and that
 // the log has neither the URL nor the body of the request.
 func TestNotificationHandler_reports(t *testing.T) { //nolint:paralleltest // it sets the default logger
-	var log bytes.Buffer
 	before := slog.Default()
 	defer slog.SetDefault(before)
-	slog.SetDefault(slog.New(slog.NewJSONHandler(&log, nil)))
-	fails := errors.New("the database is full")
-	handler := payvault.NotificationHandler(func(context.Context, *payvault.Notification) error { return fails })
-	post := func(body string) *httptest.ResponseRecorder {
-		w := httptest.NewRecorder()
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/secret-url", strings.NewReader(body))
-		handler.ServeHTTP(w, r)
-		return w
-	}
-	w := post("canary")
-	assert.Equal(t, http.StatusInternalServerError, w.Code)
-	assert.NotContains(t, w.Body.String(), "database")
-	assert.Contains(t, log.String(), `"level":"ERROR","msg":"payvault notification","error":"the database is full"`)
-	assert.NotContains(t, log.String(), "secret-url")
-	assert.NotContains(t, log.String(), "canary")
+	for _, byDefault := range []bool{true, false} {
+		var log bytes.Buffer
+		logger := slog.New(slog.NewJSONHandler(&log, nil))
+		if byDefault {
+			slog.SetDefault(logger)
+			logger = nil
+		}
+		fails := errors.New("the database is full")
+		handler := payvault.NotificationHandler(func(context.Context, *payvault.Notification) error { return fails }, logger)
+		post := func(body string) *httptest.ResponseRecorder {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/secret-url", strings.NewReader(body))
+			handler.ServeHTTP(w, r)
+			return w
+		}
+		w := post("canary")
+		assert.Equal(t, http.StatusInternalServerError, w.Code)
+		assert.NotContains(t, w.Body.String(), "database")
+		assert.Contains(t, log.String(), `"level":"ERROR","msg":"payvault notification","error":"the database is full"`)
+		assert.NotContains(t, log.String(), "secret-url")
+		assert.NotContains(t, log.String(), "canary")
 
-	log.Reset()
-	fails = nil
-	assert.Equal(t, http.StatusNoContent, post("").Code)
-	assert.Empty(t, log.String())
+		log.Reset()
+		fails = nil
+		assert.Equal(t, http.StatusNoContent, post("").Code)
+		assert.Empty(t, log.String())
+		slog.SetDefault(before)
+	}
+}
+
+// TestNotificationHandler_readBefore checks that a notification is not acknowledged if a middleware has read its body
+// before, even in part. The function is not called, and the log says what happened.
+func TestNotificationHandler_readBefore(t *testing.T) {
+	t.Parallel()
+	const body, received, failed = "event=transaction_status", http.StatusNoContent, http.StatusInternalServerError
+	for _, test := range []struct {
+		middleware string
+		read       func(r *http.Request) error
+		want       int
+	}{
+		{"ReadAll", func(r *http.Request) error { _, err := io.ReadAll(r.Body); return err }, failed},
+		{"ParseForm", (*http.Request).ParseForm, failed},
+		{"reads a part", func(r *http.Request) error { _, err := r.Body.Read(make([]byte, 5)); return err }, failed},
+		{"Close", func(r *http.Request) error { return r.Body.Close() }, failed},
+		{"none", func(*http.Request) error { return nil }, received},
+		{"restores the body", func(r *http.Request) error {
+			read, err := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(read))
+			return err
+		}, received},
+		{"replaces the body", func(r *http.Request) error {
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader("short")), -1
+			return nil
+		}, received},
+	} {
+		var log bytes.Buffer
+		calls := 0
+		handler := payvault.NotificationHandler(func(context.Context, *payvault.Notification) error {
+			calls++
+			return nil
+		}, slog.New(slog.NewTextHandler(&log, nil)))
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			assert.NoError(t, test.read(r))
+			handler.ServeHTTP(w, r)
+		}))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL, strings.NewReader(body))
+		require.NoError(t, err)
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		response, err := srv.Client().Do(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		srv.Close()
+		assert.Equal(t, test.want, response.StatusCode, test.middleware)
+		if test.want == received {
+			assert.Equal(t, 1, calls, test.middleware)
+			assert.Empty(t, log.String(), test.middleware)
+			continue
+		}
+		assert.Zero(t, calls, test.middleware)
+		assert.Regexp(t, "level=ERROR .*the body of the request was read before", log.String(), test.middleware)
+	}
+}
+
+// TestReadNotification checks that a handler of the caller gets the notification, or an error that names the reason.
+func TestReadNotification(t *testing.T) {
+	t.Parallel()
+	post := func(body io.Reader) *http.Request {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/notify", body)
+		r.Header.Set("X-Signature", "one")
+		return r
+	}
+	n, err := payvault.ReadNotification(post(strings.NewReader("canary")))
+	require.NoError(t, err)
+	assert.Equal(t, &payvault.Notification{Header: http.Header{"X-Signature": {"one"}}, Body: []byte("canary")}, n)
+	tooLarge := post(strings.NewReader(strings.Repeat("x", 1<<20+1)))
+	_, err = payvault.ReadNotification(tooLarge)
+	require.ErrorAs(t, err, new(*http.MaxBytesError))
+	_, err = payvault.ReadNotification(tooLarge) // a second time
+	require.ErrorContains(t, err, "was read before")
+	failed := errors.New("the sender has gone")
+	_, err = payvault.ReadNotification(post(iotest.ErrReader(failed)))
+	require.ErrorIs(t, err, failed)
 }
