@@ -137,9 +137,10 @@ func TestGateThatStops(t *testing.T) {
 				}
 			}
 			start := time.Now()
-			_, err := New(testConfig(s)).Do(t.Context(), request)
+			result, err := New(testConfig(s)).Do(t.Context(), request)
 			require.Equal(t, test.want, err, name)
 			assert.Len(t, s.sent, test.sent, name)
+			assert.Equal(t, test.sent, result.Attempts, name)
 			assert.LessOrEqual(t, time.Since(start), 2*time.Second, name)
 		})
 	}
