@@ -49,11 +49,13 @@ func TestGate(t *testing.T) {
 		"impatient": {[]step{answer(429, "", "Retry-After", "61")}, 3, []string{"begin", "send"}},
 		"lost":      {[]step{lost(errLost), succeeds}, 3, []string{"begin", "send", "send"}},
 		"lost, then refused": {
-			[]step{lost(errLost), refuses, refuses, refused(errRefused), succeeds}, 3,
+			[]step{lost(errLost), refuses, refuses, refused(errRefused), succeeds},
+			3,
 			[]string{"begin", "send", "send", "send", "send", "send"},
 		},
 		"refused, then lost": {
-			[]step{answer(429, "", "Retry-After", "60"), lost(errLost), succeeds}, 2,
+			[]step{answer(429, "", "Retry-After", "60"), lost(errLost), succeeds},
+			2,
 			[]string{"begin", "send", "unbegin 429", "begin", "send", "send"},
 		},
 	} {
