@@ -21,7 +21,8 @@ import (
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 	const golden = "api/openapi.json"
-	text := regexp.MustCompile(`\n +'2XX':\n.*|\n    Other\w+:(?:\n {6}.*)+`).ReplaceAllString(read(t, "api/openapi.yaml"), "")
+	wide := regexp.MustCompile(`\n +'2XX':\n.*|\n    Other\w+:(?:\n {6}.*)+`)
+	text := wide.ReplaceAllString(read(t, "api/openapi.yaml"), "")
 	var document yaml.Node
 	require.NoError(t, yaml.Unmarshal([]byte(text), &document))
 	var want strings.Builder
