@@ -16,7 +16,7 @@ import (
 	"example.com/payvault"
 )
 
-const apiKey = "sk_test_0123456789abcdef"
+const apiKey = "benchmark-key"
 
 // call makes one call and checks its result.
 type call func(context.Context) error

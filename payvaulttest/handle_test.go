@@ -64,7 +64,7 @@ func TestHandle(t *testing.T) {
 	got := i.newest(t)
 	assert.Equal(t, []any{string(acceptDispute), "drop after commit", true},
 		[]any{got["operation"], got["fault"], got["performed"]})
-	const curl = "curl -u :merchant-api-key -X PUT --json '{}' "
+	const curl = "curl -u :merchant-api-key -X PUT -H 'Content-Type: application/json' -d '{}' "
 	assert.Equal(t, curl+i.srv.URL+"/platform/dispute/fillIn/accept", got["curl"])
 
 	i.ask(t, http.MethodPost, "/reset", "")

@@ -82,7 +82,7 @@ func TestInspectRequests(t *testing.T) {
 		"number": 1.0, "operation": "tokens.tokenize", "method": "POST", "route": "/pg/tokenize", "status": 200.0,
 		"code": 0.0, "merchant_id": 100001.0, "request_bytes": 75.0, "fault": "", "performed": true, "failed": false,
 		"shape": map[string]any{"body": map[string]any{"merchant_id": "•••", "card_number": "•••", "single_use": "flag"}},
-		"curl": "curl -u :merchant-api-key --json " +
+		"curl": "curl -u :merchant-api-key -H 'Content-Type: application/json' -d " +
 			`'{"card_number":"fillIn","merchant_id":"fillIn","single_use":true}' ` + i.srv.URL + "/pg/tokenize",
 	}, got)
 
@@ -549,7 +549,8 @@ func TestInspectBodies(t *testing.T) {
 	assert.Equal(t, secretBody, token.Body)
 	assert.Contains(t, token.Answer, "T0P is not a known field")
 	url := strings.TrimSuffix(i.srv.URL, "/api/v1")
-	assert.Equal(t, "curl -u :merchant-api-key --json '"+secretBody+"' '"+url+"/api/v1/pg/tokenize?T0P=1'", token.Curl)
+	assert.Equal(t, "curl -u :merchant-api-key -H 'Content-Type: application/json' -d '"+secretBody+"' '"+url+
+		"/api/v1/pg/tokenize?T0P=1'", token.Curl)
 	assert.Equal(t, "T0P", nowhere.Body)
 	assert.Empty(t, nowhere.Curl, "curl would take another body for a file")
 	assert.Equal(t, "disputeResponse: {\"message\":\"T0P's\"}\nfile: T0P.pdf, 6 bytes", dispute.Body)

@@ -123,8 +123,8 @@ func TestKilled(t *testing.T) {
 func killed(t *testing.T, srv *payvaulttest.Server, place string) {
 	t.Helper()
 	program := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // the test binary itself
-	program.Env = append(os.Environ(), "SQLPAYVAULT_SERVICE="+srv.URL,
-		"SQLPAYVAULT_KEY="+srv.Merchant().APIKey, "SQLPAYVAULT_PLACE="+place)
+	program.Env = append(os.Environ(), "SQLPAYVAULT_SERVICE="+srv.URL, "SQLPAYVAULT_PLACE="+place,
+		"SQLPAYVAULT_KEY="+srv.Merchant().APIKey)
 	program.Stderr = os.Stderr
 	enough := srv.Commits(payvault.OpAccountUpdaterSubmit) + rand.IntN(4) //nolint:gosec // need not be secure
 	require.NoError(t, program.Start())

@@ -781,7 +781,7 @@ func TestBodies(t *testing.T) {
 	p.sendTo(http.MethodPost, customers, "merchant-api-key", body)
 	p.waitFor(`document.querySelector('#live button')`)
 	p.click("#live tbody button")
-	curl := "curl -u :merchant-api-key --json '"
+	curl := "curl -u :merchant-api-key -H 'Content-Type: application/json' -d '"
 	assert.Equal(t, curl+`{"customer_firm_name":"fillIn","customer_id":"fillIn"}' `+p.srv.URL+customers, p.copied("#curl"))
 	assert.Contains(t, p.text("#said"), "write what is meant in place of fillIn")
 	assert.NotContains(t, p.text("#detail"), "C1")

@@ -54,8 +54,11 @@ func curlRequest(t *testing.T, url string, words []string) *http.Request {
 	form, kind := multipart.NewWriter(&body), ""
 	curl := flag.NewFlagSet("curl", flag.ContinueOnError)
 	user, method := curl.String("u", "", ""), curl.String("X", "", "")
-	curl.Func("json", "", func(text string) error {
-		kind = "application/json"
+	curl.Func("H", "", func(header string) error {
+		kind = strings.TrimPrefix(header, "Content-Type: ")
+		return nil
+	})
+	curl.Func("d", "", func(text string) error {
 		_, err := body.WriteString(text)
 		return err
 	})

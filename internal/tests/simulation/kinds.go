@@ -17,7 +17,7 @@ import (
 
 // These are secret values of requests. No error, log record or value for observers may contain them.
 const (
-	canaryKey      = "sim-api-key-7Jx2Lq"
+	canaryKey      = "canary-canary-key"
 	canaryCard     = "4000123498761234"
 	canaryAccount  = "55443322110099"
 	canaryPayee    = "918273645"

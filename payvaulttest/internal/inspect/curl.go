@@ -21,7 +21,7 @@ type Command struct {
 // plain matches a word that needs no quotes in a shell.
 var plain = regexp.MustCompile(`^[\w.:/@%+=-]+$`)
 
-// String returns the curl command, for a POSIX shell and curl 7.82 or newer.
+// String returns the curl command, for a POSIX shell.
 func (c Command) String() string {
 	words := []string{"curl"}
 	if strings.HasPrefix(c.URL, "https:") {
@@ -39,7 +39,7 @@ func (c Command) String() string {
 		words = append(words, "-X", c.Method)
 	}
 	if c.JSON != "" {
-		words = append(words, "--json", c.JSON)
+		words = append(words, "-H", "Content-Type: application/json", "-d", c.JSON) // importers of commands ignore --json
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Texts)) {
 		words = append(words, "--form-string", name+"="+c.Texts[name])

@@ -24,10 +24,11 @@ func TestCommand(t *testing.T) {
 		"TLS":    {Command{Method: "GET", URL: "https://x", Key: "k"}, []string{"-k", "-u", ":k", "https://x"}},
 		"JSON": {
 			Command{Method: "POST", URL: url, Key: "k", JSON: `{"a":"it's $HOME"}`},
-			[]string{"-u", ":k", "--json", `{"a":"it's $HOME"}`, url},
+			[]string{"-u", ":k", "-H", "Content-Type: application/json", "-d", `{"a":"it's $HOME"}`, url},
 		},
 		"put": {
-			Command{Method: "PUT", URL: url, Key: "k", JSON: "1"}, []string{"-u", ":k", "-X", "PUT", "--json", "1", url},
+			Command{Method: "PUT", URL: url, Key: "k", JSON: "1"},
+			[]string{"-u", ":k", "-X", "PUT", "-H", "Content-Type: application/json", "-d", "1", url},
 		},
 		"form": {
 			Command{

@@ -322,7 +322,7 @@ func TestOgen(t *testing.T) {
 	assert.Equal(t, int64(404), refused.Response.Code)
 
 	answerCreated(t, srv)
-	added := as[*ogen.ConfirmationStatusCode](t)(client.WebhooksAddEvent(ctx,
+	added := as[*ogen.OtherConfirmationStatusCode](t)(client.WebhooksAddEvent(ctx,
 		ogen.WebhooksAddEventParams{WebhookID: "WH8001", Event: "some_event"}))
 	assert.Equal(t, 201, added.StatusCode)
 	assert.Equal(t, "added", added.Response.Data.Message)
