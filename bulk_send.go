@@ -23,7 +23,7 @@ func (w *bulkWalk) send(b *bulkBatch, cards []AccountUpdaterCard) {
 			return
 		}
 		w.submit(b, cards, opts)
-		w.end(b)
+		w.end(b, cards)
 		if !w.service.caller.startsOver(OpAccountUpdaterSubmit, b.Err, w.opts) {
 			w.stopIfHopeless(b)
 			return
@@ -83,12 +83,12 @@ func (w *bulkWalk) submit(b *bulkBatch, cards []AccountUpdaterCard, opts []CallO
 	}
 }
 
-// end records the outcome of a batch in the journal.
-func (w *bulkWalk) end(b *bulkBatch) {
+// end records the outcome of a batch in the journal. cards are the cards that were sent.
+func (w *bulkWalk) end(b *bulkBatch, cards []AccountUpdaterCard) {
 	if w.journal == nil {
 		return
 	}
-	if err := w.journal.End(w.requests, w.job, b.Index, b.outcome()); err != nil {
+	if err := w.journal.End(w.requests, w.job, b.Index, b.outcome(cards)); err != nil {
 		w.failJournal(err)
 	}
 }

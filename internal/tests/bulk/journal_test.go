@@ -130,29 +130,32 @@ func TestJournal(t *testing.T) {
 }
 
 // TestJournalOfFailures checks that a second run sends a failed batch again only if it was recorded as not sent. For
-// any other failed batch it must yield an error with the same text, status, code and delivery as the first run.
+// any other failed batch it must yield an error with the same text, status, code, fields and delivery as the first run.
 func TestJournalOfFailures(t *testing.T) {
 	t.Parallel()
 	for status, test := range map[int]struct {
 		body          string
 		want          payvault.BatchStatus
 		code, message string // in the journal
+		fields        map[string][]string
 	}{
-		200: {`{"code":5,"message":"Example\nrefusal"}`, payvault.BatchRefused, "5", "Example refusal"},
-		201: {`[]`, payvault.BatchUnknown, "", "malformed response: no result code"},
+		200: {`{"code":5,"message":"Example\nrefusal"}`, payvault.BatchRefused, "5", "Example refusal", nil},
+		201: {`[]`, payvault.BatchUnknown, "", "malformed response: no result code", nil},
 		400: {
 			`{"code":2,"message":"Invalid","data":{"data[43].exp_date":["of 4111111111111111"]}}`,
 			payvault.BatchRefused, "2", "Invalid: data[43].exp_date of [REDACTED]",
+			map[string][]string{"data[43].exp_date": {"of [REDACTED]"}},
 		},
-		401: {`{"code":1,"message":"key"}`, payvault.BatchNotSent, "1", "key"},
-		404: {`<html>`, payvault.BatchNotSent, "", ""},
-		429: {``, payvault.BatchNotSent, "", ""},
-		502: {`{"message":"upstream"}`, payvault.BatchUnknown, "", "upstream"},
+		401: {`{"code":1,"message":"key"}`, payvault.BatchNotSent, "1", "key", nil},
+		404: {`<html>`, payvault.BatchNotSent, "", "", nil},
+		429: {``, payvault.BatchNotSent, "", "", nil},
+		502: {`{"message":"upstream"}`, payvault.BatchUnknown, "", "upstream", nil},
 	} {
 		s, j := fake{answer: gives(status, test.body, 0)}, newJournal(t, nil)
 		first := collect(s.submitAll(t, stream(37, nil), j.options(3), payvault.WithMaxAttempts(1)))
 		assert.Equal(t, payvault.BatchOutcome{
 			Status: test.want, Cards: 37, StatusCode: status, Code: test.code, Message: test.message,
+			Fields: test.fields,
 		}, j.outcome(0))
 		assert.Equal(t, test.want, first[0].Status, "status %d", status)
 
@@ -168,23 +171,24 @@ func TestJournalOfFailures(t *testing.T) {
 		was, is := service.AsError(t, first[0].Err), service.AsError(t, second[0].Err)
 		assert.False(t, payvault.SafeToRetry(is))
 		assert.Equal(t, was.Error(), is.Error())
-		assert.Equal(t, []any{was.StatusCode, was.Code, was.Delivery}, []any{is.StatusCode, is.Code, is.Delivery})
+		assert.Equal(t, []any{was.StatusCode, was.Code, was.Fields, was.Delivery},
+			[]any{is.StatusCode, is.Code, is.Fields, is.Delivery})
 	}
 }
 
-// TestJournalOfANumber checks that the journal gets [REDACTED] instead of a possible card number in a request ID.
-// SubmitAll yields the request ID unchanged.
-func TestJournalOfANumber(t *testing.T) {
+// TestJournalOfARequestID checks that the journal gets each request ID as it is, unless the digits of the ID contain
+// the number of a card of the batch. SubmitAll yields the request ID unchanged.
+func TestJournalOfARequestID(t *testing.T) {
 	t.Parallel()
-	const uuid = "550e8400-e29b-41d4-a716-446655440a00"
 	for id, want := range map[string]string{
-		"4111111111111111": "[REDACTED]", "4111-1111-1111-1111": "[REDACTED]", "R4111111111111111": "R[REDACTED]", uuid: uuid,
-		"id-4111-1111-1111-1111": "id-[REDACTED]", "R-3782 822463 10005": "R-[REDACTED]",
-		"id-1234-5678-901": "id-1234-5678-901",
+		"4111111111111111": "[REDACTED]", "4111-1111-1111-1111": "[REDACTED]", "R-4111 1111 1111 1111": "[REDACTED]",
+		"202611280000017": "202611280000017", "2026-11-28-000017": "2026-11-28-000017", "5555555555554444": "5555555555554444",
+		"550e8400-e29b-41d4-a716-446655440a00": "550e8400-e29b-41d4-a716-446655440a00",
 	} {
 		s, j := fake{answer: gives(200, `{"code":0,"data":{"request_id":"`+id+`"}}`, 0)}, newJournal(t, nil)
 		assert.Equal(t, id, j.run(&s, 1)[0].RequestID)
 		assert.Equal(t, want, j.outcome(0).RequestID)
+		assert.Equal(t, want, j.run(&s, 1)[0].RequestID, "the second run")
 	}
 }
 
