@@ -137,7 +137,7 @@ func (s *ApplicationsService) SaveData(
 	save := call{
 		op: OpApplicationsSaveData.info(), path: inPath(id), content: jsonBody(&applicationDataBody{data}), reply: &r,
 	}
-	if err := s.caller.perform(ctx, save, opts); err != nil {
+	if err := s.caller.perform(ctx, save, newCallOptions(opts)); err != nil {
 		return nil, err
 	}
 	saved := make([]SavedField, len(r.Data.Fields))
@@ -158,7 +158,7 @@ func (s *ApplicationsService) SaveData(
 func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, opts ...CallOption) (*Validation, error) {
 	var r validationReply
 	validate := call{op: OpApplicationsValidate.info(), path: inPath(id), reply: &r}
-	if err := s.caller.perform(ctx, validate, opts); err != nil {
+	if err := s.caller.perform(ctx, validate, newCallOptions(opts)); err != nil {
 		return nil, err
 	}
 	if r.problems == nil { // code 0, but the data may still have messages

@@ -100,7 +100,10 @@ func (r *AccountUpdaterSubmission) missing() string {
 func (s *AccountUpdaterService) Submit(
 	ctx context.Context, cards []AccountUpdaterCard, opts ...CallOption,
 ) (*AccountUpdaterSubmission, error) {
-	return doRecord[AccountUpdaterSubmission](ctx, s.caller, call{
-		op: OpAccountUpdaterSubmit.info(), content: jsonBody(&accountUpdaterBody{cards}),
-	}, opts)
+	return doRecord[AccountUpdaterSubmission](ctx, s.caller, submission(cards), opts)
+}
+
+// submission returns the call that submits cards, for Submit and SubmitAll.
+func submission(cards []AccountUpdaterCard) call {
+	return call{op: OpAccountUpdaterSubmit.info(), content: jsonBody(&accountUpdaterBody{cards})}
 }

@@ -6,9 +6,7 @@ import (
 	"strings"
 )
 
-// AccountUpdaterBatch is the result of up to 100 cards of a stream. The last batch that SubmitAll yields may have no
-// cards: its Start equals its End. Its Err then says why SubmitAll did not begin, why it stopped before the end of the
-// stream, or how the journal failed.
+// AccountUpdaterBatch is the result of up to 100 cards of a stream.
 type AccountUpdaterBatch struct {
 	Index       int           // number of the batch in the stream, zero-based
 	Start       int           // position of the first card in the stream, zero-based
@@ -42,9 +40,11 @@ func (b *AccountUpdaterBatch) Position(i int) int {
 type bulkBatch struct {
 	AccountUpdaterBatch
 
-	raw       Response // the answer, if the caller uses WithResponse
-	hasReason bool     // Err says why SubmitAll has stopped
+	raw Response // the answer, if the caller uses WithResponse
 }
+
+// isFull reports whether b has as many cards as a request may have.
+func (b *bulkBatch) isFull() bool { return b.End-b.Start == MaxAccountUpdaterCards }
 
 // next returns the batch that follows b, without cards.
 func (b *bulkBatch) next() *bulkBatch {

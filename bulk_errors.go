@@ -58,57 +58,84 @@ func hasNoCode(e *Error) bool {
 	return e.StatusCode/100 == 4 && e.Delivery == DeliveryAnswered && e.Code == ""
 }
 
-// unsentError returns the error of a batch that is not sent because SubmitAll has stopped for the given cause.
-func unsentError(cause error) *Error {
-	e := &Error{Op: OpAccountUpdaterSubmit, Delivery: DeliveryNotSent, cause: inShort(cause)}
-	if first, ok := cause.(*Error); ok && errors.Is(first, ErrRateLimited) { //nolint:errorlint // see inShort
-		e.RetryAfter = first.RetryAfter
-	}
-	return e
-}
-
-// inShort returns the reason why SubmitAll has stopped, for the errors of batches that were not sent. A cause that is
-// not an *Error is returned unchanged. For an *Error, inShort returns an error with a short description. The new error
-// matches ErrRateLimited, ErrUnauthorized or ErrForbidden if the *Error does. It matches no other error.
-func inShort(cause error) error {
-	first, ok := cause.(*Error) //nolint:errorlint // an error of the journal stays as it is
-	if !ok {
-		return cause
-	}
-	text := "a request was refused"
-	if first.RetryAfter > 0 {
-		text = "a request has to wait " + first.RetryAfter.Round(time.Millisecond).String()
-	}
-	for _, refusal := range []error{ErrRateLimited, ErrUnauthorized, ErrForbidden} {
-		if errors.Is(first, refusal) {
-			return fmt.Errorf("%w: %s", refusal, text)
-		}
-	}
-	return errors.New(text + " with status " + strconv.Itoa(first.StatusCode) + " and no code of the service")
-}
-
-// stoppedError returns the error of a batch that is not sent again because SubmitAll has stopped. The result is a copy
-// of e with the reason for the stop. e itself must not change, because observers have it.
-func stoppedError(e *Error, cause error) *Error {
-	stopped := *e
-	stopped.cause = fmt.Errorf("%w: %w", errStopped, inShort(cause))
-	return &stopped
-}
-
 // noCardError returns the error of a batch whose cards are all invalid.
 func noCardError() error {
 	p := problems{"data": {"has no card that can be sent"}}
 	return p.err(OpAccountUpdaterSubmit)
 }
 
-// otherCardsError returns the error of a batch that had another number of cards in an earlier run.
-func otherCardsError(batch int) error {
-	p := problems{"Job": {otherCardsText(batch)}}
-	return p.err(OpAccountUpdaterSubmit)
+// StopError is the last element of a walk of SubmitAll that has stopped. Depending on the reason it wraps the error of
+// the stream, of the journal or of the context, or matches [ErrUnauthorized], [ErrForbidden] or [ErrRateLimited]. If the
+// stream or the journal returned an error of this package, the StopError has only its text. So [SafeToRetry] is false for
+// a StopError: without a [Journal] a second run would send all cards again.
+type StopError struct {
+	Reason StopReason
+	// RetryAfter is the wait that is too long, for StopRateLimit. It is 0 if the service asked for no time.
+	RetryAfter time.Duration
+
+	cause error
 }
 
-func otherCardsText(batch int) string {
-	return "had another number of cards in an earlier run, in batch " + strconv.Itoa(batch)
+// Error returns the reason on one line.
+func (e *StopError) Error() string {
+	line := "payvault: " + string(OpAccountUpdaterSubmit) + ": " + string(e.Reason)
+	if e.cause != nil { // nil if a fake in the caller's tests makes the error
+		line += ": " + e.cause.Error()
+	}
+	return lineOf(line, longCause)
+}
+
+// Unwrap returns the cause.
+func (e *StopError) Unwrap() error { return e.cause }
+
+// StopReason says why a walk of SubmitAll has stopped.
+type StopReason string
+
+// The reasons for which a walk stops.
+const (
+	StopContext    StopReason = "context"     // ctx has ended
+	StopStream     StopReason = "stream"      // the stream has yielded an error
+	StopJournal    StopReason = "journal"     // the journal has failed
+	StopOtherCards StopReason = "other cards" // the journal has another number of cards for a batch
+	StopKey        StopReason = "key"         // the key was refused: status 401, or 403 with a code of the service
+	// StopNoCode is another status from 400 to 499 (except 408 and 429) without a code of the service. It mostly comes from
+	// something in front of the service, such as a proxy, or from a wrong base URL.
+	StopNoCode    StopReason = "no code"
+	StopRateLimit StopReason = "rate limit"      // a wait would be too long, or only one attempt is allowed
+	StopUnknown   StopReason = "unknown outcome" // too many batches in a row are of unknown outcome
+	StopNotSent   StopReason = "not sent"        // too many batches in a row could not be sent
+)
+
+// refusalStop returns the reason for a walk that stops because of e, the error of a batch. The reason does not wrap e,
+// because e says nothing about the other batches.
+func refusalStop(e *Error) *StopError {
+	switch {
+	case e.StatusCode == http.StatusUnauthorized:
+		return &StopError{Reason: StopKey, cause: ErrUnauthorized}
+	case e.StatusCode == http.StatusForbidden && e.Code != "":
+		return &StopError{Reason: StopKey, cause: ErrForbidden}
+	case errors.Is(e, ErrRateLimited):
+		text := "a request was refused"
+		if e.RetryAfter > 0 {
+			text = "a request has to wait " + e.RetryAfter.Round(time.Millisecond).String()
+		}
+		return &StopError{StopRateLimit, e.RetryAfter, fmt.Errorf("%w: %s", ErrRateLimited, text)}
+	}
+	text := "a request was refused with status " + strconv.Itoa(e.StatusCode) + " and no code of the service"
+	return &StopError{Reason: StopNoCode, cause: errors.New(text)}
+}
+
+func journalStop(err error) *StopError { return &StopError{Reason: StopJournal, cause: disown(err)} }
+
+// lostStop returns the reason for a walk that stops after n batches in a row without an answer.
+func lostStop(reason StopReason, n int64) *StopError {
+	text := map[StopReason]string{StopUnknown: "are of unknown outcome", StopNotSent: "could not be sent"}[reason]
+	return &StopError{Reason: reason, cause: fmt.Errorf("the last %d batches %s", n, text)}
+}
+
+func otherCardsStop(batch int) *StopError {
+	text := "the job had another number of cards in an earlier run, in batch " + strconv.Itoa(batch)
+	return &StopError{Reason: StopOtherCards, cause: errors.New(text)}
 }
 
 // earlierError returns the error of a batch that an earlier run began and did not record as accepted. o is the outcome.

@@ -2,55 +2,67 @@ package payvault
 
 import (
 	"errors"
-	"slices"
+
+	"example.com/payvault/internal/transport"
 )
 
 // The functions of this file send one batch and record it in the journal.
 
-// send waits for the rate limit, sends a batch and sets its status and its error. It starts over if the service refuses
-// the batch with status 429 and startsOver permits it. It calls begin only after the wait, because after begin the
-// journal counts the batch as sent.
+// send sends a batch in one call, and sets the status and the error of the batch. The journal counts the batch as sent
+// from begin on. So the call uses begin after each wait for the rate limit, and a batch that waits after a 429 is
+// recorded as not sent.
 func (w *bulkWalk) send(b *bulkBatch, cards []AccountUpdaterCard) {
-	for {
-		b.Status, b.Err, b.raw = "", nil, Response{} // forget the 429 of the previous call
-		opts, err := w.service.caller.waitInWalk(w.sending, OpAccountUpdaterSubmit, w.opts)
-		if err != nil {
-			w.stop(err)
-			w.leaveOut(b, w.whyStopped())
-			return
+	hasBegun := false
+	gate := &transport.Gate{
+		Patience: w.service.caller.policy.MaxBulkRetryAfter,
+		Stop:     w.sending,
+		Begin: func() bool {
+			hasBegun = w.begin(b)
+			return hasBegun
+		},
+		Unbegin: func(status int) {
+			hasBegun = false
+			w.end(b, BatchOutcome{Status: BatchNotSent, Cards: b.sent(), StatusCode: status})
+		},
+	}
+	options := w.call
+	options.response, options.gate = &b.raw, gate
+	var answer platformReply[AccountUpdaterSubmission, *AccountUpdaterSubmission]
+	submit := submission(cards)
+	submit.reply = &answer
+	err := w.service.caller.perform(w.requests, submit, options)
+	switch {
+	case hasBegun:
+		w.take(b, answer.Data, err)
+		w.end(b, b.outcome(cards))
+		w.stopIfHopeless(b)
+	case b.Status == "": // the wait for the rate limit failed
+		if e, failed := errors.AsType[*Error](err); failed && !w.isStopped() {
+			w.stop(refusalStop(e))
 		}
-		if !w.begin(b) {
-			return
-		}
-		w.submit(b, cards, opts)
-		w.end(b, cards)
-		if !w.service.caller.startsOver(OpAccountUpdaterSubmit, b.Err, w.opts) {
-			w.stopIfHopeless(b)
-			return
-		}
+		w.leaveOut(b)
+	}
+	if w.call.response == nil {
+		b.raw = Response{}
 	}
 }
 
 // begin records in the journal that a batch is about to be sent, and returns true. If the batch must not be sent, begin
 // sets its status and error and returns false.
 func (w *bulkWalk) begin(b *bulkBatch) bool {
-	if cause := w.whyStopped(); cause != nil {
-		w.leaveOut(b, cause)
-		return false
-	}
 	if w.journal == nil {
 		return true
 	}
 	known, err := w.journal.Begin(w.sending, w.job, b.Index)
 	switch {
 	case err != nil:
-		if w.whyStopped() == nil { // if the walk has already stopped, Begin may have failed because of that
-			w.failJournal(err)
+		if !w.isStopped() { // otherwise Begin may have failed because of that
+			w.stop(journalStop(err))
 		}
-		w.leaveOut(b, w.whyStopped())
+		w.leaveOut(b)
 	case b.isOther(known):
-		b.Status, b.Err, b.hasReason = BatchNotSent, otherCardsError(b.Index), true
-		w.stop(errors.New("the job " + otherCardsText(b.Index)))
+		w.stop(otherCardsStop(b.Index))
+		w.leaveOut(b)
 	case known.Begun:
 		b.takeFrom(known)
 	default:
@@ -59,36 +71,29 @@ func (w *bulkWalk) begin(b *bulkBatch) bool {
 	return false
 }
 
-// submit sends a batch in one call, and sets the status, the error and the RequestID of the batch. It keeps the raw
-// answer if the caller uses WithResponse. If the walk stopped before the first attempt, submit marks the batch as not
-// sent. If the walk stopped before a later attempt, the error of the batch says why the walk stopped.
-func (w *bulkWalk) submit(b *bulkBatch, cards []AccountUpdaterCard, opts []CallOption) {
-	opts = append(slices.Clip(opts), WithResponse(&b.raw), func(o *callOptions) { o.stopContext = w.sending })
-	accepted, err := w.service.Submit(w.requests, cards, opts...)
+// take sets the status, the error and the RequestID of a batch from the result of its call. If err is nil, accepted is
+// not nil.
+func (w *bulkWalk) take(b *bulkBatch, accepted *AccountUpdaterSubmission, err error) {
 	b.Status, b.Err = statusOf(err, b.raw.Body), err
-	if !w.keepRaw {
-		b.raw = Response{}
-	}
-	if accepted != nil {
+	if err == nil {
 		b.RequestID = accepted.RequestID
 	}
-	cause := w.whyStopped()
-	if e, failed := errors.AsType[*Error](err); failed && cause != nil {
-		switch {
-		case e.Attempts == 0: // nothing was sent: the transport looks at stopContext before each attempt
-			w.leaveOut(b, cause)
-		case errors.Is(e, errStopped):
-			b.Err = stoppedError(e, cause)
-		}
+	e, failed := errors.AsType[*Error](err)
+	switch {
+	case !failed || !w.isStopped():
+	case e.Attempts == 0: // the walk stopped while Begin worked
+		w.leaveOut(b)
+	case e.Delivery != DeliveryAnswered: // the walk stopped before a retry, or ctx has cut off the request
+		w.isCut.Store(true)
 	}
 }
 
-// end records the outcome of a batch in the journal. cards are the cards that were sent.
-func (w *bulkWalk) end(b *bulkBatch, cards []AccountUpdaterCard) {
+// end records the outcome of a batch in the journal.
+func (w *bulkWalk) end(b *bulkBatch, outcome BatchOutcome) {
 	if w.journal == nil {
 		return
 	}
-	if err := w.journal.End(w.requests, w.job, b.Index, b.outcome(cards)); err != nil {
-		w.failJournal(err)
+	if err := w.journal.End(w.requests, w.job, b.Index, outcome); err != nil {
+		w.stop(journalStop(err))
 	}
 }

@@ -1,37 +1,56 @@
 package payvault
 
-import (
-	"context"
-	"errors"
-	"iter"
-)
+import "iter"
 
 // The functions of this file read the stream into batches, and yield the batches in their order.
 
-// read reads the stream, cuts the cards into batches and starts each batch. It returns at the end of the stream, or
-// when the caller has left the loop. If the stream panics, the field panicked gets the value of the panic.
-func (w *bulkWalk) read(cards iter.Seq[AccountUpdaterCard]) {
+// Cards returns a stream of the given cards, for [AccountUpdaterService.SubmitAll].
+func Cards(cards ...AccountUpdaterCard) iter.Seq2[AccountUpdaterCard, error] {
+	return func(yield func(AccountUpdaterCard, error) bool) {
+		for _, card := range cards {
+			if !yield(card, nil) {
+				return
+			}
+		}
+	}
+}
+
+// read reads the stream, cuts the cards into batches and starts each batch. It returns at the end or at an error of the
+// stream, or when the walk has stopped. If the stream panics, the field panicked gets the value of the panic.
+//
+// A full batch is started only when the stream has yielded the next card or has ended without an error. So the last
+// card before an error is never sent: it may be the first part of a line that was cut off.
+func (w *bulkWalk) read(cards iter.Seq2[AccountUpdaterCard, error]) {
 	defer w.ahead.End()
 	defer func() { w.panicked = recover() }()
 	batch, valid := &bulkBatch{}, []AccountUpdaterCard(nil)
-	for card := range cards {
+	for card, err := range cards {
+		if err != nil {
+			if w.ctx.Err() == nil { // otherwise the stream may have failed because of that
+				w.stop(&StopError{Reason: StopStream, cause: disown(err)})
+			}
+			break
+		}
+		if batch.isFull() {
+			next := batch.next() // call next before start: after start, the caller may change the batch
+			w.start(batch, valid)
+			batch, valid = next, make([]AccountUpdaterCard, 0, MaxAccountUpdaterCards)
+		}
+		if w.isStopped() {
+			break
+		}
 		if err := card.Check(); err != nil {
 			batch.Invalid = append(batch.Invalid, InvalidCard{Position: batch.End, Err: err})
 		} else {
 			valid = append(valid, card)
 		}
 		batch.End++
-		if batch.End-batch.Start == MaxAccountUpdaterCards {
-			next := batch.next() // call next before start: after start, the caller may change the batch
-			w.start(batch, valid)
-			batch, valid = next, make([]AccountUpdaterCard, 0, MaxAccountUpdaterCards)
-		}
-		if w.ahead.IsStopped() { // the caller has left the loop, so no further card is needed
-			return
-		}
 	}
-	w.early = w.whyStopped() // if ctx has ended, the stream may have failed, so cards may be missing
-	if batch.End > batch.Start {
+	isStopped := w.isStopped()
+	if isStopped { // cards may be missing: the stream may have ended because ctx has ended
+		w.isCut.Store(true)
+	}
+	if batch.isFull() || batch.End > batch.Start && !isStopped {
 		w.start(batch, valid)
 	}
 }
@@ -53,47 +72,27 @@ func (w *bulkWalk) start(b *bulkBatch, cards []AccountUpdaterCard) {
 	})
 }
 
-// batches yields the batches in their order. If untold returns an error, a closing batch without cards follows, with
-// this error.
-func (w *bulkWalk) batches(yield func(*bulkBatch) bool) {
-	var last bulkBatch      // a copy, because the caller may change the batch that was yielded
-	closing := &bulkBatch{} // the batch without cards that may follow last
+// batches yields the batches in their order, and then the reason why the walk has stopped, if it has. After a panic of
+// the stream it yields no reason, because leave panics with the same value.
+func (w *bulkWalk) batches(yield func(*bulkBatch, error) bool) {
 	for {
 		b, ok := w.ahead.Pop()
 		if !ok {
 			break
 		}
-		last, closing = *b, b.next()
-		if !yield(b) {
+		if !yield(b, nil) {
 			return
 		}
 	}
-	if cause := w.untold(&last); cause != nil {
-		w.leaveOut(closing, cause)
-		yield(closing)
+	if err := w.lastError(); err != nil && w.panicked == nil {
+		yield(nil, err)
 	}
-}
-
-// untold returns the error of the journal, or the reason why the walk had stopped when the stream ended. It returns nil
-// if there is neither, if the error of the last batch already has the reason, or if the stream has panicked. The error
-// goes into a closing batch, because the caller might not learn of it otherwise.
-func (w *bulkWalk) untold(last *bulkBatch) error {
-	failure := w.failure.Load()
-	switch {
-	case w.panicked != nil: // leave panics with the same value
-		return nil
-	case failure != nil && !errors.Is(last.Err, *failure):
-		return *failure
-	case !last.hasReason:
-		return w.early
-	}
-	return nil
 }
 
 // leave ends the walk. It waits for the stream and for the requests in flight. It panics if the stream or a goroutine
 // that sends a batch has panicked.
 func (w *bulkWalk) leave() {
-	w.stop(context.Canceled)
+	w.halt()
 	w.cutOff()
 	w.ahead.Stop()
 	w.reading.Wait()

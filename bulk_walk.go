@@ -3,7 +3,6 @@ package payvault
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -18,14 +17,13 @@ type bulkWalk struct {
 	service *AccountUpdaterService
 	journal Journal // nil without a journal
 	job     string  // name of the job in the journal
-	opts    []CallOption
-	keepRaw bool // the caller uses WithResponse
+	call    callOptions
 
 	// ctx is the context of the caller.
 	ctx context.Context //nolint:containedctx // see above
-	// sending ends when ctx ends or stop is called. After that, no further request is sent.
-	sending context.Context         //nolint:containedctx // see above
-	stop    context.CancelCauseFunc // ends the context in sending; only the first call sets the cause
+	// sending ends when ctx ends or halt is called. After that, no further request is sent.
+	sending context.Context //nolint:containedctx // see above
+	halt    context.CancelFunc
 	// requests is the context of the requests in flight. Without a journal it ends when ctx ends or cutOff is called. With
 	// a journal it never ends, because the journal has to record the outcome of each request.
 	requests context.Context //nolint:containedctx // see above
@@ -33,73 +31,91 @@ type bulkWalk struct {
 
 	ahead    *window.Window[*bulkBatch] // the batches that were read and not yet yielded
 	inFlight chan struct{}              // has one element for each batch that is being sent or waits for the rate limit
-	unknown  atomic.Int64               // number of batches of unknown outcome in a row, in the order in which they end
-	failure  atomic.Pointer[error]      // the first error of the journal
+	// Batches count in the order in which their requests end.
+	unknown atomic.Int64 // number of batches of unknown outcome in a row, not counting those that were not sent
+	unsent  atomic.Int64 // number of batches in a row that could not be sent
 
-	// reading waits for the goroutine that runs read. That goroutine sets the fields early and panicked, and then calls
-	// ahead.End. So the fields are set when Pop reports that no batch is left.
-	reading  sync.WaitGroup
-	early    error // why the walk had stopped when the stream ended; nil if it had not stopped
-	panicked any   // the value that the stream panicked with
+	mu     sync.Mutex
+	reason *StopError  // why the walk stops before the end of the stream; nil if only ctx has ended
+	isCut  atomic.Bool // the end of sending has kept cards from being read or sent
+
+	reading  sync.WaitGroup // waits for the goroutine that runs read
+	panicked any            // the value that the stream panicked with; set before read calls ahead.End
 }
 
-// failJournal stops the walk because the journal has failed.
-func (w *bulkWalk) failJournal(err error) {
-	err = fmt.Errorf("journal: %w", err)
-	w.failure.CompareAndSwap(nil, &err)
-	w.stop(err)
+// stop ends the sending. If the walk has another reason already, the first one stays. But an error of the journal takes
+// the place of any other reason, because the journal may lack outcomes.
+func (w *bulkWalk) stop(reason *StopError) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	isFirst := w.reason == nil
+	isWorse := reason.Reason == StopJournal && !isFirst && w.reason.Reason != StopJournal
+	if isFirst || isWorse {
+		w.reason = reason
+	}
+	w.halt()
 }
 
-// mostUnknown is the number of batches of unknown outcome in a row that stop a walk. Batches count in the order in
-// which their requests end, and batches that were not sent are skipped. With a Concurrency above 5 the limit is 2 ×
-// Concurrency, because one failure may hit all batches in flight and must not stop the walk.
-const mostUnknown = 10
+// isStopped reports whether nothing more is sent. The end of ctx reaches sending a moment later, so ctx is asked too.
+func (w *bulkWalk) isStopped() bool { return w.ctx.Err() != nil || w.sending.Err() != nil }
+
+// lastError returns the last element of the walk, or nil if all cards were read and no batch was left out.
+func (w *bulkWalk) lastError() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.reason != nil:
+		return w.reason
+	case w.isCut.Load():
+		return &StopError{Reason: StopContext, cause: safeCause(w.ctx, w.ctx.Err())}
+	}
+	return nil
+}
+
+// leaveOut marks a batch as not sent, because the walk has stopped. With a journal the error of the batch is not safe to
+// retry, because an earlier run may have sent the batch.
+func (w *bulkWalk) leaveOut(b *bulkBatch) {
+	w.isCut.Store(true)
+	b.Status = BatchNotSent
+	b.Err = &Error{Op: OpAccountUpdaterSubmit, Delivery: DeliveryNotSent, cause: ErrStopped, final: w.journal != nil}
+}
+
+// mostLost is the number of batches in a row that stop a walk, if they are of unknown outcome or could not be sent. With
+// a Concurrency above 5 the limit is 2 × Concurrency, because one failure may hit all batches in flight and must not
+// stop the walk.
+const mostLost = 10
 
 // stopIfHopeless stops the walk if the service refuses all batches, if b ended with a 429 that stops the walk (see
 // isTurnedAway), or if the service seems to be down.
 func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 	e, failed := errors.AsType[*Error](b.Err)
-	if failed && (refusesAll(e) || w.isTurnedAway(e)) {
-		w.stop(e)
-	}
-	switch b.Status {
-	case BatchAccepted, BatchRefused:
-		w.unknown.Store(0)
-	case BatchUnknown:
-		n := int(w.unknown.Add(1))
-		if n == max(mostUnknown, 2*cap(w.inFlight)) {
-			w.stop(fmt.Errorf("the last %d batches that were sent are of unknown outcome", n))
+	most := int64(max(mostLost, 2*cap(w.inFlight)))
+	switch {
+	case failed && (refusesAll(e) || w.isTurnedAway(e)):
+		w.stop(refusalStop(e))
+	case b.Status == BatchUnknown:
+		w.unsent.Store(0)
+		if w.unknown.Add(1) == most {
+			w.stop(lostStop(StopUnknown, most))
 		}
-	case BatchNotSent:
+	case b.Status == BatchNotSent:
+		if w.unsent.Add(1) == most {
+			w.stop(lostStop(StopNotSent, most))
+		}
+	default:
+		w.unknown.Store(0)
+		w.unsent.Store(0)
 	}
 }
 
 // isTurnedAway reports whether the walk stops because the final error of a batch has the status 429:
 //
 //   - If an earlier attempt of the batch has an unknown outcome, the walk goes on.
-//   - By default, the walk stops after any other 429, because send has already started over as often as it may.
+//   - By default, the walk stops after any other 429, because the call has already waited as often as it may.
 //   - With IgnoreOverload, the walk stops after any other 429 only if the Retry-After is beyond MaxBulkRetryAfter.
 func (w *bulkWalk) isTurnedAway(e *Error) bool {
 	c := w.service.caller
 	isPaced := c.paces[OpAccountUpdaterSubmit] != nil // the pace is nil with IgnoreOverload
 	return e.StatusCode == http.StatusTooManyRequests && e.Delivery != DeliveryUnknown &&
 		(isPaced || e.RetryAfter > c.policy.MaxBulkRetryAfter)
-}
-
-// whyStopped returns why nothing more is sent, or nil if the walk goes on. If ctx has ended, the returned error matches
-// ctx.Err() and not the cause of ctx, which may be the error of another call.
-func (w *bulkWalk) whyStopped() error {
-	cause := context.Cause(w.sending) // read it before ctx.Err: if ctx ends in between, the next line sees that
-	if end := w.ctx.Err(); end != nil {
-		return safeCause(w.ctx, end)
-	}
-	return cause
-}
-
-// leaveOut marks a batch as not sent, because the walk has stopped for the given cause. With a journal the error of the
-// batch is not safe to retry, because an earlier run may have sent the batch.
-func (w *bulkWalk) leaveOut(b *bulkBatch, cause error) {
-	e := unsentError(cause)
-	e.final = w.journal != nil
-	b.Status, b.Err, b.hasReason = BatchNotSent, e, true
 }

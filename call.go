@@ -87,11 +87,11 @@ func (c *call) checkPath(p *problems) []string {
 }
 
 // pathSecrets returns the values of the path that no error may repeat. It leaves out words of documented paths, words
-// of the name of the operation, and the event of a webhook, such as transaction_status_updated.
+// of the name of the operation, and publicParam.
 func (c *call) pathSecrets() (ids []string) {
 	words := strings.FieldsFunc(string(c.op.Op), func(r rune) bool { return r == '.' || r == '-' || r == '_' })
 	for i, name := range urlpath.Params(c.op.Path) {
-		if value := c.path[i].text; name != "event" && !isDocumented(value) && !slices.Contains(words, value) {
+		if value := c.path[i].text; name != publicParam && !isDocumented(value) && !slices.Contains(words, value) {
 			ids = append(ids, value)
 		}
 	}

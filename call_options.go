@@ -1,7 +1,6 @@
 package payvault
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -10,7 +9,7 @@ import (
 	"time"
 	"unicode"
 
-	"example.com/payvault/internal/overload"
+	"example.com/payvault/internal/transport"
 )
 
 // CallOption changes one call.
@@ -23,15 +22,11 @@ type callOptions struct {
 	attempts int
 	header   http.Header
 	problems problems
-
-	// Only walks, such as SubmitAll, set the next fields.
-	maxRetryAfter time.Duration
-	place         *overload.Place // place in the queue for the rate limit
-	stopContext   context.Context //nolint:containedctx // ends when the walk stops
+	gate     *transport.Gate // set by a walk for each of its calls; no CallOption sets it
 }
 
-// newCallOptions applies the options of a call. It returns no error for an invalid option, because the call itself
-// returns that error.
+// newCallOptions applies the options of a call, or of a walk of many calls. It returns no error for an invalid option,
+// because the call itself returns that error.
 func newCallOptions(opts []CallOption) callOptions {
 	if len(opts) == 0 {
 		return callOptions{}
@@ -56,8 +51,8 @@ func WithResponse(r *Response) CallOption { return func(o *callOptions) { o.resp
 func WithReplay() CallOption { return func(o *callOptions) { o.replay = true } }
 
 // WithMaxAttempts limits the attempts of this call to n, the first included. For a walk, such as All or SubmitAll, it
-// limits the attempts of each page or batch. After status 429 a walk waits and makes a new call, which again may have n
-// attempts. With n = 1, every 429 ends the walk, except that SubmitAll with RetryPolicy.IgnoreOverload may go on.
+// limits the attempts of each page or batch. An attempt of a walk that gets status 429 does not count. But with n = 1,
+// every 429 ends the walk, except that SubmitAll with RetryPolicy.IgnoreOverload may go on.
 func WithMaxAttempts(n int) CallOption {
 	return func(o *callOptions) {
 		if n < 1 {

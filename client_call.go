@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -67,12 +66,13 @@ func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOptio
 	for i := range r.Path {
 		op.Path += "/{path[" + strconv.Itoa(i) + "]}"
 	}
+	options := newCallOptions(opts)
 	if v := reflect.ValueOf(out); out != nil && (v.Kind() != reflect.Pointer || v.IsNil()) {
-		opts = append(slices.Clip(opts), func(o *callOptions) { o.problems.add("out", "is not a pointer") })
+		options.problems.add("out", "is not a pointer")
 	}
 	return c.caller.perform(ctx, call{
 		op: op, path: inPath(r.Path...), content: r.content, reply: &callReply{out: out},
-	}, opts)
+	}, options)
 }
 
 // operation returns the name of the request, or OpCall if the name is empty or invalid.

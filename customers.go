@@ -173,7 +173,7 @@ func (s *CustomersService) Create(
 //
 // GET /platform/vault/customer.
 func (s *CustomersService) List(ctx context.Context, opt *ListOptions, opts ...CallOption) (*Page[Customer], error) {
-	return s.list().page(ctx, opt, opts)
+	return s.list().page(ctx, opt, newCallOptions(opts))
 }
 
 // All returns an iterator over all customer profiles from opt.Page on. Without Prefetch, a page is requested only when

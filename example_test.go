@@ -428,11 +428,14 @@ func ExampleAccountUpdaterService_Submit() {
 func ExampleAccountUpdaterService_SubmitAll() {
 	srv, client := emulator()
 	defer srv.Close()
-	cards := slices.Values(slices.Repeat([]payvault.AccountUpdaterCard{
+	cards := slices.Repeat([]payvault.AccountUpdaterCard{
 		{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: payvault.FormatExpDate(1, 2027)},
-	}, 250))
+	}, 250)
 	options := &payvault.SubmitAllOptions{Concurrency: 8}
-	for batch := range client.AccountUpdater.SubmitAll(context.Background(), cards, options) {
+	for batch, err := range client.AccountUpdater.SubmitAll(context.Background(), payvault.Cards(cards...), options) {
+		if err != nil {
+			log.Fatal(err) // a *payvault.StopError: the rest was not sent
+		}
 		fmt.Println(batch.Index, batch.Start, batch.End, batch.Status, batch.Err)
 	}
 	// Output:
@@ -472,25 +475,25 @@ func ExampleAccountUpdaterService_SubmitAll_journal() {
 
 	options := &payvault.SubmitAllOptions{Journal: &memory{}, Job: "cards of November"}
 	run := func(file io.Reader) (accepted, unknown int, failed error) {
-		ctx, end := context.WithCancelCause(context.Background())
-		defer end(nil)
-		cards := func(yield func(payvault.AccountUpdaterCard) bool) {
+		cards := func(yield func(payvault.AccountUpdaterCard, error) bool) {
 			rows := csv.NewReader(file)
 			for row, err := rows.Read(); err != io.EOF; row, err = rows.Read() {
 				if err != nil {
-					end(err) // without this call, SubmitAll would take the file for complete
+					yield(payvault.AccountUpdaterCard{}, err)
 					return
 				}
-				if !yield(payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(row[0]), ExpDate: row[1]}) {
+				if !yield(payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(row[0]), ExpDate: row[1]}, nil) {
 					return
 				}
 			}
 		}
-		for batch := range client.AccountUpdater.SubmitAll(ctx, cards, options) {
-			switch batch.Status {
-			case payvault.BatchAccepted:
+		for batch, err := range client.AccountUpdater.SubmitAll(context.Background(), cards, options) {
+			switch {
+			case err != nil: // SubmitAll has stopped; the next run sends the rest
+				return accepted, unknown, err
+			case batch.Status == payvault.BatchAccepted:
 				accepted++
-			case payvault.BatchUnknown: // look it up by hand: no run sends the batch again
+			case batch.Status == payvault.BatchUnknown: // look it up by hand: no run sends the batch again
 				unknown++
 			default: // refused, or not sent in this run
 				failed = batch.Err
@@ -504,7 +507,7 @@ func ExampleAccountUpdaterService_SubmitAll_journal() {
 	fmt.Println(run(strings.NewReader(file)))
 	fmt.Println("submissions:", srv.Commits(payvault.OpAccountUpdaterSubmit))
 	// Output:
-	// payvault: account_updater.submit: context canceled: record on line 250: wrong number of fields (not sent)
+	// payvault: account_updater.submit: stream: record on line 250: wrong number of fields
 	// 2 1 <nil>
 	// submissions: 3
 }
@@ -523,7 +526,10 @@ func ExampleAccountUpdaterBatch_Position() {
 	places := regexp.MustCompile(`data\[(\d{1,2})\]`)
 
 	ctx := context.Background()
-	for batch := range client.AccountUpdater.SubmitAll(ctx, slices.Values(cards), nil) {
+	for batch, err := range client.AccountUpdater.SubmitAll(ctx, payvault.Cards(cards...), nil) {
+		if err != nil {
+			log.Fatal(err)
+		}
 		if batch.Status != payvault.BatchRefused {
 			continue
 		}
@@ -547,7 +553,7 @@ func ExampleAccountUpdaterBatch_Position() {
 		if len(good)+len(batch.Invalid) == batch.End-batch.Start {
 			log.Fatal(batch.Err) // the refusal names no card
 		}
-		_, err := client.AccountUpdater.Submit(ctx, good)
+		_, err = client.AccountUpdater.Submit(ctx, good)
 		fmt.Println("sent again:", len(good), err)
 	}
 	// Output:

@@ -16,7 +16,7 @@ import (
 func doRecord[T any, P record[T]](ctx context.Context, c *caller, call call, opts []CallOption) (*T, error) {
 	var r platformReply[T, P]
 	call.reply = &r
-	if err := c.perform(ctx, call, opts); err != nil {
+	if err := c.perform(ctx, call, newCallOptions(opts)); err != nil {
 		return nil, err
 	}
 	return r.Data, nil
@@ -25,14 +25,14 @@ func doRecord[T any, P record[T]](ctx context.Context, c *caller, call call, opt
 // doNoData performs an operation for which no result is documented.
 func doNoData(ctx context.Context, c *caller, call call, opts []CallOption) error {
 	call.reply = new(envelope)
-	return c.perform(ctx, call, opts)
+	return c.perform(ctx, call, newCallOptions(opts))
 }
 
 // doConfirm performs an operation whose answer has only a message as data. An answer without data is a success too.
 func doConfirm(ctx context.Context, c *caller, call call, opts []CallOption) (*Confirmation, error) {
 	r := platformReply[Confirmation, *Confirmation]{isOptional: true}
 	call.reply = &r
-	if err := c.perform(ctx, call, opts); err != nil {
+	if err := c.perform(ctx, call, newCallOptions(opts)); err != nil {
 		return nil, err
 	}
 	return r.Data, nil
@@ -40,28 +40,33 @@ func doConfirm(ctx context.Context, c *caller, call call, opts []CallOption) (*C
 
 // perform checks a call, sends it, reads a successful answer into the reply, and calls the observers. Every operation
 // goes through perform.
-func (c *caller) perform(ctx context.Context, call call, opts []CallOption) error {
-	o, observers := newCallOptions(opts), c.observers
-	if ctx == nil {
-		o.problems.add("context", "is nil")
-		// The observers are not called, because Start needs the context of the call.
-		ctx, observers = context.Background(), nil //nolint:contextcheck // newRequest refuses the call
-	}
+func (c *caller) perform(ctx context.Context, call call, o callOptions) error {
+	o.problems = o.problems.clone() // all calls of a walk have the same options
 	info := CallInfo{Op: call.op.Op, Method: call.op.Method, Path: call.op.Path, Server: c.server}
 	if !info.Op.isTyped() { // the path template of Client.Call has only parameters
 		info.Path = ""
 	}
 	// errPanic remains the error if code of the caller panics, such as a key source or a RoundTripper. The panic is not
 	// recovered.
-	end := outcome{start: time.Now(), err: errPanic}
-	ctx = observers.start(ctx, info)
-	defer func() { end.tell(ctx, observers, info, call.reply, o.response) }()
-	out, err := c.newRequest(call, &o)
+	end := outcome{observers: c.observers, info: info, start: time.Now(), err: errPanic}
+	if ctx == nil {
+		o.problems.add("context", "is nil")
+		// The observers are not called, because Start needs the context of the call.
+		ctx, end.observers = context.Background(), nil //nolint:contextcheck // newRequest refuses the call
+	}
+	if o.gate == nil { // the observers of a call that may wait in a walk start when it begins
+		ctx = end.begin(ctx)
+	}
+	defer func() { end.tell(call.reply, o.response) }()
+	out, err := c.newRequest(call, o)
 	if err != nil {
+		end.begin(ctx)
 		end.err = err
 		return err
 	}
-	out.Observe = observers.attempts(ctx, info)
+	if len(end.observers) > 0 {
+		out.Start, out.Observe = end.begin, end.attempt
+	}
 	result, err := c.transport.Do(ctx, &out.Request)
 	end.result = result
 	end.unread, end.err = out.finish(ctx, result, err)
@@ -70,22 +75,39 @@ func (c *caller) perform(ctx context.Context, call call, opts []CallOption) erro
 
 // outcome is the result of a call, for the observers and WithResponse.
 type outcome struct {
-	start  time.Time
-	result transport.Result
-	unread []string
-	err    error
+	observers observers
+	info      CallInfo
+	ctx       context.Context //nolint:containedctx // the context for the observers; nil before begin
+	start     time.Time
+	result    transport.Result
+	unread    []string
+	err       error
 }
 
-// tell fills in the Response of WithResponse, if there is one, and calls the method End of the observers.
-func (e *outcome) tell(ctx context.Context, observers observers, info CallInfo, into reply, response *Response) {
+// begin calls the method Start of the observers, unless it was called before. It returns the context of the attempts.
+func (e *outcome) begin(ctx context.Context) context.Context {
+	if e.ctx == nil {
+		e.ctx = e.observers.start(ctx, e.info)
+	}
+	return e.ctx
+}
+
+// attempt calls the method Attempt of the observers.
+func (e *outcome) attempt(a transport.Attempt) { e.observers.attempt(e.ctx, e.info, a) }
+
+// tell fills in the Response of WithResponse, if there is one, and calls the method End of the observers. It does not
+// call End if the call of a walk has not begun.
+func (e *outcome) tell(into reply, response *Response) {
 	if e.err == errPanic { //nolint:errorlint // set by perform
-		e.err = panicError(info.Op)
+		e.err = panicError(e.info.Op)
 	}
 	took := time.Since(e.start)
 	if response != nil {
 		*response = Response{e.result.Status, e.result.Header, e.result.Body, e.result.Attempts, took, e.unread}
 	}
-	observers.end(ctx, info, callResult(info.Op, e.result, into, took, e.unread, e.err))
+	if e.ctx != nil {
+		e.observers.end(e.ctx, e.info, callResult(e.info.Op, e.result, into, took, e.unread, e.err))
+	}
 }
 
 // outgoing is a request that passed all checks.
@@ -97,7 +119,7 @@ type outgoing struct {
 }
 
 // newRequest makes the request of a call. It does all checks that are possible before anything is sent.
-func (c *caller) newRequest(call call, o *callOptions) (out outgoing, err error) {
+func (c *caller) newRequest(call call, o callOptions) (out outgoing, err error) {
 	op := call.op
 	if c.actsFor != nil && !op.Merchant {
 		return out, merchantError(op.Op)
@@ -126,7 +148,7 @@ func (c *caller) newRequest(call call, o *callOptions) (out outgoing, err error)
 	out.Request = transport.Request{
 		Method: op.Method, URL: u, Header: maps.Clone(c.header), MaxAttempts: o.attempts,
 		Replay: o.replay || op.Replay == ReplaySame || op.Replay == ReplayRead,
-		Pace:   c.paces[op.Op], Place: o.place, StopContext: o.stopContext, MaxRetryAfter: o.maxRetryAfter,
+		Pace:   c.paces[op.Op], Gate: o.gate,
 	}
 	maps.Copy(out.Header, o.header)
 	out.setBody(body)

@@ -71,9 +71,8 @@ type list[T any] struct {
 	tidy func(record *T) (missing string, needed bool)
 }
 
-// page returns the page that the options ask for. Nil options ask for the default page of the service, which is taken
-// for page 0.
-func (l list[T]) page(ctx context.Context, o *ListOptions, opts []CallOption) (*Page[T], error) {
+// page returns the page that o asks for. Nil asks for the default page of the service, which is taken for page 0.
+func (l list[T]) page(ctx context.Context, o *ListOptions, opts callOptions) (*Page[T], error) {
 	r := pageReply[T]{tidy: l.tidy}
 	r.Data = &r.items
 	if o != nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"example.com/payvault/internal/transport"
 	"example.com/payvault/internal/window"
 )
 
@@ -45,13 +46,13 @@ func (l list[T]) pages(ctx context.Context, o *ListOptions, opts []CallOption) i
 			start.Filters[i].Values = slices.Clone(start.Filters[i].Values)
 		}
 	}
-	opts = slices.Clone(opts)
+	call := newCallOptions(opts)
 	return func(yield func(*Page[T], error) bool) {
 		if ctx == nil { // the call itself returns the error
-			yield(l.page(ctx, &start, opts))
+			yield(l.page(ctx, &start, call))
 			return
 		}
-		w := &pageWalk[T]{list: l, options: start, opts: opts, response: newCallOptions(opts).response, yield: yield}
+		w := &pageWalk[T]{list: l, options: start, call: call, yield: yield}
 		if changed := w.run(ctx); changed {
 			// A record may have moved from one page to another. The second run gets the pages after the last yielded page, one
 			// page after another: then the walk misses no record when records are added. The second run returns false, because
@@ -65,11 +66,10 @@ func (l list[T]) pages(ctx context.Context, o *ListOptions, opts []CallOption) i
 // pageWalk is one walk over the pages of a list. It runs in the goroutine of the caller's loop. Only fetch may run in
 // other goroutines, so fetch changes no field except failed.
 type pageWalk[T any] struct {
-	list     list[T]
-	options  ListOptions // Page is the first page of the run
-	opts     []CallOption
-	response *Response // gets the raw answer of each page; nil without WithResponse
-	yield    func(*Page[T], error) bool
+	list    list[T]
+	options ListOptions // Page is the first page of the run
+	call    callOptions // its response gets the raw answer of each page that is yielded
+	yield   func(*Page[T], error) bool
 
 	ahead     *window.Window[fetched[T]]
 	next, end int // the pages from next to end-1 may be asked for now
@@ -104,8 +104,8 @@ func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 		if f.err == nil && w.mayLackRecords(f.page) {
 			return true
 		}
-		if w.response != nil {
-			*w.response = f.raw
+		if w.call.response != nil {
+			*w.call.response = f.raw
 		}
 		var page *Page[T] // a copy for the walk, because the caller may change the page
 		if f.err == nil {
@@ -149,22 +149,20 @@ func (w *pageWalk[T]) get(ctx context.Context, number int) fetched[T] {
 	return f
 }
 
-// fetch gets one page. It waits for the rate limit, and starts over after status 429 if startsOver permits it. onPage
-// adds the number of the page to an error.
+// fetch gets one page. onPage adds the number of the page to an error.
 func (w *pageWalk[T]) fetch(ctx context.Context, number int) (f fetched[T]) {
-	options, opts := w.options, w.opts
+	options, call := w.options, w.call
 	options.Page = number
-	if w.response != nil {
-		opts = append(slices.Clip(opts), WithResponse(&f.raw))
+	if call.response != nil {
+		call.response = &f.raw
 	}
-	err := w.list.caller.callInTurn(ctx, w.list.op, opts, func(opts []CallOption) (err error) {
-		f.page, err = w.list.page(ctx, &options, opts)
-		return err
-	})
+	call.gate = &transport.Gate{Patience: w.list.caller.policy.MaxBulkRetryAfter}
+	page, err := w.list.page(ctx, &options, call)
 	if err != nil {
 		w.failed.Store(true)
 		f.err = onPage(number, err)
 	}
+	f.page = page
 	return f
 }
 

@@ -68,7 +68,7 @@ func (r *SubscriptionCancelRequest) prepare(c *caller, p *problems) {
 func (s *SubscriptionsService) Transactions(
 	ctx context.Context, id SubscriptionID, opt *ListOptions, opts ...CallOption,
 ) (*Page[Transaction], error) {
-	return s.list(id).page(ctx, opt, opts)
+	return s.list(id).page(ctx, opt, newCallOptions(opts))
 }
 
 // AllTransactions returns an iterator over all transactions of a subscription from opt.Page on. Without Prefetch the

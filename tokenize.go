@@ -106,7 +106,7 @@ func (s *TokensService) Tokenize(
 		r.updates = true
 	}
 	tokenize := call{op: op, content: jsonBody(req), reply: &r}
-	if err := s.caller.perform(ctx, tokenize, opts); err != nil {
+	if err := s.caller.perform(ctx, tokenize, newCallOptions(opts)); err != nil {
 		return nil, err
 	}
 	return &TokenizeResponse{string(r.RCode), r.RMsg, r.PGID, r.CardID, r.CardNumber, r.EchoFields}, nil

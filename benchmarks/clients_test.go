@@ -160,14 +160,29 @@ func submit(tb testing.TB, impl, url string, n, inFlight int) iter.Seq2[string, 
 			return card{CardNumber: "4111111111111111", ExpDate: "1230", CardID: strconv.Itoa(i)}
 		}), inFlight)
 	}
-	cards := count(n, func(i int) payvault.AccountUpdaterCard {
+	cards := withoutError(count(n, func(i int) payvault.AccountUpdaterCard {
 		return payvault.AccountUpdaterCard{CardNumber: secret("4111111111111111"), ExpDate: "1230", CardID: strconv.Itoa(i)}
-	})
+	}))
 	batches := newPayvault(tb, url, nil).AccountUpdater.SubmitAll(tb.Context(), cards,
 		&payvault.SubmitAllOptions{Concurrency: inFlight})
 	return func(yield func(string, error) bool) {
-		for batch := range batches {
+		for batch, err := range batches {
+			if err != nil {
+				yield("", err)
+				return
+			}
 			if !yield(batch.RequestID, batch.Err) {
+				return
+			}
+		}
+	}
+}
+
+// withoutError returns a stream of the items that never fails.
+func withoutError[T any](items iter.Seq[T]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for item := range items {
+			if !yield(item, nil) {
 				return
 			}
 		}

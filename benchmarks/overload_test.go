@@ -94,11 +94,11 @@ func bulk(t *testing.T, impl string, s *limited, items int) (failed int) {
 	t.Helper()
 	if impl == "payvault" {
 		c := newPayvault(t, "http://127.0.0.1", s)
-		cards := count(items*payvault.MaxAccountUpdaterCards, func(int) payvault.AccountUpdaterCard {
+		cards := withoutError(count(items*payvault.MaxAccountUpdaterCards, func(int) payvault.AccountUpdaterCard {
 			return payvault.AccountUpdaterCard{CardNumber: secret("4111111111111111"), ExpDate: "1230"}
-		})
-		for batch := range c.AccountUpdater.SubmitAll(t.Context(), cards, &payvault.SubmitAllOptions{Concurrency: 32}) {
-			if batch.Err != nil {
+		}))
+		for batch, err := range c.AccountUpdater.SubmitAll(t.Context(), cards, &payvault.SubmitAllOptions{Concurrency: 32}) {
+			if err != nil || batch.Err != nil {
 				failed++
 			}
 		}

@@ -53,7 +53,8 @@ func benchmarkSubmitAll(b *testing.B, after time.Duration) {
 		b.Helper()
 		options.Concurrency = 32
 		b.ResetTimer()
-		for batch := range client.AccountUpdater.SubmitAll(b.Context(), stream(100*b.N), &options) {
+		for batch, err := range client.AccountUpdater.SubmitAll(b.Context(), stream(100*b.N), &options) {
+			require.NoError(b, err)
 			require.NoError(b, batch.Err)
 		}
 		b.ReportMetric(float64(100*b.N)/b.Elapsed().Seconds(), "cards/s")

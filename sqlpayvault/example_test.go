@@ -33,18 +33,21 @@ func Example() {
 		}
 		options := &payvault.SubmitAllOptions{Journal: journal, Job: "cards of November"}
 		earlier, unknown := 0, 0
-		for batch := range srv.Client().AccountUpdater.SubmitAll(ctx, stream(1000), options) {
-			if batch.FromJournal {
-				earlier++
-			}
-			if errors.Is(batch.Err, payvault.ErrOutcomeUnknown) {
+		var failed error
+		for batch, err := range srv.Client().AccountUpdater.SubmitAll(ctx, stream(1000), options) {
+			switch {
+			case err != nil: // SubmitAll has stopped: a later run goes on
+				failed = err
+			case batch.Status == payvault.BatchUnknown:
 				unknown++ // look the batch up by hand
-			} else if batch.Err != nil {
-				err = batch.Err
+			case batch.Err != nil:
+				failed = batch.Err
+			case batch.FromJournal:
+				earlier++
 			}
 		}
 		fmt.Println(earlier, "of an earlier run,", unknown, "unknown")
-		return errors.Join(err, journal.Close())
+		return errors.Join(failed, journal.Close())
 	}
 	fmt.Println(run(context.Background()))
 	fmt.Println(run(context.Background()))
@@ -59,7 +62,7 @@ func Example() {
 
 // This example keeps a journal in Postgres. The program imports the driver: _ "github.com/jackc/pgx/v5/stdlib".
 func ExampleNew() { //nolint:testableexamples // it needs a Postgres
-	submit := func(ctx context.Context, client *payvault.Client, cards iter.Seq[payvault.AccountUpdaterCard]) error {
+	submit := func(ctx context.Context, client *payvault.Client, cards iter.Seq2[payvault.AccountUpdaterCard, error]) error {
 		db, err := sql.Open("pgx", os.Getenv("DATABASE_URL"))
 		if err != nil {
 			return err
@@ -70,7 +73,10 @@ func ExampleNew() { //nolint:testableexamples // it needs a Postgres
 			return err
 		}
 		options := &payvault.SubmitAllOptions{Concurrency: 32, Journal: journal, Job: "cards of November"}
-		for batch := range client.AccountUpdater.SubmitAll(ctx, cards, options) {
+		for batch, err := range client.AccountUpdater.SubmitAll(ctx, cards, options) {
+			if err != nil {
+				return errors.Join(err, journal.Close())
+			}
 			fmt.Println(batch.Start, batch.End, batch.RequestID, batch.Err)
 		}
 		return journal.Close()
@@ -83,9 +89,9 @@ func ExampleNew() { //nolint:testableexamples // it needs a Postgres
 }
 
 // This example runs a job until no batch is left to send. During a short outage, SubmitAll leaves some batches unsent,
-// and the next run sends them. The loop also ends when a run has batches of unknown outcome. Look these batches up
-// before you start the program again: while the service receives requests and does not answer, each run adds more
-// batches of unknown outcome.
+// and the next run sends them. The loop also ends when a run has batches of unknown outcome, or stops for a reason that
+// does not pass by itself. Look up the batches of unknown outcome before you start the program again: while the service
+// receives requests and does not answer, each run adds more batches of unknown outcome.
 func ExampleOpen_untilDone() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()
@@ -103,20 +109,28 @@ func ExampleOpen_untilDone() {
 			return 0, 0, err
 		}
 		options := &payvault.SubmitAllOptions{Journal: journal, Job: "cards of November"}
-		for batch := range srv.Client().AccountUpdater.SubmitAll(ctx, stream(1000), options) {
+		var ended error
+		for batch, err := range srv.Client().AccountUpdater.SubmitAll(ctx, stream(1000), options) {
+			if stop, ok := errors.AsType[*payvault.StopError](err); ok {
+				switch left++; stop.Reason {
+				case payvault.StopRateLimit, payvault.StopNotSent: // these pass: the next run goes on
+				default:
+					ended = stop
+				}
+				break
+			}
 			failed += len(batch.Invalid) // no run sends these cards
 			switch {
-			case batch.Err == nil:
-			case batch.Start < batch.End && len(batch.Invalid) == batch.End-batch.Start: // all cards of the batch are invalid
-			case payvault.SafeToRetry(batch.Err), errors.Is(batch.Err, payvault.ErrRateLimited):
+			case batch.Err == nil, len(batch.Invalid) == batch.End-batch.Start:
+			case batch.Status == payvault.BatchNotSent:
 				left++ // the next run sends the batch
 			case batch.FromJournal, batch.Status == payvault.BatchRefused:
 				failed++ // no run sends the batch
-			default: // unknown outcome, or the run was ended by a refused key, another run or ctx
-				err = batch.Err
+			default: // unknown outcome
+				ended = batch.Err
 			}
 		}
-		return left, failed, errors.Join(err, journal.Close())
+		return left, failed, errors.Join(ended, journal.Close())
 	}
 	for wait := time.Minute; ; wait = min(2*wait, time.Hour) {
 		left, failed, err := run(context.Background())
@@ -155,7 +169,11 @@ func ExampleJournal_Resolve() {
 	const job = "cards of November"
 	submit := func() {
 		options := &payvault.SubmitAllOptions{Concurrency: 1, Journal: journal, Job: job}
-		for batch := range srv.Client().AccountUpdater.SubmitAll(ctx, stream(150), options) {
+		for batch, err := range srv.Client().AccountUpdater.SubmitAll(ctx, stream(150), options) {
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
 			fmt.Println("batch", batch.Index, batch.Status)
 		}
 	}

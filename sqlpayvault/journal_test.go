@@ -216,9 +216,10 @@ func TestSubmitAll(t *testing.T) {
 		var first []payvault.AccountUpdaterBatch
 		for run := range 2 {
 			j := opened(t, place)
-			got := collect(srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(2050), &payvault.SubmitAllOptions{
+			got, err := collect(srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(2050), &payvault.SubmitAllOptions{
 				Concurrency: 8, Journal: j, Job: job,
 			}))
+			require.NoError(t, err)
 			require.Len(t, got, 21)
 			for i := range got {
 				require.NoError(t, got[i].Err)
@@ -280,10 +281,11 @@ func TestDatabaseThatFails(t *testing.T) {
 	execute(t, path, `DROP TABLE payvault_batches`)
 	srv := newServer(t, payvaulttest.Fault{})
 	options := &payvault.SubmitAllOptions{Journal: j, Job: job}
-	got := collect(srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(1000), options))
-	require.Len(t, got, 10)
+	got, err := collect(srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(1000), options))
+	require.ErrorContains(t, err, "journal: ")
+	require.ErrorContains(t, err, "no such table")
 	for _, batch := range got {
-		require.ErrorContains(t, batch.Err, "no such table")
+		assert.Equal(t, payvault.BatchNotSent, batch.Status)
 	}
 	assert.Zero(t, srv.Commits(payvault.OpAccountUpdaterSubmit))
 }
@@ -563,7 +565,9 @@ func TestNoCardData(t *testing.T) {
 	require.NoError(t, err)
 	for i, client := range []*payvault.Client{srv.Client(), echoing} {
 		options := &payvault.SubmitAllOptions{Journal: j, Job: fmt.Sprint("job ", i)}
-		require.Len(t, collect(client.AccountUpdater.SubmitAll(t.Context(), stream(300), options)), 3)
+		got, err := collect(client.AccountUpdater.SubmitAll(t.Context(), stream(300), options))
+		require.NoError(t, err)
+		require.Len(t, got, 3)
 	}
 	files, err := os.ReadDir(dir)
 	require.NoError(t, err)

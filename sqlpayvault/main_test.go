@@ -170,24 +170,29 @@ func mustEnd(tb testing.TB, j *sqlpayvault.Journal, batch int, status payvault.B
 	require.NoError(tb, j.End(tb.Context(), job, batch, payvault.BatchOutcome{Status: status, Cards: 100}))
 }
 
-func stream(n int) iter.Seq[payvault.AccountUpdaterCard] {
-	return func(yield func(payvault.AccountUpdaterCard) bool) {
+func stream(n int) iter.Seq2[payvault.AccountUpdaterCard, error] {
+	return func(yield func(payvault.AccountUpdaterCard, error) bool) {
 		for i := range n {
 			if !yield(payvault.AccountUpdaterCard{
 				CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1229", CardID: "C" + strconv.Itoa(i),
-			}) {
+			}, nil) {
 				return
 			}
 		}
 	}
 }
 
-func collect(seq iter.Seq[*payvault.AccountUpdaterBatch]) []payvault.AccountUpdaterBatch {
-	var batches []payvault.AccountUpdaterBatch
-	for batch := range seq {
+// collect returns the batches that SubmitAll yields, and the error with which it ends, or nil.
+func collect(
+	seq iter.Seq2[*payvault.AccountUpdaterBatch, error],
+) (batches []payvault.AccountUpdaterBatch, stopped error) {
+	for batch, err := range seq {
+		if err != nil {
+			return batches, err
+		}
 		batches = append(batches, *batch)
 	}
-	return batches
+	return batches, nil
 }
 
 // newServer starts an emulator of the service. If fault.Kind is set, it injects the fault into the submissions.

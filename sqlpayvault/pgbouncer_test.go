@@ -41,9 +41,10 @@ func TestBehindPgbouncer(t *testing.T) {
 					execute(t, place, `DELETE FROM payvault_batches WHERE batch >= 1000`)
 				}
 				j := opened(t, place)
-				got := collect(srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(5000), &payvault.SubmitAllOptions{
+				got, err := collect(srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(5000), &payvault.SubmitAllOptions{
 					Concurrency: 8, Journal: j, Job: job,
 				}))
+				require.NoError(t, err)
 				for _, batch := range got {
 					require.NoError(t, batch.Err)
 					assert.Equal(t, run == 1, batch.FromJournal)

@@ -56,9 +56,8 @@ func TestAnotherSearchPath(t *testing.T) {
 		j, closeAll, err := open(t.Context(), place, opts...)
 		require.NoError(t, err)
 		options := &payvault.SubmitAllOptions{Journal: j, Job: job}
-		for _, batch := range collect(srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(1000), options)) {
-			require.NoError(t, batch.Err)
-		}
+		_, err = collect(srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(1000), options))
+		require.NoError(t, err)
 		require.NoError(t, closeAll())
 		return srv.Commits(payvault.OpAccountUpdaterSubmit) - before
 	}

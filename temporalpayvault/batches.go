@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 
 	"example.com/payvault"
 )
@@ -107,19 +107,45 @@ func (s *submission) run(ctx context.Context, a *Activities) error {
 	if err != nil {
 		return err
 	}
-	journal := &rangeJournal{Journal: a.Journal, permits: s.permits, first: s.From, stop: s.stop}
-	decided := true
+	journal := &rangeJournal{Journal: a.Journal, permits: s.permits, first: s.From}
+	var first, last error // the error of the first batch that still has to be sent, and the reason why SubmitAll stopped
 	options := &payvault.SubmitAllOptions{Concurrency: s.InFlight, Journal: journal, Job: s.Job}
-	for b := range a.Client.AccountUpdater.SubmitAll(ctx, s.stream(ctx, cards), options) {
-		if !decided || !s.add(b) {
-			decided = false
-			s.stop(ActivityError(b.Err))
+	for b, err := range a.Client.AccountUpdater.SubmitAll(ctx, s.stream(ctx, cards), options) {
+		switch {
+		case err != nil:
+			last = stopError(err)
+		case first == nil && !s.add(b):
+			first = ActivityError(b.Err)
+			s.stop(first)
 		}
 	}
-	if cause := context.Cause(ctx); !decided && !errors.Is(cause, errEnd) {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errEnd):
+		return nil
+	case last != nil:
+		return last
+	default:
 		return cause
 	}
-	return nil
+}
+
+// stopError converts the last error of SubmitAll. It returns nil if SubmitAll has stopped because the context has ended.
+// For a reason that the next attempt would meet again, the result pauses the job. Otherwise another attempt may follow,
+// because the journal has the batches that were sent.
+func stopError(err error) error {
+	stop, ok := errors.AsType[*payvault.StopError](err)
+	if !ok { // an invalid argument
+		return ActivityError(err)
+	}
+	switch stop.Reason {
+	case payvault.StopContext:
+		return nil
+	case payvault.StopOtherCards, payvault.StopKey, payvault.StopNoCode:
+		return pauseFor(stop.Error())
+	default:
+		return temporal.NewApplicationErrorWithOptions(stop.Error(), TypeSafeToRetry,
+			temporal.ApplicationErrorOptions{NextRetryDelay: stop.RetryAfter})
+	}
 }
 
 // add adds a batch to the report. It returns false, and adds nothing, if the batch still has to be sent. A batch whose
@@ -173,19 +199,19 @@ func (s *submission) read(ctx context.Context, a *Activities) ([]payvault.Accoun
 	return cards, err
 }
 
-// stream yields the cards. Before each batch, it waits for a permit and then for s.Interval.
+// stream yields the cards. Each batch waits for a permit and then for s.Interval. The wait comes after the first card of
+// the batch, because SubmitAll sends a batch when it has the first card of the next one.
 func (s *submission) stream(
 	ctx context.Context, cards []payvault.AccountUpdaterCard,
-) iter.Seq[payvault.AccountUpdaterCard] {
-	return func(yield func(payvault.AccountUpdaterCard) bool) {
-		for batch := range slices.Chunk(cards, batchSize) {
-			if !s.permits.take(ctx) || !sleep(ctx, s.Interval) {
+) iter.Seq2[payvault.AccountUpdaterCard, error] {
+	return func(yield func(payvault.AccountUpdaterCard, error) bool) {
+		for i, card := range cards {
+			if !yield(card, nil) {
 				return
 			}
-			for _, card := range batch {
-				if !yield(card) {
-					return
-				}
+			isFirst := i%batchSize == 0
+			if isFirst && (!s.permits.take(ctx) || !sleep(ctx, s.Interval)) {
+				return
 			}
 		}
 	}

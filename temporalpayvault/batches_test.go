@@ -581,7 +581,8 @@ func TestSubmission_stream(t *testing.T) {
 		cards, err := deck{n: 1050}.Cards(t.Context(), "", 0, 1050)
 		require.NoError(t, err)
 		began, n := time.Now(), 0
-		for range s.stream(t.Context(), cards) {
+		for _, err := range s.stream(t.Context(), cards) {
+			require.NoError(t, err)
 			n++
 		}
 		assert.Equal(t, []any{1050, 11 * time.Second}, []any{n, time.Since(began)})

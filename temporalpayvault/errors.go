@@ -22,9 +22,13 @@ const (
 // [TypeOutcomeUnknown] or [TypeRefused].
 //
 // If err wraps several errors of package payvault, the result is made from the first error of unknown outcome, or else
-// from the first error. If err wraps none, ActivityError returns err unchanged. If the context of the call was
+// from the first error. A [payvault.StopError] becomes TypeRefused, because a second run without a journal would send
+// all cards again. If err wraps none of these, ActivityError returns err unchanged. If the context of the call was
 // canceled and calling again does no harm, the result is [context.Canceled], which a canceled activity has to return.
 func ActivityError(err error) error {
+	if stop, stopped := errors.AsType[*payvault.StopError](err); stopped {
+		return temporal.NewNonRetryableApplicationError(stop.Error(), TypeRefused, nil)
+	}
 	e := worst(ownErrors(err))
 	if e == nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
+
 	"testing"
 	"time"
 
@@ -136,7 +136,13 @@ func TestActivityError_notSent(t *testing.T) {
 	broken.fail = func(bool) error { return errCut }
 	options := &payvault.SubmitAllOptions{Journal: broken, Job: "job"}
 	batches := 0
-	for b := range newServer(t).Client().AccountUpdater.SubmitAll(t.Context(), slices.Values(cards), options) {
+	for b, err := range newServer(t).Client().AccountUpdater.SubmitAll(t.Context(), payvault.Cards(cards...), options) {
+		if err != nil {
+			app, ok := errors.AsType[*temporal.ApplicationError](ActivityError(err))
+			require.True(t, ok)
+			assert.True(t, app.NonRetryable(), "without a journal, a second run would send all cards again")
+			break
+		}
 		batches++
 		app, ok := errors.AsType[*temporal.ApplicationError](ActivityError(b.Err))
 		require.True(t, ok)

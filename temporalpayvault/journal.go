@@ -2,22 +2,19 @@ package temporalpayvault
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"sync"
 
 	"example.com/payvault"
 )
 
 // rangeJournal is the journal for a SubmitAll over a range of batches. SubmitAll counts the batches of the range from
-// 0, so a rangeJournal adds the number of the first batch. It also stops SubmitAll when too many batches are refused or
-// of unknown outcome.
+// 0, so a rangeJournal adds the number of the first batch. It also gives back the permits of accepted batches, and stops
+// SubmitAll when too many batches are refused or of unknown outcome.
 type rangeJournal struct {
 	payvault.Journal
 	*permits
 
-	first int                 // number of the first batch of the range
-	stop  func(because error) // cancels SubmitAll
+	first int // number of the first batch of the range
 }
 
 // Begin begins a batch in the journal of the job. If the journal says that the batch may have been sent before, the
@@ -30,17 +27,8 @@ func (j *rangeJournal) Begin(ctx context.Context, job string, batch int) (payvau
 	return state, err
 }
 
-// End records the outcome of a batch. End stops SubmitAll and pauses the job if the service refuses the key, or if a
-// status other than 429 shows that the batch was not performed, such as a 404 from a proxy.
+// End records the outcome of a batch, and what it means for the permit of the batch.
 func (j *rangeJournal) End(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
-	switch {
-	case o.StatusCode == http.StatusUnauthorized, o.StatusCode == http.StatusForbidden:
-		j.stop(pauseFor(fmt.Sprintf("the service refuses the key with status %d", o.StatusCode)))
-	case o.StatusCode == http.StatusTooManyRequests:
-	case o.StatusCode != 0 && o.Status == payvault.BatchNotSent:
-		// The answer comes from something in front of the service, such as a proxy with an HTML page.
-		j.stop(pauseFor(fmt.Sprintf("status %d without a code, which decides nothing: is the base URL right?", o.StatusCode)))
-	}
 	err := j.Journal.End(ctx, job, j.first+batch, o)
 	switch o.Status {
 	case payvault.BatchAccepted:
@@ -48,7 +36,7 @@ func (j *rangeJournal) End(ctx context.Context, job string, batch int, o payvaul
 		j.earn()
 	case payvault.BatchRefused, payvault.BatchUnknown:
 		j.lose()
-	case payvault.BatchNotSent: // the batch waits for the rate limit, or SubmitAll ends
+	case payvault.BatchNotSent: // the batch waits for its next attempt, or SubmitAll ends
 	}
 	return err
 }

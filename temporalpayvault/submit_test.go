@@ -396,9 +396,9 @@ func TestSubmitCards_noDecision(t *testing.T) {
 			payvaulttest.Fault{
 				Status: http.StatusNotFound, Body: "<h1>Not Found</h1>", Header: http.Header{"Content-Type": {"text/html"}},
 			},
-			"status 404 without a code",
+			"status 404 and no code",
 		},
-		"no body": {payvaulttest.Fault{Status: http.StatusBadRequest, Body: " "}, "status 400 without a code"},
+		"no body": {payvaulttest.Fault{Status: http.StatusBadRequest, Body: " "}, "status 400 and no code"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -75,38 +75,44 @@ type worker struct {
 // job.
 func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 	options := &payvault.SubmitAllOptions{Journal: w.journal, Job: job.Args.name()}
-	for batch := range w.client.AccountUpdater.SubmitAll(ctx, slices.Values(w.cards(job.Args)), options) {
-		e, failed := errors.AsType[*payvault.Error](batch.Err)
-		if !failed || batch.FromJournal || areAllInvalid(batch) {
-			continue
+	for batch, err := range w.client.AccountUpdater.SubmitAll(ctx, payvault.Cards(w.cards(job.Args)...), options) {
+		switch {
+		case err != nil:
+			return afterStop(ctx, err)
+		case batch.Err == nil, batch.FromJournal, len(batch.Invalid) == batch.End-batch.Start:
+		case batch.Status == payvault.BatchNotSent:
+			again = batch.Err
+		case w.lost.Add(1) >= mostLost: // the batch is refused or of unknown outcome
+			return pause(ctx, batch.Err)
 		}
-		if e.Fields["Job"] != nil { // the journal has another number of cards for this job
-			log.Printf("a part of the job is canceled: %v", e)
-			return river.JobCancel(e)
-		}
-		// If the service refuses the key, or if a proxy has answered, every batch gets the same answer.
-		refusesAll := batch.Status == payvault.BatchNotSent && e.Delivery == payvault.DeliveryAnswered &&
-			!errors.Is(e, payvault.ErrRateLimited)
-		if batch.Status == payvault.BatchNotSent && !refusesAll && !errors.Is(e, payvault.ErrInvalidRequest) {
-			if e.RetryAfter > 0 || ctx.Err() != nil {
-				return river.JobSnooze(e.RetryAfter) // River does not count this run as an attempt of the job
-			}
-			again = e
-			continue
-		}
-		if !refusesAll && w.lost.Add(1) < mostLost { // the batch is refused or of unknown outcome
-			continue
-		}
-		log.Printf("the queue pauses: %v", e)
-		err := river.ClientFromContext[pgx.Tx](ctx).QueuePause(context.WithoutCancel(ctx), queue, nil)
-		return errors.Join(err, river.JobSnooze(0)) // all processes notice the pause and end
 	}
 	return again
 }
 
-// areAllInvalid reports whether a batch has cards, but none that can be sent.
-func areAllInvalid(batch *payvault.AccountUpdaterBatch) bool {
-	return batch.End > batch.Start && len(batch.Invalid) == batch.End-batch.Start
+// afterStop returns the result of a run whose SubmitAll has stopped before the end.
+func afterStop(ctx context.Context, err error) error {
+	stop, ok := errors.AsType[*payvault.StopError](err)
+	if !ok { // an invalid argument
+		return river.JobCancel(err)
+	}
+	switch stop.Reason {
+	case payvault.StopContext, payvault.StopRateLimit:
+		return river.JobSnooze(stop.RetryAfter) // River does not count this run as an attempt of the job
+	case payvault.StopOtherCards:
+		log.Printf("a part of the job is canceled: %v", err)
+		return river.JobCancel(err)
+	case payvault.StopKey, payvault.StopNoCode:
+		return pause(ctx, err)
+	default: // the journal or the service is down: River runs the job again, later each time
+		return err
+	}
+}
+
+// pause pauses the queue. All processes notice the pause and end.
+func pause(ctx context.Context, reason error) error {
+	log.Printf("the queue pauses: %v", reason)
+	err := river.ClientFromContext[pgx.Tx](ctx).QueuePause(context.WithoutCancel(ctx), queue, nil)
+	return errors.Join(err, river.JobSnooze(0))
 }
 
 // cards makes up the cards of a part. A real program would read the cards by position from a snapshot of a table.

@@ -26,12 +26,16 @@ func (e *attemptError) Error() string { return fmt.Sprintf("%v (%v)", e.Err, e.D
 func (e *attemptError) Unwrap() error { return e.Err }
 
 // RoundTrip waits for the rate limit and makes one attempt. The response has no body, because the body is in c.result.
-// The error of a failed attempt is an *attemptError. If the wait fails, RoundTrip returns the error of the wait.
+// The error of a failed attempt is an *attemptError. If there is no attempt, RoundTrip returns the error of the wait, or
+// ErrStopped.
 //
 // The type call must not have a method CloseIdleConnections. The engine would call it after a failure, and so close the
 // idle connections of all callers.
 func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := c.waitForTurn(); err != nil {
+		return nil, err
+	}
+	if err := c.begin(); err != nil {
 		return nil, err
 	}
 	start := time.Now()
@@ -43,16 +47,30 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// waitForTurn waits for the rate limit before an attempt. The first attempt of a call with a Place does not wait,
-// because the caller has already waited.
+// waitForTurn waits for the rate limit before an attempt.
 func (c *call) waitForTurn() error {
-	if c.Place != nil && c.result.Attempts == 0 {
-		c.lastPlace = *c.Place
-		return c.waitContext().Err()
+	wait := c.Pace.Wait
+	if c.Gate != nil {
+		wait = c.Pace.WaitInWalk
 	}
-	place, err := c.Pace.Wait(c.waitContext(), c.longestRetryAfter())
+	place, err := wait(c.waitContext(), c.longestRetryAfter())
 	c.lastPlace = place
 	return cmp.Or(err, c.waitContext().Err())
+}
+
+// begin calls Begin, unless the call has begun, and Start before the first attempt. It returns an error if the call must
+// send nothing more.
+func (c *call) begin() error {
+	if !c.begun && c.Gate != nil && c.Gate.Begin != nil {
+		if !c.Gate.Begin() {
+			return ErrStopped
+		}
+	}
+	c.begun = true
+	if c.Start != nil && c.result.Attempts == 0 {
+		c.ctx = c.Start(c.ctx)
+	}
+	return c.waitContext().Err() // Stop may have ended while Begin worked
 }
 
 // orContextError returns the error of ctx if ctx has ended, and otherwise err. There are two reasons:
@@ -120,7 +138,7 @@ func (c *call) authorize(ctx context.Context) (key string, err error) {
 	if err != nil {
 		return "", &KeyError{c.client.config.Disown(err)}
 	}
-	if c.isStopped() { // StopContext may have ended while the key source worked
+	if c.isStopped() { // Stop may have ended while the key source worked
 		return "", ErrStopped
 	}
 	if !slices.Contains(c.result.Keys, key) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"time"
 
@@ -16,8 +17,8 @@ import (
 // call performs one Request in one or more attempts. The engine, which is go-retryablehttp, calls RoundTrip for each
 // attempt, then checkRetry and, before a retry, backoff.
 //
-// A call has two contexts. The attempts use ctx, the caller's context. All waits use waitContext, which is StopContext
-// if the request has one. So the end of StopContext ends a wait, but not a request in flight.
+// A call has two contexts. The attempts use ctx, the caller's context. All waits use waitContext, which is the context
+// Stop of the Gate if there is one. So the end of Stop ends a wait, but not a request in flight.
 type call struct {
 	*Request
 
@@ -30,6 +31,8 @@ type call struct {
 	took      time.Duration  // duration of the last attempt
 	cost      int64          // cost of the last retry that was not free; refunded if the call succeeds
 	prepaid   int64          // cost of a retry that was paid for and has not begun; otherwise 0
+	begun     bool           // Begin was called, and Unbegin was not called since
+	refusals  int            // number of attempts that got a 429 and do not count toward max
 }
 
 func newCall(ctx context.Context, client *Client, r *Request) *call {
@@ -43,7 +46,7 @@ func newCall(ctx context.Context, client *Client, r *Request) *call {
 func (c *call) run() error {
 	engine := retryablehttp.Client{
 		HTTPClient:   &http.Client{Transport: c},
-		RetryMax:     c.max - 1,
+		RetryMax:     math.MaxInt, // checkRetry counts the attempts
 		CheckRetry:   c.checkRetry,
 		Backoff:      c.backoff,
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
@@ -81,18 +84,25 @@ func (c *call) newRequest() (*retryablehttp.Request, error) {
 	return r, err
 }
 
-// waitContext returns the context for all waits of the call: StopContext if it is set, and otherwise the caller's
+// waitContext returns the context for all waits of the call: Stop of the Gate if it is set, and otherwise the caller's
 // context.
-func (c *call) waitContext() context.Context { return cmp.Or(c.StopContext, c.ctx) }
+func (c *call) waitContext() context.Context {
+	if c.Gate != nil && c.Gate.Stop != nil {
+		return c.Gate.Stop
+	}
+	return c.ctx
+}
 
-// isStopped reports whether StopContext has ended. After that no further request may be sent.
-func (c *call) isStopped() bool { return c.StopContext != nil && c.StopContext.Err() != nil }
+// isStopped reports whether Stop has ended. After that no further request may be sent.
+func (c *call) isStopped() bool {
+	return c.Gate != nil && c.Gate.Stop != nil && c.Gate.Stop.Err() != nil
+}
 
 // errorOf turns the error of the engine into the error of the call. It returns one of these:
 //   - the error of an attempt;
 //   - the HeldError of a wait for the rate limit;
 //   - the error of the caller's context, if its end has cut short a wait;
-//   - ErrStopped, if only the end of StopContext has cut short a wait.
+//   - ErrStopped, if only the end of Stop has cut short a wait, or if Begin has returned false.
 func (c *call) errorOf(err error) error {
 	if failed, ok := errors.AsType[*attemptError](err); ok {
 		return failed.Err
@@ -103,5 +113,5 @@ func (c *call) errorOf(err error) error {
 	if ended := c.ctx.Err(); ended != nil {
 		return ended
 	}
-	return ErrStopped // only StopContext has ended, not ctx
+	return ErrStopped // ctx has not ended
 }

@@ -83,52 +83,21 @@ func TestWaitedIsThatOfTheAttempt(t *testing.T) {
 	})
 }
 
-// TestHeldBack checks that a call fails at once with a HeldError if a 429 asks for a wait beyond the deadline of
-// StopContext.
+// TestHeldBack checks that a call fails at once with a HeldError if a 429 asks for a wait beyond the deadline of the
+// context Stop.
 func TestHeldBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		stopContext, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		stop, cancel := context.WithTimeout(t.Context(), time.Second/2)
 		defer cancel()
 		request, start := post(false), time.Now()
-		request.Pace, request.StopContext = overload.NewPace(), stopContext
+		request.Pace, request.Gate = overload.NewPace(), &Gate{Patience: time.Minute, Stop: stop}
 		steps := []step{answer(429, "", "Retry-After", "1")}
 		result, err := New(testConfig(&script{steps: steps})).Do(t.Context(), request)
 		require.ErrorAs(t, err, new(*overload.HeldError))
 		assert.Zero(t, time.Since(start))
 		assert.Equal(t, 1, result.Attempts)
 	})
-}
-
-// TestPlace checks that a call with a Place does not retry a 429, unless an earlier attempt may have performed the
-// operation.
-func TestPlace(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		steps    []step
-		attempts int
-		status   int
-	}{
-		"refused":           {[]step{answer(429, "")}, 1, 429},
-		"not sent, refused": {[]step{refused(errRefused), answer(429, "")}, 2, 429},
-		"lost, refused":     {[]step{lost(errLost), answer(429, ""), answer(200, "")}, 3, 200},
-		"lost, unavailable": {[]step{lost(errLost), answer(503, ""), answer(200, "")}, 3, 200},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			request := post(true)
-			request.Pace = limited()
-			place, err := request.Pace.WaitInWalk(t.Context(), time.Minute)
-			require.NoError(t, err)
-			request.Place = &place
-			var waited []time.Duration
-			request.Observe = func(a Attempt) { waited = append(waited, a.Waited) }
-			result, err := New(testConfig(&script{steps: test.steps})).Do(t.Context(), request)
-			require.NoError(t, err, name)
-			assert.Equal(t, test.attempts, result.Attempts, name)
-			assert.Equal(t, test.status, result.Status, name)
-			assert.Equal(t, place.Waited, waited[0])
-		})
-	}
 }
 
 // TestCauseOfTheContext checks that Do returns context.Canceled and not the cause of the context, which may be the
@@ -150,7 +119,7 @@ func TestCauseOfTheContext(t *testing.T) {
 	}
 }
 
-// TestBudgetOfACallThatHasEnded checks that a call takes nothing from the retry budget if its context or StopContext
+// TestBudgetOfACallThatHasEnded checks that a call takes nothing from the retry budget if its context or Stop
 // ends before the retry.
 func TestBudgetOfACallThatHasEnded(t *testing.T) {
 	t.Parallel()
@@ -163,8 +132,8 @@ func TestBudgetOfACallThatHasEnded(t *testing.T) {
 				return context.WithTimeout(ctx, time.Millisecond)
 			},
 			"stopped": func(ctx context.Context, r *Request) (context.Context, context.CancelFunc) {
-				stopContext, cancel := context.WithTimeout(ctx, time.Millisecond)
-				r.StopContext = stopContext
+				stop, cancel := context.WithTimeout(ctx, time.Millisecond)
+				r.Gate = &Gate{Patience: time.Minute, Stop: stop}
 				return ctx, cancel
 			},
 		} {
@@ -221,8 +190,8 @@ func TestBudgetOfACall(t *testing.T) {
 				request.MaxAttempts, request.Pace = 2, limited()
 				c := New(config)
 				if test.step == nil {
-					stopContext, cancel := context.WithCancel(t.Context())
-					request.StopContext = stopContext
+					stop, cancel := context.WithCancel(t.Context())
+					request.Gate = &Gate{Stop: stop}
 					c.config.Authorization = func(context.Context) (string, error) {
 						cancel()
 						return "Basic key", nil

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -39,7 +38,20 @@ func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (
 	}
 	paid := c.payForRetry(resp, failed)
 	c.report(failed, !paid)
+	if paid {
+		c.unbegin()
+	}
 	return paid, nil
+}
+
+// unbegin calls Unbegin, so that the next attempt calls Begin again. It does nothing if an attempt may have performed
+// the operation.
+func (c *call) unbegin() {
+	if c.Gate == nil || c.Gate.Unbegin == nil || c.mayBePerformed() {
+		return
+	}
+	c.begun = false
+	c.Gate.Unbegin(c.result.Status)
 }
 
 // wantsRetry reports whether another attempt is allowed, harmless and likely to help. The parameter after is the
@@ -52,8 +64,6 @@ func (c *call) wantsRetry(
 		return false
 	case c.isTooLong(after):
 		return false
-	case c.isWaitedOutByCaller(resp):
-		return false
 	// A retry that waits for the rate limit is not checked here. It may have to wait longer than the Retry-After, so
 	// Pace.Wait compares the whole wait with the deadline, and returns a HeldError if the wait is too long.
 	case after > 0 && !c.isPaced(resp) && endsWithin(ctx, after):
@@ -63,21 +73,26 @@ func (c *call) wantsRetry(
 }
 
 // hasAttemptLeft reports whether the call has made fewer attempts than allowed.
-func (c *call) hasAttemptLeft() bool { return c.result.Attempts < c.max }
+func (c *call) hasAttemptLeft() bool { return c.counted() < c.max }
+
+// counted returns the number of attempts that count toward max.
+func (c *call) counted() int { return c.result.Attempts - c.refusals }
 
 // isTooLong reports whether the service asks for a longer wait than the call accepts.
 func (c *call) isTooLong(after time.Duration) bool { return after > c.longestRetryAfter() }
 
 // longestRetryAfter returns the longest wait that the service may ask for.
 func (c *call) longestRetryAfter() time.Duration {
-	return cmp.Or(c.MaxRetryAfter, c.client.config.Policy.MaxRetryAfter)
+	if c.Gate != nil {
+		return c.Gate.Patience
+	}
+	return c.client.config.Policy.MaxRetryAfter
 }
 
-// isWaitedOutByCaller reports whether the call leaves a 429 to its caller: a walk (see Request.Place), which waits and
-// then makes a new call. If an earlier attempt may have performed the operation, isWaitedOutByCaller returns false,
-// because the result of a new call would not report that attempt.
-func (c *call) isWaitedOutByCaller(resp *http.Response) bool {
-	return c.Place != nil && isRefused(resp) && !c.result.Unsure
+// isWaitedOut reports whether the call waits after a 429 as often as it gets one. Such a 429 does not count toward max.
+// A walk whose user allows only one attempt ends with the first 429.
+func (c *call) isWaitedOut(resp *http.Response) bool {
+	return c.Gate != nil && c.isPaced(resp) && c.max > 1
 }
 
 // isRefused reports whether the service refused the request with status 429.
@@ -140,9 +155,9 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// backoff returns the wait before retry n, counted from 0. If the retry waits for the rate limit, backoff returns 0.
+// backoff returns the wait before a retry. If the retry waits for the rate limit, backoff returns 0.
 // Otherwise it returns the Retry-After of the response or, if there is none, an exponential backoff with full jitter.
-func (c *call) backoff(_, _ time.Duration, n int, resp *http.Response) time.Duration {
+func (c *call) backoff(_, _ time.Duration, _ int, resp *http.Response) time.Duration {
 	if c.isPaced(resp) {
 		return 0 // the attempt waits for the rate limit
 	}
@@ -151,7 +166,7 @@ func (c *call) backoff(_, _ time.Duration, n int, resp *http.Response) time.Dura
 		return after
 	}
 	policy := c.client.config.Policy
-	ceiling := min(float64(policy.MaxBackoff), math.Ldexp(float64(policy.MinBackoff), n))
+	ceiling := min(float64(policy.MaxBackoff), math.Ldexp(float64(policy.MinBackoff), c.counted()-1))
 	return time.Duration(rand.Float64() * ceiling) //nolint:gosec // jitter need not be unpredictable
 }
 

@@ -176,9 +176,9 @@ func TestContextThatHasEnded(t *testing.T) {
 		s := &script{}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		for _, stopContext := range []context.Context{nil, ctx} { // an ended StopContext must not make the error ErrStopped
+		for _, gate := range []*Gate{nil, {Stop: ctx}} { // an ended Stop must not make the error ErrStopped
 			request := post(replay)
-			request.StopContext = stopContext
+			request.Gate = gate
 			result, err := New(testConfig(s)).Do(ctx, request)
 			require.ErrorIs(t, err, context.Canceled)
 			assert.Empty(t, s.sent)

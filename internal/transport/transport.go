@@ -27,7 +27,8 @@ import (
 )
 
 var (
-	// ErrStopped is returned if the end of StopContext has kept a call from sending its request, or from sending it again.
+	// ErrStopped is returned if the end of Gate.Stop or the result of Gate.Begin has kept a call from sending its request,
+	// or from sending it again.
 	ErrStopped = errors.New("stopped")
 	// ErrTooLarge is returned for a response body over the size limit, which counts decompressed bytes.
 	ErrTooLarge = errors.New("response body exceeds the size limit")
@@ -66,29 +67,37 @@ type Config struct {
 
 // Request is one operation.
 type Request struct {
-	Method        string
-	URL           *url.URL
-	Header        http.Header
-	Body          []byte           // body in memory; nil if there is no body, or if Open is set
-	Open          func() io.Reader // returns a new reader of the upload at each call
-	Length        int64            // length of Body or of the upload
-	Replay        bool             // repeating the request is harmless, even if it was performed
-	MaxAttempts   int              // 0 means the value of the policy
-	MaxRetryAfter time.Duration    // 0 means the value of the policy
-	Pace          *overload.Pace   // rate limit of the operation; nil means no limit
-	// Place is set by walks, which are loops of many calls. A walk waits for the rate limit before it makes a call, and
-	// passes its permission as Place. So the first attempt does not wait. Place is nil for a single call, which waits by
-	// itself, and for a walk without Pace.
-	//
-	// After a 429, a call with Place ends, and the walk waits again and makes a new call. One case is different: if an
-	// earlier attempt of the call may have performed the operation, only the call itself may retry. A new call could not
-	// report that attempt.
-	Place *overload.Place
-	// StopContext is set by SubmitAll, and ends when SubmitAll stops. Then the call begins no wait and no attempt, and a
-	// wait under way ends. An attempt in flight goes on, so that its outcome is not lost. StopContext must not outlive the
-	// context of the call. If StopContext is nil, waits end with the context of the call.
-	StopContext context.Context //nolint:containedctx // the call has two contexts
-	Observe     func(Attempt)   // called after each attempt; may be nil
+	Method      string
+	URL         *url.URL
+	Header      http.Header
+	Body        []byte           // body in memory; nil if there is no body, or if Open is set
+	Open        func() io.Reader // returns a new reader of the upload at each call
+	Length      int64            // length of Body or of the upload
+	Replay      bool             // repeating the request is harmless, even if it was performed
+	MaxAttempts int              // 0 means the value of the policy
+	Pace        *overload.Pace   // rate limit of the operation; nil means no limit
+	Gate        *Gate            // set by walks, which are loops of many calls; nil for a single call
+	// Start is called when the rate limit and the Gate permit the first attempt. It returns the context for the attempts.
+	// If it is nil, the attempts use the context of the call.
+	Start   func(context.Context) context.Context
+	Observe func(Attempt) // called after each attempt; may be nil
+}
+
+// Gate is what a walk adds to each of its calls. A call with a Gate waits in the queue of the walks. Its attempts that
+// get a 429 do not count toward MaxAttempts, unless only one attempt is allowed. Functions that are nil are not called.
+type Gate struct {
+	// Patience is the longest wait that the service may ask for. It takes the place of Policy.MaxRetryAfter.
+	Patience time.Duration
+	// Begin is called when the rate limit permits the first attempt, and the next attempt after Unbegin. If it returns
+	// false, Do sends nothing more and returns ErrStopped.
+	Begin func() bool
+	// Unbegin is called before another attempt, if no attempt so far can have performed the operation. The status is that
+	// of the last response, or 0 if the last request was not sent.
+	Unbegin func(status int)
+	// Stop ends when the walk stops. Then the call begins no wait and no attempt, and a wait under way ends. An attempt in
+	// flight goes on, so that its outcome is not lost. Stop must not outlive the context of the call. If Stop is nil, waits
+	// end with the context of the call.
+	Stop context.Context //nolint:containedctx // the call has two contexts
 }
 
 // Attempt is the report about one attempt, for Observe.

@@ -50,17 +50,16 @@ func readCards(path string) (*cards, error) {
 }
 
 // stream returns an iterator that reads the file again and yields its cards. If the file cannot be read or has changed
-// since readCards, the iterator calls halt before it ends. Without this call, SubmitAll would assume that it has got
-// all cards.
-func (c *cards) stream(halt func(error)) iter.Seq[payvault.AccountUpdaterCard] {
-	return func(yield func(payvault.AccountUpdaterCard) bool) {
+// since readCards, the iterator ends with an error.
+func (c *cards) stream() iter.Seq2[payvault.AccountUpdaterCard, error] {
+	return func(yield func(payvault.AccountUpdaterCard, error) bool) {
 		wanted := true
 		sum, err := eachRow(c.path, func(row cardfile.Row) bool {
-			wanted = yield(row.Card)
+			wanted = yield(row.Card, nil)
 			return wanted
 		})
 		if wanted && (err != nil || sum != c.sum) {
-			halt(cmp.Or(err, errors.New(c.path+" has changed")))
+			yield(payvault.AccountUpdaterCard{}, cmp.Or(err, errors.New(c.path+" has changed")))
 		}
 	}
 }

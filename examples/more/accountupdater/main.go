@@ -154,19 +154,19 @@ func submit(ctx context.Context, client *payvault.Client, file, target string, o
 	case known != "" && known != options.Job: // all cards would be sent again under the new name
 		return otherFile(file, known)
 	}
-	ctx, halt := context.WithCancelCause(ctx)
 	total := len(cards.lines)
 	bar := progress.New(out, "cards", total)
 	accepted, refused, unknown := 0, 0, 0
-	for batch := range client.AccountUpdater.SubmitAll(ctx, cards.stream(halt), options) {
+	var stopped error
+	for batch, err := range client.AccountUpdater.SubmitAll(ctx, cards.stream(), options) {
+		if stopped = err; err != nil {
+			break
+		}
 		bar.Add(len(batch.Invalid)) // submit has printed these cards already
 		sent := batch.End - batch.Start - len(batch.Invalid)
 		switch {
-		case batch.Start == batch.End: // a batch without cards has the error that stopped SubmitAll
-			halt(batch.Err)
 		case sent == 0:
-		case batch.Status == payvault.BatchNotSent: // end the run: no further request is sent
-			halt(batch.Err)
+		case batch.Status == payvault.BatchNotSent: // the next run sends it
 			continue
 		case batch.Status == payvault.BatchAccepted:
 			accepted += sent
@@ -185,12 +185,12 @@ func submit(ctx context.Context, client *payvault.Client, file, target string, o
 	left := total - len(cards.bad) - accepted - refused - unknown
 	fmt.Fprintf(out, "%d of %d cards are accepted, %d are refused, %d may have arrived, %d cannot be sent, "+
 		"%d are left to the next run.\n", accepted, total, refused, unknown, len(cards.bad), left)
-	switch err := context.Cause(ctx); {
-	case err != nil:
-		return err
+	switch {
+	case stopped != nil:
+		return stopped
 	case refused+unknown > 0:
 		return errNotAccepted
-	case left > 0: // SubmitAll has reported the reason
+	case left > 0:
 		return errors.New("cards are left to the next run")
 	case len(cards.bad) > 0:
 		return errLeftOut

@@ -2,7 +2,6 @@ package bulk
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -70,7 +69,7 @@ func TestCheck(t *testing.T) {
 func TestSubmitAllOfInvalidCards(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		cards := slices.Collect(stream(450, nil))
+		cards := newCards(450)
 		bad := []int{3, 99, 200, 449}
 		for i := 300; i < 400; i++ {
 			bad = append(bad, i)
@@ -81,7 +80,7 @@ func TestSubmitAllOfInvalidCards(t *testing.T) {
 		j, s := newJournal(t, nil), &fake{}
 		check := func(fromJournal bool) {
 			t.Helper()
-			got := collect(s.submitAll(t, slices.Values(cards), j.options(2)))
+			got := complete(t, s.submitAll(t, payvault.Cards(cards...), j.options(2)))
 			require.Len(t, got, 5)
 			var named []int
 			for i, b := range got {
@@ -115,12 +114,13 @@ func TestSubmitAllOfInvalidCards(t *testing.T) {
 // that cannot be sent are not in the request.
 func TestPosition(t *testing.T) {
 	t.Parallel()
-	cards := slices.Collect(stream(200, nil))
+	cards := newCards(200)
 	for _, i := range []int{100, 101, 105, 199} {
 		cards[i] = card{}
 	}
 	body := `{"code":2,"message":"Invalid","data":{"data[0].exp_date":["is past"],"data[3].exp_date":["is past"]}}`
-	for b := range (&fake{answer: gives(http.StatusOK, body, 1)}).submitAll(t, slices.Values(cards), nil) {
+	for b, err := range (&fake{answer: gives(http.StatusOK, body, 1)}).submitAll(t, payvault.Cards(cards...), nil) {
+		require.NoError(t, err)
 		if b.Index == 1 {
 			assert.Len(t, service.AsError(t, b.Err).Fields, 2)
 			assert.Equal(t, []int{102, 103, 104, 106, 107},

@@ -87,9 +87,9 @@ func (j *journal) outcome(i int) payvault.BatchOutcome {
 	return *j.known[i].Outcome
 }
 
-// run submits n cards with the journal and returns the batches.
+// run submits n cards with the journal and returns the batches. The walk must not stop before the end.
 func (j *journal) run(s *fake, n int) []batch {
-	return collect(s.submitAll(j.t, stream(n, nil), j.options(3)))
+	return complete(j.t, s.submitAll(j.t, stream(n, nil), j.options(3)))
 }
 
 // earlier returns the batches that SubmitAll yields for n cards if all batches were accepted in an earlier run.
@@ -114,7 +114,8 @@ func TestJournal(t *testing.T) {
 			return nil, nil
 		}}
 		var got []batch
-		for b := range s.submitAll(t, stream(n, nil), j.options(5)) {
+		for b, err := range s.submitAll(t, stream(n, nil), j.options(5)) {
+			require.NoError(t, err)
 			assert.Equal(t, payvault.BatchOutcome{
 				Status: payvault.BatchAccepted, Cards: b.End - b.Start, RequestID: b.RequestID,
 			}, j.outcome(b.Index))
@@ -152,7 +153,7 @@ func TestJournalOfFailures(t *testing.T) {
 		502: {`{"message":"upstream"}`, payvault.BatchUnknown, "", "upstream", nil},
 	} {
 		s, j := fake{answer: gives(status, test.body, 0)}, newJournal(t, nil)
-		first := collect(s.submitAll(t, stream(37, nil), j.options(3), payvault.WithMaxAttempts(1)))
+		first, _ := collect(s.submitAll(t, stream(37, nil), j.options(3), payvault.WithMaxAttempts(1)))
 		assert.Equal(t, payvault.BatchOutcome{
 			Status: test.want, Cards: 37, StatusCode: status, Code: test.code, Message: test.message,
 			Fields: test.fields,
@@ -211,39 +212,65 @@ func TestJournalThatFails(t *testing.T) {
 			}
 			return nil
 		}
-		got, sent := j.run(s, 1150), s.numbers()
+		got, err := collect(s.submitAll(t, stream(1150, nil), j.options(3)))
+		require.ErrorIs(t, assertStopped(t, err, payvault.StopJournal), errDisk)
+		require.EqualError(t, err, "payvault: account_updater.submit: journal: disk full")
+		sent := s.numbers()
 		for i, b := range got {
 			assert.Equal(t, i, b.Index)
-			assert.Equal(t, b.Err == nil, slices.Contains(sent, i))
-			if b.Err != nil {
-				require.EqualError(t, b.Err, "payvault: account_updater.submit: journal: disk full (not sent)")
+			if wasSent := slices.Contains(sent, i); wasSent {
+				assert.NoError(t, b.Err)
+			} else {
+				assertLeftOut(t, b, true)
 			}
 		}
-		last := got[len(got)-1]
-		require.ErrorIs(t, last.Err, errDisk, "the walk ends with the error")
-		assert.Equal(t, 1150, last.End)
-		batches := 12
-		if test.step == "end" && test.at == 11 {
-			batches++ // all batches were sent, so the error comes with an extra batch
-		}
-		assert.Len(t, got, batches)
 		if test.step == "begin" {
-			assert.False(t, payvault.SafeToRetry(got[test.at].Err), "only the journal knows of earlier runs")
+			assert.NotContains(t, sent, test.at)
 			assert.Less(t, slices.Max(append(sent, -1)), test.at+4, "a batch was begun after the failure")
 		}
 	})
 }
 
-// TestJournalThatFailsAfterARefusal checks that SubmitAll also yields the error of the journal if the last batch has
-// another error.
+// TestJournalThatFailsAfterARefusal checks that an error of the journal is the reason for the stop even if the walk has
+// stopped for another reason, because the journal may lack outcomes.
 func TestJournalThatFailsAfterARefusal(t *testing.T) {
 	t.Parallel()
-	j := newJournal(t, nil)
-	j.fail = func(step string, _ int) error { return map[string]error{"end": errDisk}[step] }
-	got := j.run(&fake{answer: gives(http.StatusConflict, `{"code":7}`, 0)}, 50)
-	require.Len(t, got, 2)
-	service.AssertMatches(t, got[0].Err, payvault.ErrConflict, payvault.ErrRejected)
-	require.ErrorIs(t, got[1].Err, errDisk)
+	synctest.Test(t, func(t *testing.T) {
+		j := newJournal(t, nil)
+		j.fail = func(step string, i int) error {
+			if step == "end" && i == 1 {
+				return errDisk
+			}
+			return nil
+		}
+		s := &fake{answer: func(r asked) (*http.Response, error) {
+			if r.n == 1 {
+				return nil, r.sleep(time.Second)
+			}
+			return service.Reply(http.StatusUnauthorized, `{"code":1}`), nil
+		}}
+		got, err := collect(s.submitAll(t, stream(500, nil), j.options(2)))
+		require.ErrorIs(t, assertStopped(t, err, payvault.StopJournal), errDisk)
+		service.AssertMatches(t, got[0].Err, payvault.ErrUnauthorized, payvault.ErrRejected)
+		assert.Equal(t, payvault.BatchAccepted, got[1].Status)
+	})
+}
+
+// ownError is a journal that fails with an error of this package, as one does that calls another payvault client.
+type ownError struct{ *journal }
+
+func (ownError) Begin(context.Context, string, int) (payvault.BatchState, error) {
+	return payvault.BatchState{}, &payvault.Error{Delivery: payvault.DeliveryNotSent}
+}
+
+// TestJournalThatFailsWithAnErrorOfThisPackage checks that SafeToRetry is false for the last error even if the error of
+// the journal is safe to retry.
+func TestJournalThatFailsWithAnErrorOfThisPackage(t *testing.T) {
+	t.Parallel()
+	options := newJournal(t, nil).options(1)
+	options.Journal = ownError{}
+	_, err := collect(new(fake).submitAll(t, stream(100, nil), options))
+	assertStopped(t, err, payvault.StopJournal)
 }
 
 // TestJournalOfOtherCards checks that SubmitAll stops if a batch has another number of cards than in an earlier run,
@@ -255,14 +282,14 @@ func TestJournalOfOtherCards(t *testing.T) {
 		j := newJournal(t, nil)
 		j.run(&fake{}, n.was)
 		s := &fake{answer: func(r asked) (*http.Response, error) { return nil, r.sleep(time.Millisecond) }}
-		got := j.run(s, n.is)
-		const text = "had another number of cards in an earlier run, in batch 3"
-		service.AssertInvalid(t, got[3].Err, payvault.OpAccountUpdaterSubmit, service.Fields{"Job": {text}})
-		assert.False(t, payvault.SafeToRetry(got[3].Err), "it will be the same each time")
+		got, err := collect(s.submitAll(t, stream(n.is, nil), j.options(3)))
+		assertStopped(t, err, payvault.StopOtherCards)
+		require.EqualError(t, err, "payvault: account_updater.submit: other cards: "+
+			"the job had another number of cards in an earlier run, in batch 3")
 		assert.NotContains(t, s.numbers(), 3)
-		for _, b := range got[4:] {
-			if b.Err != nil {
-				require.EqualError(t, b.Err, "payvault: account_updater.submit: the job "+text+" (not sent)")
+		for _, b := range got[3:] {
+			if wasSent := slices.Contains(s.numbers(), b.Index); !wasSent {
+				assertLeftOut(t, b, true)
 			}
 		}
 		assert.LessOrEqual(t, len(s.seen), 2, "only batches that were begun at the same time are sent")
@@ -290,7 +317,11 @@ func TestJournalOutlivesTheContext(t *testing.T) {
 			<-time.After(time.Second)
 			return refusal("20")
 		}}
-		for b := range s.client(t).AccountUpdater.SubmitAll(ctx, stream(1950, nil), j.options(3)) {
+		for b, err := range s.client(t).AccountUpdater.SubmitAll(ctx, stream(1950, nil), j.options(3)) {
+			if err != nil {
+				assertStopped(t, err, payvault.StopContext)
+				break
+			}
 			if b.Index == 4 {
 				<-time.After(2 * time.Second)
 				if how == "leave" {
@@ -327,20 +358,21 @@ func TestJournalOfABatchThatWaits(t *testing.T) {
 				Begun: true, Outcome: &payvault.BatchOutcome{Status: payvault.BatchAccepted, RequestID: "REQ0"},
 			}
 		})
-		got := j.run(s, 100)
+		got, err := collect(s.submitAll(t, stream(100, nil), j.options(3)))
 		assert.Len(t, s.seen, 1)
 		assert.Equal(t, payvault.BatchAccepted, j.outcome(0).Status, "the record of the other run stays")
 		if meanwhile == "sent by another run" {
+			require.NoError(t, err)
 			assert.Equal(t, earlier(100), got)
 			return
 		}
-		require.ErrorIs(t, got[0].Err, errDisk)
-		assert.False(t, payvault.SafeToRetry(got[0].Err), "the journal was not asked")
+		require.ErrorIs(t, assertStopped(t, err, payvault.StopJournal), errDisk)
+		assertLeftOut(t, got[0], true)
 	})
 }
 
-// TestStoppedWalkDoesNotWait checks that a batch stops waiting for its next attempt when the context ends. The error of
-// the batch must say why SubmitAll stopped. The error that observers received earlier must not change.
+// TestStoppedWalkDoesNotWait checks that a batch stops waiting for its next attempt when the context ends. Its outcome is
+// unknown, because the first attempt may have been performed.
 func TestStoppedWalkDoesNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -351,17 +383,12 @@ func TestStoppedWalkDoesNotWait(t *testing.T) {
 			resp.Header.Set("Retry-After", "29")
 			return resp, nil
 		}}, newJournal(t, nil)
-		var observed []error
-		client := s.client(t, payvault.WithObserver(payvault.Observer{
-			End: func(_ context.Context, _ payvault.CallInfo, r payvault.CallResult) {
-				observed = append(observed, r.Err)
-			},
-		}))
-		got := collect(client.AccountUpdater.SubmitAll(ctx, stream(100, nil), j.options(1), payvault.WithReplay()))
+		seq := s.client(t).AccountUpdater.SubmitAll(ctx, stream(100, nil), j.options(1), payvault.WithReplay())
+		got, err := collect(seq)
 		assert.Equal(t, time.Second, time.Since(s.start))
-		assert.NotContains(t, observed[0].Error(), "canceled")
-		require.ErrorContains(t, got[0].Err,
-			"status 503 Service Unavailable: the walk was stopped: context canceled (outcome unknown)")
+		require.ErrorIs(t, assertStopped(t, err, payvault.StopContext), context.Canceled)
+		require.ErrorIs(t, got[0].Err, payvault.ErrStopped)
+		require.ErrorContains(t, got[0].Err, "status 503 Service Unavailable: the walk was stopped (outcome unknown)")
 		assert.Equal(t, payvault.BatchUnknown, j.outcome(0).Status)
 	})
 }
@@ -375,13 +402,14 @@ func TestJournalOfAContextThatEndsLate(t *testing.T) {
 		defer cancel()
 		s := &fake{answer: func(r asked) (*http.Response, error) { return nil, r.sleep(2 * time.Second) }}
 		j := newJournal(t, nil)
-		got := collect(s.client(t).AccountUpdater.SubmitAll(ctx, stream(n, nil), j.options(3)))
+		got, err := collect(s.client(t).AccountUpdater.SubmitAll(ctx, stream(n, nil), j.options(3)))
 		assert.Equal(t, batchesOf(300), got[:3])
 		if n == 300 {
+			require.NoError(t, err, "nothing was left to send")
 			assert.Len(t, got, 3)
 		} else {
-			require.ErrorIs(t, got[3].Err, context.DeadlineExceeded)
-			assert.Equal(t, payvault.BatchNotSent, got[3].Status)
+			require.ErrorIs(t, assertStopped(t, err, payvault.StopContext), context.DeadlineExceeded)
+			assertLeftOut(t, got[3], true)
 		}
 		s.assertSent(t, 0, 300)
 	})
@@ -397,14 +425,13 @@ func TestJournalThatHangs(t *testing.T) {
 		j := newJournal(t, state{0: {Begun: true}})
 		j.hang = true
 		var s fake
-		got := collect(s.client(t).AccountUpdater.SubmitAll(ctx, stream(1950, nil), j.options(0)))
-		require.Len(t, got, 20)
+		got, err := collect(s.client(t).AccountUpdater.SubmitAll(ctx, stream(1950, nil), j.options(0)))
+		require.ErrorIs(t, assertStopped(t, err, payvault.StopContext), context.DeadlineExceeded)
 		assert.True(t, got[0].FromJournal)
 		require.EqualError(t, got[0].Err,
 			"payvault: account_updater.submit: an earlier run began the batch and did not end it (outcome unknown)")
 		for _, b := range got[1:] {
-			require.EqualError(t, b.Err, "payvault: account_updater.submit: context deadline exceeded (not sent)")
-			assert.False(t, payvault.SafeToRetry(b.Err))
+			assertLeftOut(t, b, true)
 		}
 		assert.Empty(t, s.seen)
 	})

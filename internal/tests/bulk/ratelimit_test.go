@@ -102,12 +102,12 @@ func TestWalksWaitOutRefusals(t *testing.T) {
 		require.NoError(t, err)
 
 		s = refusing(times(150, "")...)
-		assert.Equal(t, batchesOf(1), collect(s.submitAll(t, stream(1, nil), nil)))
+		assert.Equal(t, batchesOf(1), complete(t, s.submitAll(t, stream(1, nil), nil)))
 		assert.Len(t, s.seen, 151)
 
 		for _, retryAfter := range []string{"", "1"} {
 			s, refused = limited(20, 20, retryAfter)
-			assert.Equal(t, batchesOf(50_000), collect(s.submitAll(t, stream(50_000, nil), atATime(32))))
+			assert.Equal(t, batchesOf(50_000), complete(t, s.submitAll(t, stream(50_000, nil), atATime(32))))
 			assert.LessOrEqual(t, time.Since(s.start), 27*time.Second, "480 batches at 20 a second take 24 s")
 			assert.LessOrEqual(t, *refused, 62)
 		}
@@ -148,23 +148,25 @@ func TestRateLimitHoldsTheOperation(t *testing.T) {
 }
 
 // TestSubmitAllBeyondTheCap checks that SubmitAll stops after a batch that got a 429 whose Retry-After is more than
-// MaxBulkRetryAfter. The errors of this batch and of all later batches must have this Retry-After. A later single call
-// must be sent.
+// MaxBulkRetryAfter. The last error must have this Retry-After. A later single call must be sent.
 func TestSubmitAllBeyondTheCap(t *testing.T) {
 	t.Parallel()
 	forEach(t, []payvault.RetryPolicy{{}, {IgnoreOverload: true}}, func(t *testing.T, policy payvault.RetryPolicy) {
 		s := refusing(append(times(3, succeeds), times(2, "3600")...)...)
 		c := s.client(t, payvault.WithRetryPolicy(policy))
-		got := collect(c.AccountUpdater.SubmitAll(t.Context(), stream(1000, nil), atATime(1)))
-		require.Len(t, got, 10)
+		got, err := collect(c.AccountUpdater.SubmitAll(t.Context(), stream(1000, nil), atATime(1)))
+		stop := assertStopped(t, err, payvault.StopRateLimit, payvault.ErrRateLimited)
+		assert.Equal(t, time.Hour, stop.RetryAfter)
+		require.EqualError(t, err,
+			"payvault: account_updater.submit: rate limit: rate limited: a request has to wait 1h0m0s")
 		assert.Equal(t, batchesOf(300), got[:3])
-		for _, b := range got[3:] {
-			require.ErrorIs(t, b.Err, payvault.ErrRateLimited)
-			assert.Equal(t, time.Hour, service.AsError(t, b.Err).RetryAfter)
-			assert.True(t, payvault.SafeToRetry(b.Err))
+		require.ErrorIs(t, got[3].Err, payvault.ErrRateLimited)
+		assert.True(t, payvault.SafeToRetry(got[3].Err))
+		for _, b := range got[4:] {
+			assertLeftOut(t, b, false)
 		}
 		assert.Len(t, s.seen, 4)
-		_, err := c.AccountUpdater.Submit(t.Context(), []card{newCard(0)})
+		_, err = c.AccountUpdater.Submit(t.Context(), []card{newCard(0)})
 		require.ErrorIs(t, err, payvault.ErrRateLimited)
 		assert.Len(t, s.seen, 5, "the call was sent")
 	})
@@ -177,8 +179,7 @@ func TestSubmitAllWaitsAsLongAsACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := refusing(times(1, "1800")...)
 		c := s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{MaxRetryAfter: time.Hour}))
-		got := collect(c.AccountUpdater.SubmitAll(t.Context(), stream(100, nil), nil))
-		assert.Equal(t, batchesOf(100), got)
+		assert.Equal(t, batchesOf(100), complete(t, c.AccountUpdater.SubmitAll(t.Context(), stream(100, nil), nil)))
 	})
 }
 
@@ -190,33 +191,53 @@ func TestSubmitAllOfOneAttempt(t *testing.T) {
 		opts := []payvault.CallOption{payvault.WithMaxAttempts(1)}
 		s := refusing(times(9, "")...)
 		c := s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: attemptsOfPolicy}))
-		got := collect(c.AccountUpdater.SubmitAll(t.Context(), stream(200, nil), atATime(1), opts[attemptsOfPolicy:]...))
+		seq := c.AccountUpdater.SubmitAll(t.Context(), stream(200, nil), atATime(1), opts[attemptsOfPolicy:]...)
+		got, err := collect(seq)
 		assert.Len(t, s.seen, 1)
 		require.ErrorIs(t, got[0].Err, payvault.ErrRateLimited)
-		assert.EqualError(t, got[1].Err,
-			"payvault: account_updater.submit: rate limited: a request was refused (not sent)")
+		stop := assertStopped(t, err, payvault.StopRateLimit, payvault.ErrRateLimited)
+		assert.Zero(t, stop.RetryAfter)
+		assert.EqualError(t, err, "payvault: account_updater.submit: rate limit: rate limited: a request was refused")
 	})
 }
 
-// TestSubmitAllOf429AfterALostAttempt checks that a batch that gets first a 503 and then a 429 has the status
-// BatchUnknown and is not sent again. The next batch is sent.
+// TestSubmitAllOf429AfterALostAttempt checks a batch that gets first a 503, then, with WithReplay, a 429. The walk waits
+// and sends the batch again. During the wait the journal must not say that the batch was not sent, because the first
+// attempt may have been performed. If the walk stops during the wait, the outcome is unknown.
 func TestSubmitAllOf429AfterALostAttempt(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	forEach(t, []bool{false, true}, func(t *testing.T, isStopped bool) {
 		s := &fake{answer: func(r asked) (*http.Response, error) {
 			switch r.nth {
 			case 1:
 				return service.Reply(http.StatusServiceUnavailable, ``), nil
 			case 2:
-				return refusal("1")
+				return refusal("20")
 			}
 			return nil, nil
 		}}
-		opts := []payvault.CallOption{payvault.WithReplay(), payvault.WithMaxAttempts(2)}
-		got := collect(s.submitAll(t, stream(200, nil), atATime(1), opts...))
-		assert.Equal(t, []int{0, 0, 1}, s.numbers())
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		j := newJournal(t, nil)
+		time.AfterFunc(10*time.Second, func() {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			assert.Equal(t, payvault.BatchState{Begun: true}, j.known[0], "while it waits")
+			if isStopped {
+				cancel()
+			}
+		})
+		seq := s.client(t).AccountUpdater.SubmitAll(ctx, stream(200, nil), j.options(1), payvault.WithReplay())
+		if !isStopped {
+			assert.Equal(t, batchesOf(200), complete(t, seq))
+			assert.Equal(t, []int{0, 0, 0, 1}, s.numbers())
+			return
+		}
+		got, err := collect(seq)
+		require.ErrorIs(t, assertStopped(t, err, payvault.StopContext), context.Canceled)
 		assert.Equal(t, payvault.BatchUnknown, got[0].Status)
-		assert.Equal(t, payvault.BatchAccepted, got[1].Status)
+		assert.Equal(t, payvault.BatchUnknown, j.outcome(0).Status)
+		assert.Len(t, s.seen, 2)
 	})
 }
 
@@ -240,17 +261,16 @@ func TestSubmitAllBeyondTheDeadline(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		got := collect(client.AccountUpdater.SubmitAll(ctx, stream(1000, nil), options))
-		require.Len(t, got, 10)
+		got, err := collect(client.AccountUpdater.SubmitAll(ctx, stream(1000, nil), options))
+		stop := assertStopped(t, err, payvault.StopRateLimit, payvault.ErrRateLimited)
+		assert.InDelta(t, 21, stop.RetryAfter.Seconds(), 1)
 		accepted := 0
 		for _, b := range got {
 			if b.Err == nil { // one of the first two batches, which were sent at the same time
 				accepted++
-				continue
+			} else {
+				assertLeftOut(t, b, hasJournal)
 			}
-			require.ErrorIs(t, b.Err, payvault.ErrRateLimited)
-			assert.Equal(t, payvault.BatchNotSent, b.Status)
-			assert.InDelta(t, 21, service.AsError(t, b.Err).RetryAfter.Seconds(), 1)
 		}
 		assert.Equal(t, len(s.seen)-1, accepted)
 		assert.LessOrEqual(t, calls, 2, "a batch that waits is a call")
@@ -276,9 +296,9 @@ func TestStoppedWalkSendsNothing(t *testing.T) {
 		}}
 		keys, j, accepted := atomic.Int32{}, newJournal(t, nil), 0
 		j.fail = func(step string, _ int) error { return map[string]error{"end": errDisk}[step] }
-		options, text := j.options(4), "the walk was stopped: journal: disk full"
+		options := j.options(4)
 		if slow == "journal" {
-			options.Journal, text = slowJournal{j}, "submit: journal: disk full"
+			options.Journal = slowJournal{j}
 		}
 		c := s.client(t, payvault.WithKeySource(func(context.Context) (string, error) {
 			if slow == "key" {
@@ -286,19 +306,17 @@ func TestStoppedWalkSendsNothing(t *testing.T) {
 			}
 			return service.APIKey, nil
 		}))
-		for b := range c.AccountUpdater.SubmitAll(t.Context(), stream(400, nil), options) {
-			switch {
-			case b.Err == nil:
+		got, err := collect(c.AccountUpdater.SubmitAll(t.Context(), stream(400, nil), options))
+		require.ErrorIs(t, assertStopped(t, err, payvault.StopJournal), errDisk)
+		for _, b := range got {
+			if b.Err == nil {
 				accepted++
-			case b.Start == b.End: // a batch without cards has the error that stopped SubmitAll
-				assert.ErrorIs(t, b.Err, errDisk)
-			default:
-				assert.ErrorContains(t, b.Err, text)
-				// Before a batch waits for its key, Begin has found that no earlier run has sent the batch. A batch that waits for
-				// Begin may have been sent by an earlier run.
-				hasBegun := slow == "key"
-				assert.Equal(t, hasBegun, payvault.SafeToRetry(b.Err))
+				continue
 			}
+			// Before a batch waits for its key, Begin has found that no earlier run has sent the batch. A batch that waits for
+			// Begin may have been sent by an earlier run.
+			isUnknown := slow == "journal"
+			assertLeftOut(t, b, isUnknown)
 		}
 		assert.Equal(t, 1, accepted)
 		assert.Len(t, s.seen, 1)
@@ -359,7 +377,8 @@ func TestIgnoreOverload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := refusing(times(100, "20")...)
 		c := s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{IgnoreOverload: true}))
-		for b := range c.AccountUpdater.SubmitAll(t.Context(), stream(300, nil), nil) {
+		for b, err := range c.AccountUpdater.SubmitAll(t.Context(), stream(300, nil), nil) {
+			require.NoError(t, err)
 			assert.ErrorIs(t, b.Err, payvault.ErrRateLimited)
 			assert.Equal(t, 4, service.AsError(t, b.Err).Attempts)
 		}

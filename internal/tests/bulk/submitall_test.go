@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"math"
+	"net"
 	"net/http"
 	"runtime"
 	"slices"
@@ -31,17 +32,39 @@ type (
 
 // stream returns an iterator over n cards. The iterator calls before(i) before it yields card i, and before(n) at the
 // end. The function may be nil.
-func stream(n int, before func(i int)) iter.Seq[card] {
-	return func(yield func(card) bool) {
+func stream(n int, before func(i int)) iter.Seq2[card, error] {
+	return func(yield func(card, error) bool) {
 		for i := range n + 1 {
 			if before != nil {
 				before(i)
 			}
-			if i == n || !yield(newCard(i)) {
+			if i == n || !yield(newCard(i), nil) {
 				return
 			}
 		}
 	}
+}
+
+// breaksOff returns an iterator over n cards that ends with an error. It calls before at its end.
+func breaksOff(n int, err error, before func()) iter.Seq2[card, error] {
+	return func(yield func(card, error) bool) {
+		for _, c := range newCards(n) {
+			if !yield(c, nil) {
+				return
+			}
+		}
+		before()
+		yield(newCard(n), err) // SubmitAll must not use the card beside an error
+	}
+}
+
+// newCards returns the cards of a stream of n cards.
+func newCards(n int) []card {
+	cards := make([]card, n)
+	for i := range cards {
+		cards[i] = newCard(i)
+	}
+	return cards
 }
 
 func newCard(i int) card {
@@ -50,8 +73,9 @@ func newCard(i int) card {
 
 func atATime(n int) *payvault.SubmitAllOptions { return &payvault.SubmitAllOptions{Concurrency: n} }
 
-func (s *fake) submitAll(t *testing.T, cards iter.Seq[card], o *payvault.SubmitAllOptions, opts ...payvault.CallOption,
-) iter.Seq[*batch] {
+func (s *fake) submitAll(
+	t *testing.T, cards iter.Seq2[card, error], o *payvault.SubmitAllOptions, opts ...payvault.CallOption,
+) iter.Seq2[*batch, error] {
 	t.Helper()
 	return s.client(t).AccountUpdater.SubmitAll(t.Context(), cards, o, opts...)
 }
@@ -83,13 +107,46 @@ func batchesOf(n int) []batch {
 	return batches
 }
 
-func collect(seq iter.Seq[*batch]) []batch {
-	batches := []batch{}
-	for b := range seq {
+// collect returns the batches that SubmitAll yields, and the error with which it ends, or nil.
+func collect(seq iter.Seq2[*batch, error]) (batches []batch, stop error) {
+	batches = []batch{}
+	for b, err := range seq {
+		if err != nil {
+			return batches, err
+		}
 		batches = append(batches, *b)
 		*b = batch{} // a caller may change a batch, so SubmitAll must not read it any more
 	}
+	return batches, nil
+}
+
+// complete returns the batches of a walk that must not stop before the end.
+func complete(t *testing.T, seq iter.Seq2[*batch, error]) []batch {
+	t.Helper()
+	batches, err := collect(seq)
+	require.NoError(t, err)
 	return batches
+}
+
+// assertStopped checks the last error of a walk. It must have the reason, match the given sentinels and no other, and
+// not be safe to retry.
+func assertStopped(t *testing.T, err error, reason payvault.StopReason, sentinels ...error) *payvault.StopError {
+	t.Helper()
+	stop, ok := errors.AsType[*payvault.StopError](err)
+	require.True(t, ok, "%T: %v", err, err)
+	assert.Equal(t, reason, stop.Reason)
+	service.AssertMatches(t, err, sentinels...)
+	assert.False(t, payvault.SafeToRetry(err), "a second walk without a journal would send all cards again")
+	return stop
+}
+
+// assertLeftOut checks a batch that was read and not sent because the walk had stopped. With a journal it is not safe
+// to retry, because an earlier run may have sent it.
+func assertLeftOut(t *testing.T, b batch, hasJournal bool) {
+	t.Helper()
+	assert.Equal(t, payvault.BatchNotSent, b.Status)
+	service.AssertMatches(t, b.Err, payvault.ErrStopped)
+	assert.Equal(t, !hasJournal, payvault.SafeToRetry(b.Err))
 }
 
 // TestSubmitAll checks that SubmitAll yields all batches in order and sends each of them once, and that a second loop
@@ -109,9 +166,9 @@ func TestSubmitAll(t *testing.T) {
 			}
 			synctest.Wait()
 			assert.Empty(t, s.seen, "nothing is sent before it is ranged over")
-			assert.Equal(t, batchesOf(n), collect(seq))
+			assert.Equal(t, batchesOf(n), complete(t, seq))
 			s.assertSent(t, 0, n)
-			service.Together(8, func() { assert.Equal(t, batchesOf(n), collect(seq)) })
+			service.Together(8, func() { assert.Equal(t, batchesOf(n), complete(t, seq)) })
 		}
 	})
 }
@@ -123,7 +180,7 @@ func TestSubmitAllWithASlowBatch(t *testing.T) {
 	forEach(t, []int{0, 1, 2, 4, 8}, func(t *testing.T, concurrency int) {
 		s, j, taken, done := fake{gates: newGates(0)}, newJournal(t, nil), 0, make(chan []batch)
 		seq := s.submitAll(t, stream(1950, func(i int) { taken = i }), j.options(concurrency))
-		go func() { done <- collect(seq) }()
+		go func() { done <- complete(t, seq) }()
 		concurrency = cmp.Or(concurrency, 4)
 		synctest.Wait()
 		assert.Len(t, j.known, concurrency)
@@ -135,7 +192,7 @@ func TestSubmitAllWithASlowBatch(t *testing.T) {
 			synctest.Wait()
 			assert.EqualValues(t, min(concurrency, ahead-ended), s.flying.Load(), "each batch that ends makes room for another")
 		}
-		assert.Equal(t, (ahead+1)*100-1, taken)
+		assert.Equal(t, (ahead+1)*100, taken)
 		close(s.gates[0])
 		for _, gate := range s.gates[ahead:] {
 			close(gate)
@@ -161,64 +218,88 @@ func TestSubmitAllThatIsLeft(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfASlowStream checks that the complete batches before a pause of the stream are sent and yielded without
-// delay. If the context ends during the pause, the last batch, which is incomplete, is reported as not sent.
+// TestSubmitAllOfASlowStream checks a stream that pauses. All complete batches before the pause are sent and yielded
+// without delay, except the last one if the stream has not yielded its next card: more of that card may come. If the
+// context ends during the pause, that batch is yielded as not sent, and an incomplete batch is not yielded.
 func TestSubmitAllOfASlowStream(t *testing.T) {
 	t.Parallel()
-	forEach(t, []string{"goes on to the end", "is left"}, func(t *testing.T, how string) {
+	type test struct {
+		cards, sent int
+		isLeft      bool // the caller leaves the loop after the batches that were sent
+	}
+	forEach(t, []test{{250, 2, false}, {250, 2, true}, {201, 2, false}, {200, 1, false}}, func(t *testing.T, test test) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		time.AfterFunc(time.Hour, cancel)
-		cards := func(yield func(card) bool) {
-			stream(250, nil)(yield)
+		cards := func(yield func(card, error) bool) {
+			stream(test.cards, nil)(yield)
 			<-ctx.Done() // like a queue that has no cards at present
 		}
-		s, start, got := &fake{}, time.Now(), []batch{}
-		for b := range s.client(t).AccountUpdater.SubmitAll(ctx, cards, atATime(1)) {
-			if got = append(got, *b); how == "is left" && len(got) == 2 {
+		s, start, got, stop := &fake{}, time.Now(), []batch{}, error(nil)
+		for b, err := range s.client(t).AccountUpdater.SubmitAll(ctx, cards, atATime(1)) {
+			if stop = err; err != nil {
+				break
+			}
+			got = append(got, *b)
+			if len(got) <= test.sent {
+				assert.Equal(t, start, time.Now(), "the batch has waited for the stream")
+			}
+			if test.isLeft && len(got) == test.sent {
 				cancel()
 				break
 			}
-			if len(got) < 3 {
-				assert.Equal(t, start, time.Now(), "the batch has waited for the stream")
-			}
 		}
-		assert.Equal(t, batchesOf(200), got[:2])
-		s.assertSent(t, 0, 200)
-		if how == "is left" {
+		assert.Equal(t, batchesOf(100*test.sent), got[:test.sent])
+		s.assertSent(t, 0, 100*test.sent)
+		if test.isLeft {
 			assert.Zero(t, time.Since(start))
 			return
 		}
 		assert.Equal(t, time.Hour, time.Since(start))
-		require.Len(t, got, 3)
-		require.ErrorIs(t, got[2].Err, context.Canceled)
-		assert.Equal(t, batch{Index: 2, Start: 200, End: 250, Status: payvault.BatchNotSent, Err: got[2].Err}, got[2])
+		require.ErrorIs(t, assertStopped(t, stop, payvault.StopContext), context.Canceled)
+		require.Len(t, got, test.cards/100)
+		for _, b := range got[test.sent:] {
+			assertLeftOut(t, b, false)
+		}
 	})
 }
 
-// TestSubmitAllWhoseStreamFails checks a stream of cards that cancels the context because it cannot read all cards. The
-// last batch may lack cards, so it must be neither sent nor recorded in the journal. Its error must contain the cause
-// of the context.
+// TestSubmitAllWhoseStreamFails checks a stream of cards that ends with an error. The last card before the error may be
+// a part of a card, so its batch must not be sent, even if it is complete. Requests in flight are completed. A later run
+// with the whole stream sends the rest, and nothing twice.
 func TestSubmitAllWhoseStreamFails(t *testing.T) {
 	t.Parallel()
-	forEach(t, []int{0, 200, 250}, func(t *testing.T, n int) {
-		ctx, cancel := context.WithCancelCause(t.Context())
+	forEach(t, []int{0, 1, 99, 100, 101, 200, 250}, func(t *testing.T, n int) {
+		s := &fake{answer: func(r asked) (*http.Response, error) { return nil, r.sleep(time.Second) }}
 		j := newJournal(t, nil)
-		got := collect(new(fake).client(t).AccountUpdater.SubmitAll(ctx, stream(n, func(i int) {
-			if i == n {
-				synctest.Wait()
-				cancel(errDisk)
-			}
-		}), j.options(4)))
-		whole := n / 100
-		assert.Len(t, j.known, whole, "the end is not recorded")
-		require.Len(t, got, whole+1)
-		require.ErrorContains(t, got[whole].Err, errDisk.Error())
-		got[whole].Err = nil
-		assert.Equal(t, append(batchesOf(whole*100), batch{
-			Index: whole, Start: whole * 100, End: n, Status: payvault.BatchNotSent,
-		}), got)
+		got, err := collect(s.submitAll(t, breaksOff(n, errDisk, synctest.Wait), j.options(4)))
+		require.ErrorIs(t, assertStopped(t, err, payvault.StopStream), errDisk)
+		require.EqualError(t, err, "payvault: account_updater.submit: stream: disk full")
+		sent := max(0, n-1) / 100
+		s.assertSent(t, 0, 100*sent)
+		assert.Len(t, j.known, sent, "what was not sent is not recorded")
+		require.Len(t, got, n/100)
+		assert.Equal(t, batchesOf(100*sent), got[:sent])
+		for _, b := range got[sent:] {
+			assert.Equal(t, []int{sent * 100, sent*100 + 100}, []int{b.Start, b.End})
+			assertLeftOut(t, b, true)
+		}
+		assert.Equal(t, append(earlier(100*sent), batchesOf(350)[sent:]...), j.run(s, 350))
+		s.assertSent(t, 0, 350)
 	})
+}
+
+// TestSubmitAllWhoseStreamReturnsAnError checks that an error of this package, which the stream yields, does not make
+// the last error match that error. Otherwise SafeToRetry would be true for a walk that has sent batches.
+func TestSubmitAllWhoseStreamReturnsAnError(t *testing.T) {
+	t.Parallel()
+	unsent := &payvault.Error{Delivery: payvault.DeliveryNotSent}
+	require.True(t, payvault.SafeToRetry(unsent))
+	s := &fake{}
+	got, err := collect(s.submitAll(t, breaksOff(101, fmt.Errorf("part 7: %w", unsent), func() {}), nil))
+	assertStopped(t, err, payvault.StopStream)
+	require.ErrorContains(t, err, "stream: part 7: ")
+	assert.Len(t, got, 1)
 }
 
 // TestSubmitAllWithBatchesThatFail checks that SubmitAll goes on after a batch that the service refuses, and after a
@@ -227,13 +308,14 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := fake{answer: gives(http.StatusConflict, `{"code":7}`, 1)}
-		cards, want := slices.Collect(stream(850, nil)), batchesOf(850)
+		cards, want := newCards(850), batchesOf(850)
 		for i := range cards[200:300] {
 			cards[200+i].ExpDate = "1329"
 		}
 		var raw payvault.Response
 		n := 0
-		for b := range s.submitAll(t, slices.Values(cards), nil, payvault.WithResponse(&raw)) {
+		for b, err := range s.submitAll(t, payvault.Cards(cards...), nil, payvault.WithResponse(&raw)) {
+			require.NoError(t, err)
 			synctest.Wait() // the next batches have been answered by now
 			n++
 			switch b.Index {
@@ -260,32 +342,39 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 	})
 }
 
-// TestSubmitAllWhoseContextEnds checks that SubmitAll without a journal yields every batch even if its context ends. A
-// batch that is in flight at that time has the status BatchUnknown, and a later batch has the status BatchNotSent.
+// TestSubmitAllWhoseContextEnds checks what SubmitAll without a journal yields when its context ends: a batch that is in
+// flight at that time is of unknown outcome, a batch that was read later is not sent, and the last error says why.
 func TestSubmitAllWhoseContextEnds(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{1, 5}, func(t *testing.T, after int) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		s, sent, want := fake{gates: newGates(after)}, 0, batchesOf(1950)
-		for b := range s.client(t).AccountUpdater.SubmitAll(ctx, stream(1950, nil), nil) {
-			if b.Index+1 == after {
+		next, stop := 0, error(nil)
+		for b, err := range s.client(t).AccountUpdater.SubmitAll(ctx, stream(1950, nil), nil) {
+			if stop = err; err != nil {
+				break
+			}
+			assert.Equal(t, next, b.Index)
+			if next++; next == after {
 				synctest.Wait() // requests of the next batches are in flight
 				sent = len(s.asked())
 				cancel()
 			}
-			if b.Index >= after {
+			switch {
+			case b.Index < after:
+				assert.Equal(t, want[b.Index], *b)
+			case b.Index < sent:
+				assert.Equal(t, payvault.BatchUnknown, b.Status)
+				service.AssertMatches(t, b.Err, payvault.ErrOutcomeUnknown)
 				require.ErrorIs(t, b.Err, context.Canceled)
-				assert.Equal(t, b.Index < sent, errors.Is(b.Err, payvault.ErrOutcomeUnknown))
-				assert.Equal(t, b.Index >= sent, payvault.SafeToRetry(b.Err))
-				want[b.Index].RequestID, want[b.Index].Status, b.Err = "", payvault.BatchNotSent, nil
-				if b.Index < sent {
-					want[b.Index].Status = payvault.BatchUnknown
-				}
+			default:
+				assertLeftOut(t, *b, false)
 			}
-			assert.Equal(t, want[b.Index], *b)
 			<-time.After(2 * time.Second)
 		}
+		require.ErrorIs(t, assertStopped(t, stop, payvault.StopContext), context.Canceled)
+		assert.GreaterOrEqual(t, next, sent)
 		s.assertSent(t, 0, sent*100)
 	})
 }
@@ -315,7 +404,8 @@ func TestSubmitAllMemory(t *testing.T) {
 			assert.Len(t, s.asked(), 31)
 			assert.Less(t, heap(), before+8<<20, "31 MB of answers have come")
 		})
-		for b := range seq {
+		for b, err := range seq {
+			require.NoError(t, err)
 			if require.NoError(t, b.Err); b.Index == 990 {
 				assert.Less(t, heap(), before+8<<20, "of 99,000 cards")
 			}
@@ -337,8 +427,10 @@ func TestSubmitAllOfALostService(t *testing.T) {
 			return service.Reply(http.StatusServiceUnavailable, ``), nil
 		}}
 		seq := s.submitAll(t, stream(4000, nil), atATime(test.concurrency))
-		got := collect(seq)
-		require.Len(t, got, 40)
+		got, err := collect(seq)
+		assertStopped(t, err, payvault.StopUnknown)
+		require.EqualError(t, err, fmt.Sprintf(
+			"payvault: account_updater.submit: unknown outcome: the last %d batches are of unknown outcome", test.most))
 		sent := len(s.seen)
 		assert.GreaterOrEqual(t, sent, test.most)
 		assert.Less(t, sent, test.most+test.concurrency, "and those in flight")
@@ -346,14 +438,45 @@ func TestSubmitAllOfALostService(t *testing.T) {
 			if wasSent := slices.Contains(s.numbers(), b.Index); wasSent {
 				assert.ErrorIs(t, b.Err, payvault.ErrOutcomeUnknown)
 			} else {
-				require.ErrorContains(t, b.Err, fmt.Sprintf(
-					"the last %d batches that were sent are of unknown outcome (not sent)", test.most))
-				assert.True(t, payvault.SafeToRetry(b.Err))
+				assertLeftOut(t, b, false)
 			}
 		}
 		back, s.cards = true, nil
-		collect(seq)
+		assert.Len(t, complete(t, seq), 40)
 		s.assertSent(t, 0, 4000) // a success at every fourth batch keeps SubmitAll going
+	})
+}
+
+// TestSubmitAllOfBatchesThatCannotBeSent checks that SubmitAll stops after 10 batches in a row that could not be sent, or
+// 2 × Concurrency if that is more. Such a batch is recorded as not sent.
+func TestSubmitAllOfBatchesThatCannotBeSent(t *testing.T) {
+	t.Parallel()
+	type test struct {
+		without           string
+		concurrency, most int
+	}
+	forEach(t, []test{{"key", 1, 10}, {"key", 8, 16}, {"connection", 4, 10}}, func(t *testing.T, test test) {
+		option := payvault.WithKeySource(func(context.Context) (string, error) { return "", errors.New("no key now") })
+		if test.without == "connection" {
+			option = service.Over(&http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+				return nil, errors.New("no route to the host")
+			}})
+		}
+		s, j := &fake{}, newJournal(t, nil)
+		c := s.client(t, option)
+		got, err := collect(c.AccountUpdater.SubmitAll(t.Context(), stream(4000, nil), j.options(test.concurrency)))
+		assertStopped(t, err, payvault.StopNotSent)
+		require.EqualError(t, err, fmt.Sprintf(
+			"payvault: account_updater.submit: not sent: the last %d batches could not be sent", test.most))
+		assert.Empty(t, s.seen)
+		assert.GreaterOrEqual(t, len(got), test.most)
+		assert.LessOrEqual(t, len(got), test.most+2*test.concurrency, "and those that were read")
+		for i, b := range got {
+			assert.Equal(t, payvault.BatchNotSent, b.Status)
+			if known := j.known[i]; known.Begun {
+				assert.Equal(t, payvault.BatchNotSent, j.outcome(i).Status)
+			}
+		}
 	})
 }
 
@@ -372,14 +495,14 @@ func TestSubmitAllOfALostServiceWithoutAKey(t *testing.T) {
 			}
 			return "key", nil
 		}))
-		got := collect(client.AccountUpdater.SubmitAll(t.Context(), stream(4000, nil), atATime(1)))
-		assert.Len(t, got, 40)
+		_, err := collect(client.AccountUpdater.SubmitAll(t.Context(), stream(4000, nil), atATime(1)))
+		assertStopped(t, err, payvault.StopUnknown)
 		assert.Len(t, s.seen, 10)
 	})
 }
 
-// TestSubmitAllOfInvalidArguments checks that SubmitAll with an invalid argument reads no card, and yields one batch
-// with the error.
+// TestSubmitAllOfInvalidArguments checks that SubmitAll with an invalid argument reads no card, and yields only the
+// error. A second loop yields the same error.
 func TestSubmitAllOfInvalidArguments(t *testing.T) {
 	t.Parallel()
 	known := newJournal(t, nil)
@@ -402,15 +525,15 @@ func TestSubmitAllOfInvalidArguments(t *testing.T) {
 		}
 		seq := new(fake).client(t).AccountUpdater.SubmitAll(test.ctx, unread, &test.o, payvault.WithMaxAttempts(test.n))
 		for range 2 {
-			got := collect(seq)
-			require.Len(t, got, 1)
-			service.AssertInvalid(t, got[0].Err, payvault.OpAccountUpdaterSubmit, service.Fields{name: {test.want}})
+			got, err := collect(seq)
+			assert.Empty(t, got)
+			service.AssertInvalid(t, err, payvault.OpAccountUpdaterSubmit, service.Fields{name: {test.want}})
 		}
 	}
 	assert.Empty(t, known.known)
-	got := collect(new(fake).client(t).ForMerchant(7).AccountUpdater.SubmitAll(t.Context(), stream(250, nil), nil))
-	require.Len(t, got, 1)
-	service.AssertMatches(t, got[0].Err, payvault.ErrMerchantNotSupported)
+	got, err := collect(new(fake).client(t).ForMerchant(7).AccountUpdater.SubmitAll(t.Context(), stream(250, nil), nil))
+	assert.Empty(t, got)
+	service.AssertMatches(t, err, payvault.ErrMerchantNotSupported)
 }
 
 // TestSubmitAllOfAnswersToAllBatches checks that SubmitAll stops after an answer that every batch would get: a refusal
@@ -420,43 +543,45 @@ func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 	type test struct {
 		status int
 		body   string
-		match  error  // sentinel that the errors of unsent batches match; nil means none
-		text   string // text of the errors of unsent batches; "" if all are sent
+		reason payvault.StopReason // "" if all batches are sent
+		text   string              // text of the last error
+		match  []error
 	}
-	const none = "a request was refused with status 400 and no code of the service"
+	noCode := func(status int, body string) test {
+		text := fmt.Sprintf("no code: a request was refused with status %d and no code of the service", status)
+		return test{status, body, payvault.StopNoCode, text, nil}
+	}
 	forEach(t, []test{
-		{401, `{"code":1}`, payvault.ErrUnauthorized, "unauthorized: a request was refused"},
-		{403, ``, payvault.ErrForbidden, "forbidden: a request was refused"},
-		{404, `<h1>Not Found</h1>`, nil, "a request was refused with status 404 and no code of the service"},
-		{400, `{"error":"Invalid","error":"host"}`, nil, none}, // a complete body, although a name is repeated
-		{400, "{\"error\":\"ung\xfcltig\"}", nil, none},        // a complete body, in Latin-1
-		{400, ``, nil, none}, // an empty body: a code may have been lost
-		{400, `{"code":2,"message":"Invalid"}`, nil, ""},
+		{401, `{"code":1}`, payvault.StopKey, "key: unauthorized", []error{payvault.ErrUnauthorized}},
+		{401, ``, payvault.StopKey, "key: unauthorized", []error{payvault.ErrUnauthorized}},
+		{403, `{"code":1}`, payvault.StopKey, "key: forbidden", []error{payvault.ErrForbidden}},
+		noCode(403, `<h1>Blocked</h1>`),
+		noCode(404, `<h1>Not Found</h1>`),
+		noCode(400, `{"error":"Invalid","error":"host"}`), // a complete body, although a name is repeated
+		noCode(400, "{\"error\":\"ung\xfcltig\"}"),         // a complete body, in Latin-1
+		noCode(400, ``), // an empty body: a code may have been lost
+		{400, `{"code":2,"message":"Invalid"}`, "", "", nil},
 	}, func(t *testing.T, test test) {
-		s := fake{answer: func(asked) (*http.Response, error) { return service.Reply(test.status, test.body), nil }}
-		got := collect(s.submitAll(t, stream(1950, nil), nil))
-		require.Len(t, got, 20)
+		s := &fake{answer: func(asked) (*http.Response, error) { return service.Reply(test.status, test.body), nil }}
+		got, err := collect(s.submitAll(t, stream(1950, nil), nil))
 		sent := s.numbers()
-		if test.text == "" {
+		if test.reason == "" {
+			require.NoError(t, err)
 			assert.Len(t, sent, 20)
 		} else {
+			assertStopped(t, err, test.reason, test.match...)
+			require.EqualError(t, err, "payvault: account_updater.submit: "+test.text)
 			assert.LessOrEqual(t, len(sent), 4)
 		}
+		mayHaveLostCode := test.status == http.StatusBadRequest && test.body == ""
 		for i, b := range got {
 			if slices.Contains(sent, i) {
 				assert.Equal(t, test.status, service.AsError(t, b.Err).StatusCode)
-				isSentAgain := test.text != "" && (test.body != "" || test.match != nil)
+				isSentAgain := test.reason != "" && !mayHaveLostCode
 				assert.Equal(t, isSentAgain, b.Status == payvault.BatchNotSent)
-				continue
+			} else {
+				assertLeftOut(t, b, false)
 			}
-			assert.Equal(t, payvault.BatchNotSent, b.Status)
-			assert.True(t, payvault.SafeToRetry(b.Err))
-			// the text also says "the walk was stopped" if the batch had begun and not been sent
-			require.ErrorContains(t, b.Err, test.text+" (not sent)")
-			if test.match != nil {
-				require.ErrorIs(t, b.Err, test.match)
-			}
-			assert.NotErrorIs(t, b.Err, payvault.ErrNotFound, "the status is that of another batch")
 		}
 	})
 }
@@ -488,8 +613,8 @@ func TestSubmitAllOfAnswersThatProveNothing(t *testing.T) {
 				})
 				client, err := payvault.NewClient("http://127.0.0.1:1", service.APIKey, payvault.WithHTTPClient(pool))
 				require.NoError(t, err)
-				got := collect(client.AccountUpdater.SubmitAll(t.Context(), stream(300, nil), atATime(1)))
-				require.Len(t, got, 3)
+				got, err := collect(client.AccountUpdater.SubmitAll(t.Context(), stream(300, nil), atATime(1)))
+				assert.Equal(t, test.sent < 3, err != nil)
 				for i, b := range got {
 					want := payvault.BatchNotSent
 					if i < test.sent {
@@ -518,9 +643,10 @@ func TestSubmitAllThatPanics(t *testing.T) {
 			return nil
 		}
 		s := &fake{answer: func(r asked) (*http.Response, error) { return nil, j.fail("transport", r.n) }}
-		cards := stream(1950, func(i int) { _ = j.fail("stream", i/100) })
+		cards := stream(1950, func(i int) { _ = j.fail("stream", (i-1)/100) }) // after the first card of a batch
 		assert.PanicsWithValue(t, "broken", func() {
-			for b := range s.submitAll(t, cards, j.options(concurrency)) {
+			for b, err := range s.submitAll(t, cards, j.options(concurrency)) {
+				require.NoError(t, err)
 				got = append(got, *b)
 			}
 		})

@@ -167,8 +167,11 @@ func result(out []reflect.Value) (any, error) {
 		return first(v)
 	case iter.Seq2[*payvault.Page[payvault.Transaction], error]:
 		return first(v)
-	case iter.Seq[*payvault.AccountUpdaterBatch]:
-		for batch := range v {
+	case iter.Seq2[*payvault.AccountUpdaterBatch, error]:
+		for batch, err := range v {
+			if err != nil {
+				return nil, err
+			}
 			if batch.Err != nil {
 				return nil, batch.Err
 			}

@@ -1,7 +1,6 @@
 package calls
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -197,7 +196,7 @@ func Table() []Operation {
 					GoName: "AccountUpdater.SubmitAll", Problems: fields{"data": {"has no card that can be sent"}},
 					change: func(_ IDs, request any) any {
 						cards, _ := request.([]payvault.AccountUpdaterCard)
-						return slices.Values(cards)
+						return payvault.Cards(cards...)
 					},
 				},
 			}},

@@ -31,6 +31,7 @@ func Types() map[string]reflect.Type {
 	found := map[reflect.Type]bool{}
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[*payvault.Client](), reflect.TypeFor[payvault.Error](), reflect.TypeFor[payvault.Observer](),
+		reflect.TypeFor[payvault.StopError](),
 		reflect.TypeFor[payvault.RetryPolicy](), reflect.TypeFor[payvault.Response](),
 		reflect.TypeFor[payvault.Notification](), reflect.TypeFor[payvault.OperationInfo](),
 		reflect.TypeFor[payvault.Pairs](), reflect.TypeFor[payvault.ApplicationData](),

@@ -34,6 +34,7 @@ func Sentinels() map[string]error {
 		"ErrRejected": payvault.ErrRejected, "ErrValidation": payvault.ErrValidation,
 		"ErrUnavailable": payvault.ErrUnavailable, "ErrMalformedResponse": payvault.ErrMalformedResponse,
 		"ErrResponseTooLarge": payvault.ErrResponseTooLarge, "ErrOutcomeUnknown": payvault.ErrOutcomeUnknown,
+		"ErrStopped": payvault.ErrStopped,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 	"sync"
@@ -231,20 +232,21 @@ func (c *caller) submitAll(
 	var raw payvault.Response
 	var read atomic.Int64
 	total := (c.plan.Length-1)*batchSize + 37
-	next, last := 0, (*payvault.AccountUpdaterBatch)(nil)
-	for b := range client.AccountUpdater.SubmitAll(ctx, c.cards(ctx, total, &read), opt, c.options(&raw)...) {
+	next, stop := 0, error(nil)
+	for b, err := range client.AccountUpdater.SubmitAll(ctx, c.cards(ctx, total, &read), opt, c.options(&raw)...) {
 		if l != nil {
 			if l.event(); l.isDead() {
 				continue // the process was killed, so nobody gets this batch
 			}
 		}
-		if last = b; b.Start == b.End {
-			if b.Index != next || b.Err == nil || b.RequestID != "" {
-				c.fail("a last batch without cards: %+v", b)
-			}
-			break
+		if stop != nil || (b == nil) == (err == nil) {
+			c.fail("%+v and the error %v after the error %v", b, err, stop)
 		}
-		isWhole := b.End == min(total, b.Start+batchSize) || ctx.Err() != nil && b.Status == payvault.BatchNotSent
+		if stop = err; err != nil {
+			c.auditStop(ctx, l, err)
+			continue
+		}
+		isWhole := b.End == min(total, b.Start+batchSize)
 		if b.Index != next || b.Start != next*batchSize || !isWhole {
 			c.fail("batch %d of cards %d to %d where batch %d was to come", b.Index, b.Start, b.End, next)
 		}
@@ -258,13 +260,6 @@ func (c *caller) submitAll(
 			c.auditRecord(kept, b)
 		}
 		c.recordResultIn(l, b.Index, b.RequestID, b.Err, &raw)
-		// Three kinds of answers may end the job early: a wait that is too long, a refused key, and a refusal that does not
-		// concern the batch.
-		e, failed := errors.AsType[*payvault.Error](b.Err)
-		isAnswered := failed && e.Delivery == payvault.DeliveryAnswered
-		isKeyRefused := errors.Is(b.Err, payvault.ErrUnauthorized) || errors.Is(b.Err, payvault.ErrForbidden)
-		c.limited = c.limited || errors.Is(b.Err, payvault.ErrRateLimited) || isKeyRefused ||
-			isAnswered && (b.Status == payvault.BatchNotSent || e.Code == "" && e.StatusCode/100 == 4)
 		if ahead := int(read.Load()) - next*batchSize; ahead > (2*c.width()+1)*batchSize {
 			c.fail("%d cards were read ahead", ahead)
 		}
@@ -276,21 +271,41 @@ func (c *caller) submitAll(
 		c.panicAt("loop")
 	}
 	dead := l != nil && l.isDead()
-	mayEnd := dead || l != nil && l.failed || c.plan.End > 0 || c.limited || c.plan.Panic == "stream"
-	if next != c.plan.Length && !mayEnd {
-		c.fail("%d batches of %d were yielded", next, c.plan.Length)
+	if next < c.plan.Length && !dead && stop == nil {
+		c.fail("%d batches of %d were yielded, and no error", next, c.plan.Length)
 	}
-	if next < c.plan.Length && !dead && (last == nil || last.Err == nil) {
-		c.fail("the job ended before its end, and without an error")
+}
+
+// auditStop checks the error with which a job ends early. Its reason must be one that the scenario has.
+func (c *caller) auditStop(ctx context.Context, l *life, err error) {
+	stop, ok := errors.AsType[*payvault.StopError](err)
+	if !ok || payvault.SafeToRetry(err) {
+		c.fail("the job ends with %v", err)
+		return
+	}
+	c.run.strike("job: " + string(stop.Reason))
+	switch stop.Reason {
+	case payvault.StopContext:
+		if ctx.Err() == nil {
+			c.fail("the context has not ended: %v", err)
+		}
+	case payvault.StopJournal:
+		if l == nil || !l.failed {
+			c.fail("the journal has not failed: %v", err)
+		}
+	case payvault.StopRateLimit, payvault.StopKey, payvault.StopNoCode, payvault.StopUnknown, payvault.StopNotSent:
+		c.limited = true
+	default:
+		c.fail("no reason of this scenario: %v", err)
 	}
 }
 
 // cards returns a stream of cards and counts those that SubmitAll has read. A slow stream ends when ctx ends.
 func (c *caller) cards(
 	ctx context.Context, total int, read *atomic.Int64,
-) func(func(payvault.AccountUpdaterCard) bool) {
+) iter.Seq2[payvault.AccountUpdaterCard, error] {
 	cards, _ := c.request.([]payvault.AccountUpdaterCard)
-	return func(yield func(payvault.AccountUpdaterCard) bool) {
+	return func(yield func(payvault.AccountUpdaterCard, error) bool) {
 		for i := range total {
 			if i%batchSize == 50 {
 				c.panicAt("stream")
@@ -305,7 +320,7 @@ func (c *caller) cards(
 			read.Add(1)
 			card := cards[0]
 			card.CardID = strconv.Itoa(i)
-			if !yield(card) {
+			if !yield(card, nil) {
 				return
 			}
 		}

@@ -62,10 +62,10 @@ func card(part string, i int) payvault.AccountUpdaterCard {
 	}
 }
 
-func (d deck) all(part string) iter.Seq[payvault.AccountUpdaterCard] {
-	return func(yield func(payvault.AccountUpdaterCard) bool) {
+func (d deck) all(part string) iter.Seq2[payvault.AccountUpdaterCard, error] {
+	return func(yield func(payvault.AccountUpdaterCard, error) bool) {
 		for i := range d.cards {
-			if !yield(card(part, i)) {
+			if !yield(card(part, i), nil) {
 				return
 			}
 		}
@@ -141,8 +141,11 @@ func (s *settings) submitOnce(ctx context.Context) error {
 	d := deck{s}
 	options := &payvault.SubmitAllOptions{Concurrency: 8, Journal: journal, Job: d.snapshot(partSQLite).Checksum}
 	var left error
-	for b := range pv.AccountUpdater.SubmitAll(ctx, d.all(partSQLite), options) {
-		if b.Status == payvault.BatchNotSent {
+	for b, err := range pv.AccountUpdater.SubmitAll(ctx, d.all(partSQLite), options) {
+		switch {
+		case err != nil:
+			return err
+		case b.Status == payvault.BatchNotSent:
 			left = b.Err
 		}
 	}
