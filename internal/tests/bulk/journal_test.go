@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"sync"
@@ -368,6 +369,48 @@ func TestJournalOfABatchThatWaits(t *testing.T) {
 		}
 		require.ErrorIs(t, assertStopped(t, err, payvault.StopJournal), errDisk)
 		assertLeftOut(t, got[0], true)
+	})
+}
+
+// TestJournalOfABatchWithoutAConnection checks that a batch whose attempts all failed to connect is recorded as not sent
+// while it waits for its next attempt, so that a kill leaves no batch of unknown outcome. A batch that an attempt may
+// have performed stays begun.
+func TestJournalOfABatchWithoutAConnection(t *testing.T) {
+	t.Parallel()
+	forEach(t, []bool{false, true}, func(t *testing.T, isPerformed bool) {
+		j := newJournal(t, nil)
+		var steps []string
+		var failed time.Time
+		attempt := func() {
+			j.mu.Lock() // fail has it too
+			defer j.mu.Unlock()
+			steps = append(steps, "attempt")
+			assert.Equal(t, payvault.BatchState{Begun: true}, j.known[0])
+			failed = time.Now()
+		}
+		j.fail = func(step string, _ int) error {
+			steps = append(steps, step)
+			assert.True(t, step == "begin" || time.Now().Equal(failed), "the end comes before the wait")
+			return nil
+		}
+		s := &fake{answer: func(asked) (*http.Response, error) {
+			attempt()
+			return service.Reply(http.StatusBadGateway, ``), nil
+		}}
+		options := []payvault.Option{service.Over(&http.Transport{
+			DialContext: func(context.Context, string, string) (net.Conn, error) {
+				attempt()
+				return nil, errors.New("no route to the host")
+			},
+		})}
+		want := []string{"begin", "attempt", "end", "begin", "attempt", "end", "begin", "attempt", "end"}
+		if isPerformed {
+			options, want = nil, []string{"begin", "attempt", "attempt", "attempt", "end"}
+		}
+		submit := s.client(t, options...).AccountUpdater.SubmitAll
+		_, err := collect(submit(t.Context(), stream(100, nil), j.options(1), payvault.WithReplay(), payvault.WithMaxAttempts(3)))
+		require.NoError(t, err)
+		assert.Equal(t, want, steps)
 	})
 }
 
