@@ -53,8 +53,8 @@ func (j *Journal) try(ctx context.Context, statement func(ctx context.Context) e
 	}
 	return retry(context.WithoutCancel(ctx), deadline, func(ctx context.Context) error {
 		err := statement(ctx)
-		if err == nil || errors.Is(err, ErrRunning) {
-			j.outage.Store(nil)
+		if err == nil || errors.Is(err, ErrRunning) || errors.Is(err, errAgain) {
+			j.outage.Store(nil) // the database has answered
 		} else if o := j.outage.Load(); o == nil || o.until.Before(deadline) {
 			j.outage.Store(&outage{first: err, until: deadline})
 		}
@@ -63,8 +63,8 @@ func (j *Journal) try(ctx context.Context, statement func(ctx context.Context) e
 }
 
 // retry runs a statement until it succeeds or the deadline has passed. It stops at an error that would occur again:
-// ErrRunning, an error that a pooler causes, a damaged file, or a file in another journal mode. A failed statement may
-// have been performed, so repeating it has to be harmless.
+// ErrRunning, an error that a pooler causes, or a file that is damaged, was moved, or is in another journal mode. A
+// failed statement may have been performed, so repeating it has to be harmless.
 func retry(ctx context.Context, deadline time.Time, statement func(ctx context.Context) error) error {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
@@ -77,7 +77,7 @@ func retry(ctx context.Context, deadline time.Time, statement func(ctx context.C
 		if first == nil {
 			first = err
 		}
-		if isPooled(err) || isDamaged(err) || errors.Is(err, errMode) {
+		if isPooled(err) || isDamaged(err) || isMoved(err) || errors.Is(err, errMode) {
 			return describe(err)
 		}
 		select {
@@ -110,14 +110,20 @@ func (j *Journal) change(ctx context.Context, statement string, args ...any) (ch
 // isPooled reports whether a statement failed because it was prepared on another connection of a pooler.
 func isPooled(err error) bool { return strings.Contains(err.Error(), "prepared statement") }
 
+// isMoved reports whether SQLite has found that the file was moved or removed while the journal was open.
+func isMoved(err error) bool {
+	moved, ok := errors.AsType[*sqlite.Error](err)
+	return ok && moved.Code() == sqlite3.SQLITE_READONLY_DBMOVED
+}
+
 // isDamaged reports whether SQLite has found that a file is damaged or no database.
 func isDamaged(err error) bool {
 	damaged, ok := errors.AsType[*sqlite.Error](err)
 	return ok && (damaged.Code()&0xff == sqlite3.SQLITE_NOTADB || damaged.Code()&0xff == sqlite3.SQLITE_CORRUPT)
 }
 
-// describe adds the name of this package to an error of the database. If a pooler causes the error, it also adds
-// advice.
+// describe adds the name of this package to an error of the database. If a pooler or a moved file causes the error, it
+// also adds advice.
 func describe(err error) error {
 	switch {
 	case errors.Is(err, errMode):
@@ -125,6 +131,9 @@ func describe(err error) error {
 	case isPooled(err):
 		return fmt.Errorf("sqlpayvault: a pooler such as pgbouncer gives each transaction another connection: "+
 			"pgx needs default_query_exec_mode=exec in its connection string: %w", err)
+	case isMoved(err):
+		return fmt.Errorf("sqlpayvault: the file was moved or removed while the journal was open. Before the next run, put "+
+			"it into its place, or name its new place: %w", err)
 	}
 	return fmt.Errorf("sqlpayvault: %w", err)
 }

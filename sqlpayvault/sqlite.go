@@ -25,6 +25,9 @@ import (
 //   - a file in the journal mode WAL, which keeps the latest batches in a second file; the error says how to change it;
 //   - to make a new file beside a -journal file that is not empty, because the journal was moved away from there.
 //
+// Move both files together after a kill. If the file was moved alone and a run has used it, remove the -journal file at
+// the old place. If the two files meet again, SQLite undoes what was recorded since.
+//
 // If another program switches the file to WAL while a run is at work, the run stops. Litestream does so.
 func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 	path, err := findFile(ctx, path)
@@ -85,8 +88,9 @@ func findFile(ctx context.Context, path string) (string, error) {
 // this place meanwhile, makeFile leaves that file alone. SQLite syncs the folder at the first commit in the new file.
 func makeFile(ctx context.Context, path string) error {
 	if info, err := os.Stat(path + "-journal"); err == nil && info.Size() > 0 {
-		return fmt.Errorf("sqlpayvault: there is no %[1]s, but its file %[1]s-journal: put the journal back into this "+
-			"folder. If you remove %[1]s-journal, the next run makes a new journal and sends all cards", path)
+		return fmt.Errorf("sqlpayvault: there is no %[1]s, but a file %[1]s-journal of a killed run, so the journal was "+
+			"moved away. Use it at its new place. If a run has used it there, remove %[1]s-journal before you move the journal "+
+			"back. Without the journal, the next run makes a new one here and sends all cards", path)
 	}
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-")
 	if err != nil {
@@ -153,7 +157,8 @@ func checkFile(ctx context.Context, path string) (err error) {
 		return orRunning(ctx, describe(err))
 	}
 	if result != "ok" {
-		return fmt.Errorf("sqlpayvault: the file is damaged: was it copied as a whole? %s", result)
+		return fmt.Errorf("sqlpayvault: the file is damaged: was it copied as a whole? If it was moved without the file "+
+			"%s-journal of a killed run, put both into one folder: %s", filepath.Base(path), result)
 	}
 	return nil
 }

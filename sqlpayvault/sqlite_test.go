@@ -78,6 +78,29 @@ func TestFileThatWasMovedAlone(t *testing.T) {
 	}
 }
 
+// TestFileThatWasMovedAway checks that a run stops at once if its file is moved away. At its new place the file has all
+// batches that were sent, and the journal goes on.
+func TestFileThatWasMovedAway(t *testing.T) {
+	t.Parallel()
+	path, moved := filepath.Join(t.TempDir(), "journal"), filepath.Join(t.TempDir(), "journal")
+	srv := newServer(t, payvaulttest.Fault{})
+	options := &payvault.SubmitAllOptions{Concurrency: 1, Journal: opened(t, path, sqlpayvault.WithLease(lease)), Job: job}
+	for batch, err := range srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(1000), options) {
+		if err != nil {
+			require.ErrorContains(t, err, "the file was moved or removed while the journal was open")
+			break
+		}
+		if batch.Index == 2 {
+			require.NoError(t, os.Rename(path, moved))
+		}
+	}
+	assert.Less(t, srv.Commits(payvault.OpAccountUpdaterSubmit), 10)
+	options.Journal = opened(t, moved)
+	_, err := collect(srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(1000), options))
+	require.NoError(t, err)
+	assert.Equal(t, 10, srv.Commits(payvault.OpAccountUpdaterSubmit))
+}
+
 // TestFileInWAL checks that Open refuses a file in WAL mode, which keeps its latest batches in a second file. Open must
 // not change the file. The command in the error makes the file usable.
 func TestFileInWAL(t *testing.T) {
@@ -154,7 +177,7 @@ func TestEmptyFile(t *testing.T) {
 	require.NoError(t, os.Remove(path))
 	require.NoError(t, os.WriteFile(path+"-journal", []byte("pages"), 0o600))
 	_, err = sqlpayvault.Open(t.Context(), path)
-	require.ErrorContains(t, err, "put the journal back into this folder")
+	require.ErrorContains(t, err, "the journal was moved away. Use it at its new place")
 	require.NoError(t, os.Remove(path+"-journal"))
 	require.NoError(t, opened(t, path).Close())
 }
