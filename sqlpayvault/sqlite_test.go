@@ -83,7 +83,7 @@ func TestFileThatWasMovedAlone(t *testing.T) {
 func TestFileThatWasMovedAway(t *testing.T) {
 	t.Parallel()
 	path, moved := filepath.Join(t.TempDir(), "journal"), filepath.Join(t.TempDir(), "journal")
-	srv := newServer(t, payvaulttest.Fault{})
+	srv, start := newServer(t, payvaulttest.Fault{}), time.Now()
 	options := &payvault.SubmitAllOptions{Concurrency: 1, Journal: opened(t, path, sqlpayvault.WithLease(lease)), Job: job}
 	for batch, err := range srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(1000), options) {
 		if err != nil {
@@ -95,6 +95,7 @@ func TestFileThatWasMovedAway(t *testing.T) {
 		}
 	}
 	assert.Less(t, srv.Commits(payvault.OpAccountUpdaterSubmit), 10)
+	assert.Less(t, time.Since(start), 9*time.Second, "nobody waits for a file that is gone")
 	options.Journal = opened(t, moved)
 	_, err := collect(srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(1000), options))
 	require.NoError(t, err)
