@@ -39,8 +39,13 @@ func isCutOff(body []byte) bool {
 	return bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) && !isWhole
 }
 
-// refusesAll reports whether all other batches would be refused with the same error as e.
-func refusesAll(e *Error) bool { return isKeyRefused(e) || hasNoCode(e) }
+// refusesAll reports whether all other batches would be refused with the same error as e. After a 429 that is the final
+// error of a batch, they would, because the call of the batch has already waited as often as it may. If an earlier
+// attempt of the batch is of unknown outcome, the walk goes on.
+func refusesAll(e *Error) bool {
+	isTurnedAway := e.StatusCode == http.StatusTooManyRequests && e.Delivery != DeliveryUnknown
+	return isTurnedAway || isKeyRefused(e) || hasNoCode(e)
+}
 
 // isKeyRefused reports whether the service refused the API key, by status 401 or 403.
 func isKeyRefused(e *Error) bool {

@@ -3,7 +3,6 @@ package payvault
 import (
 	"context"
 	"errors"
-	"net/http"
 	"sync"
 	"sync/atomic"
 
@@ -85,13 +84,12 @@ func (w *bulkWalk) leaveOut(b *bulkBatch) {
 // stop the walk.
 const mostLost = 10
 
-// stopIfHopeless stops the walk if the service refuses all batches, if b ended with a 429 that stops the walk (see
-// isTurnedAway), or if the service seems to be down.
+// stopIfHopeless stops the walk if the service refuses all batches, or if it seems to be down.
 func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 	e, failed := errors.AsType[*Error](b.Err)
 	most := int64(max(mostLost, 2*cap(w.inFlight)))
 	switch {
-	case failed && (refusesAll(e) || w.isTurnedAway(e)):
+	case failed && (refusesAll(e)):
 		w.stop(refusalStop(e))
 	case b.Status == BatchUnknown:
 		w.unsent.Store(0)
@@ -108,14 +106,3 @@ func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 	}
 }
 
-// isTurnedAway reports whether the walk stops because the final error of a batch has the status 429:
-//
-//   - If an earlier attempt of the batch has an unknown outcome, the walk goes on.
-//   - By default, the walk stops after any other 429, because the call has already waited as often as it may.
-//   - With IgnoreOverload, the walk stops after any other 429 only if the Retry-After is beyond MaxBulkRetryAfter.
-func (w *bulkWalk) isTurnedAway(e *Error) bool {
-	c := w.service.caller
-	isPaced := c.paces[OpAccountUpdaterSubmit] != nil // the pace is nil with IgnoreOverload
-	return e.StatusCode == http.StatusTooManyRequests && e.Delivery != DeliveryUnknown &&
-		(isPaced || e.RetryAfter > c.policy.MaxBulkRetryAfter)
-}

@@ -111,11 +111,12 @@ func (e *Error) readFailure(body []byte) {
 	if _, err := answer.ReadLenient(body, &f); err != nil {
 		f = failure{} // drop the values that were read before the error
 	}
-	own, other, _ := f.Deciding(decider(e.Op))
+	own, other, _ := f.Deciding(e.Op.decider())
 	e.Code = string(shownCode(own, other, e.StatusCode))
 	message, rmsg := f.Message.text(), f.RMsg.text()
 	e.Message = cmp.Or(message, rmsg)
-	if f.RCode != "" && (f.Code == "" || e.Op == OpTokensTokenize) { // rmsg belongs to the rcode, so rmsg comes first
+	rcodeDecides := f.Code == "" || e.Op.decider() == answer.ByRCode
+	if f.RCode != "" && rcodeDecides { // rmsg belongs to the rcode, so rmsg comes first
 		e.Message = cmp.Or(rmsg, message)
 	}
 	if e.rejected() || e.StatusCode >= 400 {

@@ -80,7 +80,7 @@ func readReply(op OperationInfo, body []byte, into reply) (unread []string, err 
 		unread, err = into.afterRead(body, unread)
 	}
 	if err == nil {
-		err = into.result().Check(decider(op.Op))
+		err = into.result().Check(op.Op.decider())
 	}
 	if err != nil {
 		return unread, fmt.Errorf("%w: %w", ErrMalformedResponse, err)
@@ -114,18 +114,6 @@ func nameMissing(unread []string, place string) []string {
 func isUnreadable(malformed error) bool {
 	_, isPlace := errors.AsType[*answer.PlaceError](malformed)
 	return isPlace || errors.Is(malformed, answer.ErrTooMany)
-}
-
-// decider returns the rule that says which code of an answer decides between success and failure: the rcode for
-// Tokenize, the code for any other typed operation, and either of them for Client.Call.
-func decider(op Operation) answer.Decider {
-	switch {
-	case op == OpTokensTokenize:
-		return answer.ByRCode
-	case op.isTyped():
-		return answer.ByCode
-	}
-	return answer.ByEither
 }
 
 // Confirmation is the message of the service about an operation that it has performed.

@@ -68,7 +68,7 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 		MaxRetryAfter: cfg.policy.MaxRetryAfter,
 	}
 	var paces map[Operation]*overload.Pace // one per operation; Client.Call has none: its requests differ
-	if !cfg.policy.IgnoreOverload {
+	if !cfg.unlimited {
 		cfg.transport.Budget = new(overload.Budget)
 		paces = make(map[Operation]*overload.Pace, len(operations))
 		for _, op := range operations {

@@ -25,6 +25,7 @@ type config struct {
 	problems    problems
 
 	policy       RetryPolicy
+	unlimited    bool // neither a budget of retries nor rate limits
 	insecureHTTP bool
 }
 
@@ -165,8 +166,8 @@ func WithDeveloperID(id string) Option {
 // remain in such texts.
 //
 // Attempts are logged at Debug. A call of unknown outcome is logged at Error, and any other failed call at Warn. A call
-// that succeeds is logged at Warn if it has the attribute unread, and otherwise at Debug. A walk, such as SubmitAll,
-// makes a new call when it has waited after a 429, and each call has a record of its own.
+// that succeeds is logged at Warn if it has the attribute unread, and otherwise at Debug. Each page or batch of a walk,
+// such as SubmitAll, is one call with all its attempts.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) {
 		if l == nil {
@@ -211,6 +212,13 @@ func WithMaxResponseBytes(n int64) Option {
 		}
 		c.transport.MaxResponseBytes = n
 	}
+}
+
+// WithoutOverloadLimits turns off the two limits that the calls of a client share: the budget of retries, and the rate
+// limit of an operation after status 429; see docs/failures.md. It is for tests against a service of your own, which
+// needs no protection: package payvaulttest uses it.
+func WithoutOverloadLimits() Option {
+	return func(c *config) { c.unlimited = true }
 }
 
 // WithInsecureHTTP allows plain http to any host. Keys and card data then travel unencrypted, so use it in test

@@ -151,8 +151,8 @@ func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 			synctest.Wait() // until the call waits for its next attempt
 			cancel(errShutdown)
 		}()
-		err := service.Client(t, service.Nowhere, payvault.WithHTTPClient(pool), payvault.WithRetryPolicy(
-			payvault.RetryPolicy{MaxRetryAfter: time.Hour, IgnoreOverload: true})).Invoices.Send(ctx, "I1", nil)
+		err := service.Client(t, service.Nowhere, payvault.WithHTTPClient(pool), payvault.WithoutOverloadLimits(),
+			payvault.WithRetryPolicy(payvault.RetryPolicy{MaxRetryAfter: time.Hour})).Invoices.Send(ctx, "I1", nil)
 		service.AssertError(t, err, payvault.Error{
 			Op: payvault.OpInvoicesSend, StatusCode: 429, Code: "7", Delivery: payvault.DeliveryAnswered, Attempts: 1,
 			RetryAfter: time.Hour,

@@ -48,24 +48,29 @@ func (c *caller) perform(ctx context.Context, call call, o callOptions) error {
 	}
 	// errPanic remains the error if code of the caller panics, such as a key source or a RoundTripper. The panic is not
 	// recovered.
-	end := outcome{observers: c.observers, info: info, start: time.Now(), err: errPanic}
+	end := outcome{observers: c.observers, info: info, err: errPanic}
 	if ctx == nil {
 		o.problems.add("context", "is nil")
 		// The observers are not called, because Start needs the context of the call.
 		ctx, end.observers = context.Background(), nil //nolint:contextcheck // newRequest refuses the call
 	}
-	if o.gate == nil { // the observers of a call that may wait in a walk start when it begins
+	if o.gate == nil { // the call of a walk begins later, when its first attempt is permitted
 		ctx = end.begin(ctx)
 	}
 	defer func() { end.tell(call.reply, o.response) }()
 	out, err := c.newRequest(call, o)
 	if err != nil {
-		end.begin(ctx)
+		if end.ctx == nil {
+			end.begin(ctx)
+		}
 		end.err = err
 		return err
 	}
+	if o.gate != nil {
+		out.Start = end.begin
+	}
 	if len(end.observers) > 0 {
-		out.Start, out.Observe = end.begin, end.attempt
+		out.Observe = end.attempt
 	}
 	result, err := c.transport.Do(ctx, &out.Request)
 	end.result = result
@@ -78,17 +83,16 @@ type outcome struct {
 	observers observers
 	info      CallInfo
 	ctx       context.Context //nolint:containedctx // the context for the observers; nil before begin
-	start     time.Time
+	start     time.Time       // time of begin
 	result    transport.Result
 	unread    []string
 	err       error
 }
 
-// begin calls the method Start of the observers, unless it was called before. It returns the context of the attempts.
+// begin begins the time of the call and calls the method Start of the observers. It returns the context of the attempts.
 func (e *outcome) begin(ctx context.Context) context.Context {
-	if e.ctx == nil {
-		e.ctx = e.observers.start(ctx, e.info)
-	}
+	e.start = time.Now()
+	e.ctx = e.observers.start(ctx, e.info)
 	return e.ctx
 }
 
@@ -101,7 +105,10 @@ func (e *outcome) tell(into reply, response *Response) {
 	if e.err == errPanic { //nolint:errorlint // set by perform
 		e.err = panicError(e.info.Op)
 	}
-	took := time.Since(e.start)
+	var took time.Duration // 0 if the call of a walk has not begun
+	if e.ctx != nil {
+		took = time.Since(e.start)
+	}
 	if response != nil {
 		*response = Response{e.result.Status, e.result.Header, e.result.Body, e.result.Attempts, took, e.unread}
 	}
@@ -199,25 +206,16 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) 
 	return unread, failed
 }
 
-// privateTexts returns the texts that no error may repeat: the secrets of the body, the API keys, and the values of the
-// query and of headers. It leaves out reserved headers and those values of the query that identify nobody. pathSecrets
-// returns such texts of the path.
+// privateTexts returns the texts that no error may repeat: the secrets of the body, the API keys, and private parts of
+// the query and values of headers. It leaves out reserved headers. pathSecrets returns such texts of the path.
 func (out *outgoing) privateTexts(keys []string) []string {
 	texts := secretsOf(out.content.body)
 	for _, key := range keys {
 		texts = append(texts, keyOf(key), strings.TrimPrefix(key, basic))
 	}
 	for name, values := range out.content.query {
-		switch name {
-		case "order_on", "order_by", "count", "page", "merchant_id":
-			continue // these values identify nobody, and they make an error clearer
-		}
 		for _, value := range values {
-			parts := strings.Split(value, ",")
-			if name == "filter" { // an error may name the field and the condition
-				parts = parts[min(2, len(parts)):]
-			}
-			for _, part := range parts {
+			for _, part := range privateParts(name, value) {
 				texts = append(texts, part, url.QueryEscape(part))
 			}
 		}

@@ -23,12 +23,6 @@ type RetryPolicy struct {
 	// minutes, or MaxRetryAfter if that is longer: a long wait is better than a failed loop, which the caller has to start
 	// again. The value must be below 24 h.
 	MaxBulkRetryAfter time.Duration
-
-	// IgnoreOverload turns off the two limits that the calls of a client share: the retry budget, and the rate limit of an
-	// operation after status 429; see docs/failures.md. If the context ends before a retry, the retry takes nothing
-	// from the budget. If the rate changes while a call waits for the rate limit, the call follows the new rate
-	// within a second.
-	IgnoreOverload bool
 }
 
 // withDefaults returns p with the defaults in place of zero fields.

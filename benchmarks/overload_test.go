@@ -167,8 +167,11 @@ func TestDown(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			const calls = 1000
 			s := &limited{}
-			c := newPayvault(t, "http://127.0.0.1", s,
-				payvault.WithRetryPolicy(payvault.RetryPolicy{IgnoreOverload: impl == "no-budget"}))
+			var opts []payvault.Option
+			if impl == "no-budget" {
+				opts = append(opts, payvault.WithoutOverloadLimits())
+			}
+			c := newPayvault(t, "http://127.0.0.1", s, opts...)
 			retryer := newAWS()
 			var running sync.WaitGroup
 			for range calls {

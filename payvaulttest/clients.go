@@ -20,9 +20,8 @@ func (s *Server) Accounts() []Account { return s.state.accounts.copied() }
 
 // Client returns a client that works as the account of [Server.Merchant]. To keep tests fast, the client waits at most
 // 10 ms before a retry, unless the answer has a Retry-After. It has neither a retry budget nor a rate limit: see
-// IgnoreOverload in [payvault.RetryPolicy]. The given options can replace these settings. For example,
-// [payvault.WithRetryPolicy] with a zero policy gives the client the waits, the retry budget and the rate limit of any
-// other client. Client panics if an option is invalid.
+// [payvault.WithoutOverloadLimits]. To get a client like any other, call [payvault.NewClient] with the URL of the server
+// and the APIKey of an account. Client panics if an option is invalid.
 func (s *Server) Client(opts ...payvault.Option) *payvault.Client {
 	return s.ClientFor(s.Merchant(), opts...)
 }
@@ -36,9 +35,8 @@ func (s *Server) PartnerClient(opts ...payvault.Option) *payvault.Client {
 func (s *Server) ClientFor(account Account, opts ...payvault.Option) *payvault.Client {
 	own := []payvault.Option{
 		payvault.WithMerchantID(account.MerchantID),
-		payvault.WithRetryPolicy(payvault.RetryPolicy{
-			MinBackoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond, IgnoreOverload: true,
-		}),
+		payvault.WithRetryPolicy(payvault.RetryPolicy{MinBackoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond}),
+		payvault.WithoutOverloadLimits(),
 	}
 	if account.VendorID != 0 {
 		own = append(own, payvault.WithVendorID(account.VendorID))

@@ -57,7 +57,7 @@ func (d *death) worker(srv *payvaulttest.Server, cards CardSource, journal payva
 		return res, err
 	})
 	client := srv.Client(payvault.WithHTTPClient(&http.Client{Transport: transport}),
-		payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1, IgnoreOverload: true}))
+		payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1}))
 	return &Activities{Client: client, Cards: cards, Journal: &dyingJournal{journal, d}}
 }
 

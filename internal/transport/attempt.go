@@ -94,8 +94,8 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	trace := &attemptTrace{}
-	sent := req.WithContext(httptrace.WithClientTrace(ctx, trace.hooks()))
+	trace := newTrace()
+	sent := req.WithContext(httptrace.WithClientTrace(ctx, &trace.hooks))
 	sent.Header = maps.Clone(c.Header) // a copy, because the previous attempt may still be writing its header
 	sent.Header["Authorization"] = []string{key}
 	body := c.setBody(sent)

@@ -23,6 +23,8 @@ type call struct {
 	*Request
 
 	client *Client
+	engine retryablehttp.Client // a field, so that a call needs one allocation less; http too
+	http   http.Client
 	ctx    context.Context //nolint:containedctx // the caller's context, for the attempts
 	max    int             // number of attempts allowed
 	// result of the attempts so far; the engine itself drops the last response if a context ends
@@ -44,8 +46,9 @@ func newCall(ctx context.Context, client *Client, r *Request) *call {
 
 // run makes the attempts and returns the error of the call. The response is in c.result.
 func (c *call) run() error {
-	engine := retryablehttp.Client{
-		HTTPClient:   &http.Client{Transport: c},
+	c.http.Transport = c
+	c.engine = retryablehttp.Client{
+		HTTPClient:   &c.http,
 		RetryMax:     math.MaxInt, // checkRetry counts the attempts
 		CheckRetry:   c.checkRetry,
 		Backoff:      c.backoff,
@@ -55,7 +58,7 @@ func (c *call) run() error {
 	if err != nil {
 		return err
 	}
-	if _, err = engine.Do(req); err != nil { //nolint:bodyclose // it is in memory
+	if _, err = c.engine.Do(req); err != nil { //nolint:bodyclose // it is in memory
 		if c.prepaid > 0 { // a retry was paid for, but a wait before it failed
 			c.client.config.Budget.Refund(c.prepaid)
 		}

@@ -30,15 +30,18 @@ func (d Delivery) String() string {
 // attemptTrace records which hooks net/http has called in one attempt. The caller's RoundTripper may call only some
 // hooks, or none.
 type attemptTrace struct {
+	hooks httptrace.ClientTrace // see newTrace
+
 	asked        atomic.Bool  // net/http has begun to look for a connection
 	connections  atomic.Int32 // number of connections that the attempt got
 	reused       atomic.Bool  // the last connection had been used before
 	wroteHeaders atomic.Bool
 }
 
-// hooks returns the hooks that fill in the trace.
-func (t *attemptTrace) hooks() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{
+// newTrace returns a trace whose hooks fill it in.
+func newTrace() *attemptTrace {
+	t := &attemptTrace{}
+	t.hooks = httptrace.ClientTrace{
 		GetConn: func(string) { t.asked.Store(true) },
 		GotConn: func(info httptrace.GotConnInfo) {
 			if isNowhere(info.Conn) {
@@ -54,6 +57,7 @@ func (t *attemptTrace) hooks() *httptrace.ClientTrace {
 			}
 		},
 	}
+	return t
 }
 
 // isNowhere reports whether a connection has no remote address. httputil.DumpRequestOut writes a request to such a

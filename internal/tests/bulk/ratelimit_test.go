@@ -151,9 +151,9 @@ func TestRateLimitHoldsTheOperation(t *testing.T) {
 // MaxBulkRetryAfter. The last error must have this Retry-After. A later single call must be sent.
 func TestSubmitAllBeyondTheCap(t *testing.T) {
 	t.Parallel()
-	forEach(t, []payvault.RetryPolicy{{}, {IgnoreOverload: true}}, func(t *testing.T, policy payvault.RetryPolicy) {
+	synctest.Test(t, func(t *testing.T) {
 		s := refusing(append(times(3, succeeds), times(2, "3600")...)...)
-		c := s.client(t, payvault.WithRetryPolicy(policy))
+		c := s.client(t)
 		got, err := collect(c.AccountUpdater.SubmitAll(t.Context(), stream(1000, nil), atATime(1)))
 		stop := assertStopped(t, err, payvault.StopRateLimit, payvault.ErrRateLimited)
 		assert.Equal(t, time.Hour, stop.RetryAfter)
@@ -343,8 +343,7 @@ func TestBudget(t *testing.T) {
 		assert.Equal(t, calls+retries, requests(s.client(t, debug(&log))))
 		withAllRetries := retries / retriesPerCall
 		assert.Equal(t, calls-withAllRetries, strings.Count(log.String(), " budget_spent=true"))
-		unlimited := s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{IgnoreOverload: true}))
-		assert.Equal(t, calls*(1+retriesPerCall), requests(unlimited))
+		assert.Equal(t, calls*(1+retriesPerCall), requests(s.client(t, payvault.WithoutOverloadLimits())))
 	})
 }
 
@@ -370,19 +369,61 @@ func TestWaitInTheRecord(t *testing.T) {
 	})
 }
 
-// TestIgnoreOverload checks that with IgnoreOverload a call that gets only 429 responses makes all its attempts. It
-// also checks that SubmitAll goes on after a batch that failed with a 429.
-func TestIgnoreOverload(t *testing.T) {
+// TestWalkInTheRecord checks that a page or a batch is one call in the log, with all its attempts and the waits between
+// them. The wait before the first attempt is not a part of the call. A batch that the journal has is no call.
+func TestWalkInTheRecord(t *testing.T) {
+	t.Parallel()
+	for name, walk := range map[string]func(t *testing.T, s *fake, c *payvault.Client){
+		"list": func(t *testing.T, s *fake, c *payvault.Client) {
+			t.Helper()
+			s.pages = 2
+			for _, err := range c.Customers.All(t.Context(), nil) {
+				require.NoError(t, err)
+			}
+		},
+		"SubmitAll": func(t *testing.T, _ *fake, c *payvault.Client) {
+			t.Helper()
+			complete(t, c.AccountUpdater.SubmitAll(t.Context(), stream(200, nil), atATime(1)))
+		},
+		"SubmitAll of a job": func(t *testing.T, _ *fake, c *payvault.Client) {
+			t.Helper()
+			j := newJournal(t, state{1: {Begun: true, Outcome: &payvault.BatchOutcome{Status: payvault.BatchAccepted}}})
+			complete(t, c.AccountUpdater.SubmitAll(t.Context(), stream(300, nil), j.options(1)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var calls, attempts []payvault.CallResult
+				s := refusing(times(2, "20")...)
+				walk(t, s, s.client(t, payvault.WithObserver(payvault.Observer{
+					Attempt: func(_ context.Context, _ payvault.CallInfo, r payvault.CallResult) { attempts = append(attempts, r) },
+					End:     func(_ context.Context, _ payvault.CallInfo, r payvault.CallResult) { calls = append(calls, r) },
+				})))
+				require.Len(t, calls, 2)
+				require.Len(t, attempts, 4)
+				assert.Equal(t, []int{3, 1}, []int{calls[0].Attempts, calls[1].Attempts})
+				assert.Equal(t, attempts[1].Waited+attempts[2].Waited, calls[0].Duration)
+				assert.GreaterOrEqual(t, calls[0].Duration, 40*time.Second)
+				assert.Positive(t, attempts[3].Waited, "the second call has waited for the rate limit")
+				assert.Zero(t, calls[1].Duration)
+			})
+		})
+	}
+}
+
+// TestWithoutOverloadLimits checks that without limits a call that gets only 429 responses makes all its attempts and
+// fails. SubmitAll then stops.
+func TestWithoutOverloadLimits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := refusing(times(100, "20")...)
-		c := s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{IgnoreOverload: true}))
-		for b, err := range c.AccountUpdater.SubmitAll(t.Context(), stream(300, nil), nil) {
-			require.NoError(t, err)
-			assert.ErrorIs(t, b.Err, payvault.ErrRateLimited)
-			assert.Equal(t, 4, service.AsError(t, b.Err).Attempts)
-		}
-		assert.Len(t, s.seen, 12)
+		c := s.client(t, payvault.WithoutOverloadLimits())
+		got, err := collect(c.AccountUpdater.SubmitAll(t.Context(), stream(300, nil), atATime(1)))
+		assertStopped(t, err, payvault.StopRateLimit, payvault.ErrRateLimited)
+		require.ErrorIs(t, got[0].Err, payvault.ErrRateLimited)
+		assert.Equal(t, 4, service.AsError(t, got[0].Err).Attempts)
+		assert.Len(t, s.seen, 4)
 		assert.Equal(t, time.Minute, time.Since(s.start))
 	})
 }

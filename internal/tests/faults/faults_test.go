@@ -152,8 +152,9 @@ func (c *cell) client(t *testing.T) *payvault.Client {
 	opts := []payvault.Option{
 		payvault.WithRetryPolicy(payvault.RetryPolicy{
 			MaxAttempts: attemptsAtMost, MinBackoff: 1, MaxBackoff: 2, MaxRetryAfter: time.Second,
-			MaxBulkRetryAfter: time.Second, IgnoreOverload: true,
+			MaxBulkRetryAfter: time.Second,
 		}),
+		payvault.WithoutOverloadLimits(),
 		payvault.WithMaxResponseBytes(sizeLimit), payvault.WithHTTPClient(hc),
 		payvault.WithObserver(payvault.Observer{
 			Attempt: func(_ context.Context, _ payvault.CallInfo, r payvault.CallResult) { c.last = r },

@@ -111,17 +111,17 @@ func Say(w http.ResponseWriter, status int, body string) {
 // Client returns a client that uses the key APIKey and does not wait between attempts.
 func Client(tb testing.TB, baseURL string, opts ...payvault.Option) *payvault.Client {
 	tb.Helper()
-	c, err := payvault.NewClient(baseURL, APIKey, append([]payvault.Option{Impatient(0)}, opts...)...)
+	quick := []payvault.Option{Impatient(0), payvault.WithoutOverloadLimits()}
+	c, err := payvault.NewClient(baseURL, APIKey, append(quick, opts...)...)
 	require.NoError(tb, err)
 	tb.Cleanup(c.CloseIdleConnections)
 	return c
 }
 
-// Impatient returns an option for retries without waits and without overload control. If attempts is 0, the number of
-// attempts is the default.
+// Impatient returns an option for retries without waits. If attempts is 0, the number of attempts is the default.
 func Impatient(attempts int) payvault.Option {
 	return payvault.WithRetryPolicy(payvault.RetryPolicy{
-		MaxAttempts: attempts, MinBackoff: 1, MaxBackoff: 1, MaxRetryAfter: 1, IgnoreOverload: true,
+		MaxAttempts: attempts, MinBackoff: 1, MaxBackoff: 1, MaxRetryAfter: 1,
 	})
 }
 

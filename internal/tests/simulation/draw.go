@@ -143,13 +143,34 @@ func (d die) call() Call {
 	for range steps {
 		c.Steps = append(c.Steps, d.step(kind))
 	}
+	if c.Job && d.chance(10) {
+		d.loseAndRefuse(&c)
+	}
 	return c
+}
+
+// loseAndRefuse changes a job with WithReplay: a batch is performed and its answer is lost, its repetition gets a 429,
+// and a process dies.
+func (d die) loseAndRefuse(c *Call) {
+	c.Replay, c.Attempts = true, 2+d.IntN(3)
+	first := 2 * d.IntN(c.Length)
+	for len(c.Steps) < first+2 {
+		c.Steps = append(c.Steps, honest())
+	}
+	c.Steps[first] = Step{Perform: true, Status: 503, Body: "nothing"}
+	c.Steps[first+1] = Step{Status: 429, Body: "nothing", RetryAfter: pick(d, []string{"", "1", "5"})}
+	if len(c.Deaths) == 0 {
+		c.Deaths = []int{1 + d.IntN(8*c.Length)}
+	}
 }
 
 // job draws the fields of a call that only a bulk job uses.
 func (d die) job(c *Call) {
 	if d.chance(15) {
 		c.Slow = d.duration(20 * time.Second)
+	}
+	if d.chance(10) {
+		c.Breaks = 1 + d.IntN(cardsOf(c.Length))
 	}
 	if c.Job = d.chance(70); !c.Job {
 		return

@@ -231,9 +231,14 @@ func (c *caller) submitAll(
 	}
 	var raw payvault.Response
 	var read atomic.Int64
-	total := (c.plan.Length-1)*batchSize + 37
+	total := cardsOf(c.plan.Length)
 	next, stop := 0, error(nil)
-	for b, err := range client.AccountUpdater.SubmitAll(ctx, c.cards(ctx, total, &read), opt, c.options(&raw)...) {
+	breaks := 0
+	if l == nil || l.number == 0 {
+		breaks = c.plan.Breaks
+	}
+	cards := c.cards(ctx, total, breaks, &read)
+	for b, err := range client.AccountUpdater.SubmitAll(ctx, cards, opt, c.options(&raw)...) {
 		if l != nil {
 			if l.event(); l.isDead() {
 				continue // the process was killed, so nobody gets this batch
@@ -270,6 +275,9 @@ func (c *caller) submitAll(
 		}
 		c.panicAt("loop")
 	}
+	if breaks > 0 {
+		c.auditBreak(breaks)
+	}
 	dead := l != nil && l.isDead()
 	if next < c.plan.Length && !dead && stop == nil {
 		c.fail("%d batches of %d were yielded, and no error", next, c.plan.Length)
@@ -293,6 +301,11 @@ func (c *caller) auditStop(ctx context.Context, l *life, err error) {
 		if l == nil || !l.failed {
 			c.fail("the journal has not failed: %v", err)
 		}
+	case payvault.StopStream:
+		c.limited = true
+		if !errors.Is(err, errStream) {
+			c.fail("the stream has not failed: %v", err)
+		}
 	case payvault.StopRateLimit, payvault.StopKey, payvault.StopNoCode, payvault.StopUnknown, payvault.StopNotSent:
 		c.limited = true
 	default:
@@ -300,9 +313,25 @@ func (c *caller) auditStop(ctx context.Context, l *life, err error) {
 	}
 }
 
-// cards returns a stream of cards and counts those that SubmitAll has read. A slow stream ends when ctx ends.
+// auditBreak checks that the first process sent no batch that may lack cards or have a part of a card, because the stream
+// ended with an error after the given number of cards.
+func (c *caller) auditBreak(cards int) {
+	for batch := (cards - 1) / batchSize; batch < c.plan.Length; batch++ {
+		if n := c.run.note(unit{c.n, batch}, nil); n.lives[0] > 0 {
+			c.fail("batch %d was sent, although the stream broke off after %d cards", batch, cards)
+		}
+	}
+}
+
+var errStream = errors.New("the file of cards breaks off")
+
+// cardsOf returns the number of cards in a stream of so many batches.
+func cardsOf(batches int) int { return (batches-1)*batchSize + 37 }
+
+// cards returns a stream of cards and counts those that SubmitAll has read. A slow stream ends when ctx ends. The stream
+// ends with an error after the given number of cards, or never if breaks is 0.
 func (c *caller) cards(
-	ctx context.Context, total int, read *atomic.Int64,
+	ctx context.Context, total, breaks int, read *atomic.Int64,
 ) iter.Seq2[payvault.AccountUpdaterCard, error] {
 	cards, _ := c.request.([]payvault.AccountUpdaterCard)
 	return func(yield func(payvault.AccountUpdaterCard, error) bool) {
@@ -321,6 +350,11 @@ func (c *caller) cards(
 			card := cards[0]
 			card.CardID = strconv.Itoa(i)
 			if !yield(card, nil) {
+				return
+			}
+			if i+1 == breaks {
+				c.run.strike("caller: the stream breaks off")
+				yield(payvault.AccountUpdaterCard{}, errStream)
 				return
 			}
 		}

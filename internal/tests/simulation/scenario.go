@@ -84,6 +84,8 @@ type Call struct {
 	Length int           `json:"length,omitempty"` // number of pages or batches
 	Slow   time.Duration `json:"slow,omitempty"`   // time for which the stream of cards pauses once in each full batch
 	Job    bool          `json:"job,omitempty"`    // the bulk job has a journal
+	// Breaks is the number of cards after which the stream of the first process ends with an error. 0 means never.
+	Breaks int `json:"breaks,omitempty"`
 	// Journal has the faults of the first writes to the journal, in order: "" for no fault, or one of journalFaults.
 	Journal []string `json:"journal,omitempty"`
 	// Deaths has one entry for each process of the job except the last: the number of the event at which the process is
@@ -197,7 +199,7 @@ func (s Scenario) isCalm() bool {
 }
 
 func (c Call) isCalm() bool {
-	faults := c.Panic != "" || len(c.Keys)+len(c.Journal)+len(c.Deaths) > 0
+	faults := c.Panic != "" || c.Breaks > 0 || len(c.Keys)+len(c.Journal)+len(c.Deaths) > 0
 	return c.End == 0 && !faults && !slices.ContainsFunc(c.Steps, func(s Step) bool { return !s.isHonest() })
 }
 

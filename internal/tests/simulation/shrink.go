@@ -62,6 +62,7 @@ func (c Call) shrunk() []Call {
 		all = append(all, keyed)
 	}
 	simplify(&all, &c, &c.Slow)
+	simplify(&all, &c, &c.Breaks)
 	if n := len(c.Deaths); n > 0 {
 		shorter := c
 		shorter.Deaths = c.Deaths[:n-1]

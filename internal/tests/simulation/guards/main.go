@@ -111,7 +111,7 @@ func guards() []guard {
 			"case r.Status < 200 || r.Status > 299 && (out.call.op.Replay != ReplayRead || r.Status < http.StatusBadGateway):",
 		},
 		{"a success is told as one", "exchange.go", "malformed == nil {", "malformed == nil && len(r.Body)%3 > 0 {"},
-		{"success by code, not by status", "call_reply.go", "err = into.result().Check(decider(op.Op))", ""},
+		{"success by code, not by status", "call_reply.go", "err = into.result().Check(op.Op.decider())", ""},
 		{
 			"a code and an rcode that contradict each other", "internal/answer/codes.go",
 			"case Disagree(own, other):",
@@ -133,7 +133,7 @@ func guards() []guard {
 			"isHarmless := true",
 		},
 		{"redaction of the request's secrets", "exchange.go", "texts := secretsOf(out.content.body)", "var texts []string"},
-		{"redaction of IDs in the path", "call.go", `name != "event" &&`, `name == "event" &&`},
+		{"redaction of IDs in the path", "call.go", "name != publicParam &&", "name == publicParam &&"},
 		{
 			"redaction of the key", "exchange.go",
 			"texts = append(texts, keyOf(key), strings.TrimPrefix(key, basic))",
@@ -183,7 +183,7 @@ func guards() []guard {
 		},
 		{
 			"journal: nothing is sent that it has not recorded", "bulk_send.go",
-			"\t\tw.leaveOut(b, w.whyStopped())\n\tcase b.isOther",
+			"\t\tw.leaveOut(b)\n\tcase b.isOther",
 			"\t\treturn true\n\tcase b.isOther",
 		},
 		{
@@ -193,8 +193,8 @@ func guards() []guard {
 		},
 		{
 			"journal: a batch is recorded before it is sent", "bulk_send.go",
-			"\t\tif !w.begin(b) {\n\t\t\treturn\n\t\t}\n\t\tw.submit(b, cards, opts)\n",
-			"\t\tw.submit(b, cards, opts)\n\t\tsent := b.Err\n\t\tif !w.begin(b) {\n\t\t\treturn\n\t\t}\n\t\tb.Err = sent\n",
+			"hasBegun = w.begin(b)\n\t\t\treturn hasBegun",
+			"hasBegun = true\n\t\t\treturn true",
 		},
 		{
 			"journal: an answer is recorded after the walk has ended", "bulk_send.go",
@@ -204,15 +204,28 @@ func guards() []guard {
 		{
 			"journal: an unknown outcome is recorded", "bulk_send.go",
 			"\tif w.journal == nil {\n\t\treturn\n\t}\n\tif err := w.journal.End(",
-			"\tif w.journal == nil || b.Status == BatchUnknown {\n\t\treturn\n\t}\n\tif err := w.journal.End(",
+			"\tif w.journal == nil || outcome.Status == BatchUnknown {\n\t\treturn\n\t}\n\tif err := w.journal.End(",
 		},
 		{
-			"journal: a batch that waited is recorded anew", "bulk_send.go",
-			"\t\tw.end(b)\n",
-			"\t\tw.end(b)\n" +
-				"\t\tfor err == nil && w.service.caller.startsOver(OpAccountUpdaterSubmit, b.Err, w.opts) {\n" +
-				"\t\t\topts, err = w.service.caller.waitInWalk(w.sending, OpAccountUpdaterSubmit, w.opts)\n" +
-				"\t\t\tif err == nil {\n\t\t\t\tw.submit(b, cards, opts)\n\t\t\t\tw.end(b)\n\t\t\t}\n\t\t}\n",
+			"journal: a batch that waited is recorded anew", retry,
+			"\tc.begun = false\n",
+			"",
+		},
+		{
+			"journal: a batch that may have been performed stays begun while it waits", retry,
+			" || c.mayBePerformed() {",
+			" {",
+		},
+		{
+			"a batch is sent only when the next card has come", "bulk_stream.go",
+			"\t\tbatch.End++\n",
+			"\t\tbatch.End++\n\t\tif batch.isFull() {\n\t\t\tnext := batch.next()\n\t\t\tw.start(batch, valid)\n" +
+				"\t\t\tbatch, valid = next, nil\n\t\t}\n",
+		},
+		{
+			"a walk that has stopped does not wait", "internal/transport/call.go",
+			"return c.Gate.Stop",
+			"return c.ctx",
 		},
 		{
 			"journal: what it was not asked about is not safe to retry", "bulk_walk.go",
@@ -221,9 +234,9 @@ func guards() []guard {
 		},
 		{
 			"observers hear of a call that panics", "exchange.go",
-			"observers.end(ctx, info, callResult(info.Op, e.result, into, took, e.unread, e.err))",
-			"if r := callResult(info.Op, e.result, into, took, e.unread, e.err); r.ErrorClass() != \"panic\" {\n" +
-				"\t\tobservers.end(ctx, info, r)\n\t}",
+			"e.observers.end(e.ctx, e.info, callResult(e.info.Op, e.result, into, took, e.unread, e.err))",
+			"if r := callResult(e.info.Op, e.result, into, took, e.unread, e.err); r.ErrorClass() != \"panic\" {\n" +
+				"\t\te.observers.end(e.ctx, e.info, r)\n\t}",
 		},
 	}
 }

@@ -1,0 +1,154 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault/internal/overload"
+)
+
+// gated returns a request of a walk, and the list of what its Gate is told. In the list, "send" stands for an attempt.
+func gated(replay bool) (request *Request, told *[]string) {
+	request, told = post(replay), new([]string)
+	tell := func(text string) { *told = append(*told, text) }
+	request.Pace = overload.NewPace()
+	request.Gate = &Gate{
+		Patience: time.Minute,
+		Begin: func() bool {
+			tell("begin")
+			return true
+		},
+		Unbegin: func(status int) { tell(fmt.Sprint("unbegin ", status)) },
+	}
+	request.Observe = func(Attempt) { tell("send") }
+	return request, told
+}
+
+// TestGate checks what a walk is told about the attempts of its call. Begin comes before each attempt, unless an earlier
+// attempt may have been performed: then the call stays begun. The function Unbegin is never called for such a call.
+// Attempts with a 429 do not count, unless only one attempt is allowed.
+func TestGate(t *testing.T) {
+	t.Parallel()
+	succeeds, refuses := answer(200, ""), answer(429, "")
+	for name, test := range map[string]struct {
+		steps []step
+		max   int
+		told  []string
+	}{
+		"succeeds":  {[]step{succeeds}, 3, []string{"begin", "send"}},
+		"refused":   {[]step{refuses, succeeds}, 3, []string{"begin", "send", "unbegin 429", "begin", "send"}},
+		"not sent":  {[]step{refused(errRefused), succeeds}, 3, []string{"begin", "send", "unbegin 0", "begin", "send"}},
+		"one try":   {[]step{refuses}, 1, []string{"begin", "send"}},
+		"impatient": {[]step{answer(429, "", "Retry-After", "61")}, 3, []string{"begin", "send"}},
+		"lost":      {[]step{lost(errLost), succeeds}, 3, []string{"begin", "send", "send"}},
+		"lost, then refused": {
+			[]step{lost(errLost), refuses, refuses, refused(errRefused), succeeds}, 3,
+			[]string{"begin", "send", "send", "send", "send", "send"},
+		},
+		"refused, then lost": {
+			[]step{answer(429, "", "Retry-After", "60"), lost(errLost), succeeds}, 2,
+			[]string{"begin", "send", "unbegin 429", "begin", "send", "send"},
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			request, told := gated(true)
+			request.MaxAttempts = test.max
+			result, err := New(testConfig(&script{steps: test.steps})).Do(t.Context(), request)
+			require.NoError(t, err, name)
+			assert.Equal(t, test.told, *told, name)
+			assert.Equal(t, len(test.steps), result.Attempts, name)
+		})
+	}
+}
+
+// TestGateWaitsOutRefusals checks that a call of a walk waits after each of many 429s. The backoff of a later retry does
+// not grow with them.
+func TestGateWaitsOutRefusals(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const refusals = 40
+		s := &script{steps: append(times(refusals, answer(429, "")), answer(503, ""), answer(200, ""))}
+		config := testConfig(s)
+		config.Policy.MinBackoff, config.Policy.MaxBackoff = time.Second, time.Hour
+		request, _ := gated(true)
+		request.MaxAttempts = 2
+		result, err := New(config).Do(t.Context(), request)
+		require.NoError(t, err)
+		assert.Equal(t, []int{200, refusals + 2}, []int{result.Status, result.Attempts})
+		lastWait := s.sent[refusals+1].at.Sub(s.sent[refusals].at)
+		perRequest := 10 * time.Second // at the lowest rate
+		assert.LessOrEqual(t, lastWait, config.Policy.MinBackoff+perRequest)
+	})
+}
+
+// TestGateThatDoesNotBegin checks that nothing is sent if Begin returns false, before the first attempt or after a wait.
+func TestGateThatDoesNotBegin(t *testing.T) {
+	t.Parallel()
+	for _, before := range []int{0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &script{steps: times(2, answer(429, ""))}
+			request, _ := gated(true)
+			begun := 0
+			request.Gate.Begin = func() bool {
+				begun++
+				return begun <= before
+			}
+			_, err := New(testConfig(s)).Do(t.Context(), request)
+			require.ErrorIs(t, err, ErrStopped)
+			assert.Len(t, s.sent, before)
+		})
+	}
+}
+
+// TestGateThatStops checks when a call of a walk ends after Stop has ended: an attempt in flight is completed, and no
+// other is made, even if Stop ends while Begin works.
+func TestGateThatStops(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		steps []step
+		slow  bool // Begin takes two seconds
+		sent  int
+		want  error
+	}{
+		"in flight":     {[]step{slowly(answer(200, ""))}, false, 1, nil},
+		"before repeat": {[]step{slowly(answer(503, "")), answer(200, "")}, false, 1, ErrStopped},
+		"while it waits": {
+			[]step{answer(429, "", "Retry-After", "20"), answer(200, "")}, false, 1, ErrStopped,
+		},
+		"in Begin": {[]step{answer(200, "")}, true, 0, ErrStopped},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &script{steps: test.steps}
+			request, _ := gated(true)
+			stop, cancel := context.WithCancel(t.Context())
+			request.Gate.Stop = stop
+			time.AfterFunc(time.Second, cancel)
+			if test.slow {
+				request.Gate.Begin = func() bool {
+					<-time.After(2 * time.Second)
+					return true
+				}
+			}
+			start := time.Now()
+			_, err := New(testConfig(s)).Do(t.Context(), request)
+			require.Equal(t, test.want, err, name)
+			assert.Len(t, s.sent, test.sent, name)
+			assert.LessOrEqual(t, time.Since(start), 2*time.Second, name)
+		})
+	}
+}
+
+// slowly returns a step that takes two seconds.
+func slowly(s step) step {
+	return func(req *http.Request) (*http.Response, error) {
+		<-time.After(2 * time.Second)
+		return s(req)
+	}
+}
