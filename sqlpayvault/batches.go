@@ -51,7 +51,7 @@ func fields(of map[string][]string) string {
 	if len(of) == 0 {
 		return ""
 	}
-	text, _ := json.Marshal(of) // a map of texts cannot fail
+	text, _ := json.Marshal(of) //nolint:errchkjson // a map of texts cannot fail
 	return string(text)
 }
 

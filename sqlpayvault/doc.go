@@ -21,10 +21,10 @@
 // # Leases
 //
 // A job has one run at a time, which holds the lease of the job. A second run is refused with [ErrRunning]. The lease
-// of a run that was killed ends by itself, see [WithLease]; [WithLogger] tells that a run waits for this. If a run was frozen for longer than its lease, another run
-// takes over the job. When the frozen run continues, it begins no further batch. No batch is sent twice, because the
-// journal lets only one run begin a batch. [WithoutLease] is for jobs that several processes work on, such as the jobs
-// of package temporalpayvault.
+// of a run that was killed ends by itself, see [WithLease]; [WithLogger] tells that a run waits for this. If a run was
+// frozen for longer than its lease, another run takes over the job. When the frozen run continues, it begins no further
+// batch. No batch is sent twice, because the journal lets only one run begin a batch. [WithoutLease] is for jobs that
+// several processes work on, such as the jobs of package temporalpayvault.
 //
 // # Tables
 //

@@ -442,7 +442,7 @@ func TestDatabaseThatIsGone(t *testing.T) {
 			assert.Equal(t, 10*time.Second, time.Since(start))
 
 			running.Go(func() { assert.NoError(t, end()) })
-			time.Sleep(9 * time.Second)
+			<-time.After(9 * time.Second)
 			db.fails.Store(false)
 			running.Wait()
 		}

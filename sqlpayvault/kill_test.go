@@ -162,15 +162,16 @@ func waitFor(t *testing.T, srv *payvaulttest.Server, enough int, ended <-chan er
 	}
 }
 
-// startPostgres starts a Postgres whose processes the test may kill. It commits like a role with synchronous_commit=off:
-// when its processes are killed, it loses each commit of the last seconds that did not ask for more.
+// startPostgres starts a Postgres whose processes the test may kill. It commits like a role with
+// synchronous_commit=off: when its processes are killed, it loses each commit of the last seconds that did not ask for
+// more.
 func startPostgres(t *testing.T) (place string) {
 	t.Helper()
 	postgres(t)
 	if _, err := exec.LookPath("initdb"); err != nil {
 		t.Skip("initdb is not in PATH") // .ci/run puts it there
 	}
-	dir, err := os.MkdirTemp("", "") // Postgres may not enter the folder of t.TempDir
+	dir, err := os.MkdirTemp("", "") //nolint:usetesting // Postgres may not enter the folder of t.TempDir
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(dir)) })
 	prefix := []string{}
@@ -189,14 +190,14 @@ func startPostgres(t *testing.T) (place string) {
 		require.NoError(t, program.Run(), args)
 	}
 	run("initdb", "-D", dir+"/data", "-A", "trust", "-U", "postgres")
-	run("pg_ctl", "-D", dir+"/data", "-w", "start", "-l", dir+"/log", "-o", "-c listen_addresses= -c synchronous_commit=off "+
-		"-c wal_writer_delay=10s -c unix_socket_directories="+dir)
+	run("pg_ctl", "-D", dir+"/data", "-w", "start", "-l", dir+"/log", "-o", "-c listen_addresses= "+
+		"-c synchronous_commit=off -c wal_writer_delay=10s -c unix_socket_directories="+dir)
 	t.Cleanup(func() { run("pg_ctl", "-D", dir+"/data", "-m", "immediate", "-w", "stop") })
 	return "host=" + dir + " user=postgres dbname=postgres sslmode=disable"
 }
 
-// TestKilledDatabase kills a process of Postgres during a run, again and again. Postgres then ends all its processes and
-// restarts. The next run must submit no card twice.
+// TestKilledDatabase kills a process of Postgres during a run, again and again. Postgres then ends all its processes
+// and restarts. The next run must submit no card twice.
 func TestKilledDatabase(t *testing.T) {
 	t.Parallel()
 	place := startPostgres(t)

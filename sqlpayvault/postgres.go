@@ -3,6 +3,7 @@ package sqlpayvault
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -58,7 +59,7 @@ func (j *Journal) chooseSchema(ctx context.Context) error {
 		}
 	}
 	if j.schema == "" {
-		return fmt.Errorf("sqlpayvault: no schema of the search_path exists: use WithSchema")
+		return errors.New("sqlpayvault: no schema of the search_path exists: use WithSchema")
 	}
 	rows, err := j.db.QueryContext(ctx, `SELECT nspname, relpersistence = 'u' FROM pg_catalog.pg_class
 		JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace WHERE relname = 'payvault_batches' ORDER BY 1`)

@@ -43,8 +43,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// newPool creates a database in Postgres. It returns a connection pool of the database, and the connection string of the
-// pool.
+// newPool creates a database in Postgres. It returns a connection pool of the database, and the connection string of
+// the pool.
 func newPool(t *testing.T) (pool *pgxpool.Pool, dsn string) {
 	t.Helper()
 	if dsn = os.Getenv("PAYVAULT_TEST_POSTGRES"); dsn == "" {

@@ -184,7 +184,8 @@ func TestJournalOfARequestID(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]string{
 		"4111111111111111": "[REDACTED]", "4111-1111-1111-1111": "[REDACTED]", "R-4111 1111 1111 1111": "[REDACTED]",
-		"202611280000017": "202611280000017", "2026-11-28-000017": "2026-11-28-000017", "5555555555554444": "5555555555554444",
+		"202611280000017": "202611280000017", "2026-11-28-000017": "2026-11-28-000017",
+		"5555555555554444":                     "5555555555554444",
 		"550e8400-e29b-41d4-a716-446655440a00": "550e8400-e29b-41d4-a716-446655440a00",
 	} {
 		s, j := fake{answer: gives(200, `{"code":0,"data":{"request_id":"`+id+`"}}`, 0)}, newJournal(t, nil)
@@ -408,7 +409,8 @@ func TestJournalOfABatchWithoutAConnection(t *testing.T) {
 			options, want = nil, []string{"begin", "attempt", "attempt", "attempt", "end"}
 		}
 		submit := s.client(t, options...).AccountUpdater.SubmitAll
-		_, err := collect(submit(t.Context(), stream(100, nil), j.options(1), payvault.WithReplay(), payvault.WithMaxAttempts(3)))
+		_, err := collect(submit(t.Context(), stream(100, nil), j.options(1),
+			payvault.WithReplay(), payvault.WithMaxAttempts(3)))
 		require.NoError(t, err)
 		assert.Equal(t, want, steps)
 	})
