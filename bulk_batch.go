@@ -2,7 +2,8 @@ package payvault
 
 import (
 	"errors"
-	"regexp"
+	"slices"
+	"strings"
 )
 
 // AccountUpdaterBatch is the result of up to 100 cards of a stream.
@@ -53,21 +54,32 @@ func (b *bulkBatch) next() *bulkBatch {
 // sent returns the number of cards in the request of a batch.
 func (b *bulkBatch) sent() int { return b.End - b.Start - len(b.Invalid) }
 
-// cardNumber matches what may be a card number: 12 or more digits in a row, groups of digits as on a card, or a whole
-// text with 12 or more digits and no letters. A UUID rarely matches.
-var cardNumber = regexp.MustCompile(
-	`\pN{12,}|(?:\pN{4}[^\pL\pN]+){3,}\pN{3,}|\pN{4}[^\pL\pN]+\pN{6}[^\pL\pN]+\pN{4,}|^(?:\PL*\pN){12}\PL*$`)
-
-// outcome returns the record of a sent batch for the journal. It redacts a RequestID that may be a card number, because
-// the service may have sent a card number as the ID.
-func (b *bulkBatch) outcome() BatchOutcome {
+// outcome returns the record of a batch for the journal. cards are the cards that were sent. A RequestID whose digits
+// contain the number of one of these cards is redacted, because the service may have sent the number as the ID.
+func (b *bulkBatch) outcome(cards []AccountUpdaterCard) BatchOutcome {
 	o := BatchOutcome{Status: b.Status, Cards: b.sent()}
-	o.RequestID = oneLine(cardNumber.ReplaceAllString(b.RequestID, redacted))
+	o.RequestID = strings.ReplaceAll(b.RequestID, "\x00", "\uFFFD") // Postgres refuses texts with NUL
+	if containsCard(b.RequestID, cards) {
+		o.RequestID = redacted
+	}
 	if e, failed := errors.AsType[*Error](b.Err); failed {
-		o.StatusCode, o.Code = e.StatusCode, oneLine(e.Code)
+		o.StatusCode, o.Code, o.Fields = e.StatusCode, oneLine(e.Code), e.Fields
 		o.Message = lineOf(e.reason(), longCause)
 	}
 	return o
+}
+
+// containsCard reports whether the digits of a text contain the number of a card.
+func containsCard(text string, cards []AccountUpdaterCard) bool {
+	digits := strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' {
+			return -1
+		}
+		return r
+	}, text)
+	return slices.ContainsFunc(cards, func(card AccountUpdaterCard) bool {
+		return strings.Contains(digits, card.CardNumber.Reveal())
+	})
 }
 
 // isOther reports whether an earlier run sent another number of cards in the batch. It returns false if the journal

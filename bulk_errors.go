@@ -158,7 +158,10 @@ func otherCardsStop(batch int) *StopError {
 
 // earlierError returns the error of a batch that an earlier run began and did not record as accepted. o is the outcome.
 func earlierError(o BatchOutcome) error {
-	e := &Error{Op: OpAccountUpdaterSubmit, StatusCode: o.StatusCode, Code: o.Code, cause: errors.New(o.Message)}
+	e := &Error{
+		Op: OpAccountUpdaterSubmit, StatusCode: o.StatusCode, Code: o.Code, Fields: o.Fields,
+		cause: recordedReason(o.Message),
+	}
 	if o.Status == BatchRefused {
 		e.Delivery = DeliveryAnswered
 	}

@@ -34,7 +34,7 @@ func (w *bulkWalk) send(b *bulkBatch, cards []AccountUpdaterCard) {
 	switch {
 	case hasBegun:
 		w.take(b, answer.Data, err)
-		w.end(b, b.outcome())
+		w.end(b, b.outcome(cards))
 		w.stopIfHopeless(b)
 	case b.Status == "": // the wait for the rate limit failed
 		if e, failed := errors.AsType[*Error](err); failed && !w.isStopped() {

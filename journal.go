@@ -52,14 +52,15 @@ type BatchState struct {
 type BatchOutcome struct {
 	Status     BatchStatus
 	Cards      int    // number of cards that were sent; 0 if it is not known
-	RequestID  string // set if the batch was accepted; redacted if it may be a card number
+	RequestID  string // set if the batch was accepted; [REDACTED] if its digits contain the number of a card of the batch
 	StatusCode int    // HTTP status of the error; 0 if no response arrived
 	Code       string // platform code of the error
 	// Message is the text of the error without status and code, on one line, redacted as errors are. A later run yields
-	// the batch from the journal with a new error, whose text contains this Message. The fields Message, Detail and Fields
-	// of the new error are empty. The new error does not match the cause of the original error, such as
+	// the batch from the journal with a new error, which has this text and these Fields. The fields Message and Detail of
+	// the new error are empty. The new error does not match the cause of the original error, such as
 	// [ErrMalformedResponse].
 	Message string
+	Fields  map[string][]string // the Fields of the error; see [Error]
 }
 
 // BatchStatus is the status of a batch.

@@ -66,7 +66,7 @@ func benchmarkSubmitAll(b *testing.B, after time.Duration) {
 	if dsn := os.Getenv("PAYVAULT_TEST_POSTGRES"); dsn != "" {
 		for _, connections := range []int{2, 8} {
 			b.Run("journal=Postgres/connections="+strconv.Itoa(connections), func(b *testing.B) {
-				db := direct(b, newSchema(b, dsn))
+				db := direct(b, newDatabase(b, dsn))
 				db.SetMaxOpenConns(connections)
 				db.SetMaxIdleConns(connections)
 				j, err := sqlpayvault.New(b.Context(), db)

@@ -22,9 +22,20 @@ func connectionsOf(db *sql.DB) int {
 	return 2
 }
 
+// outage is a time in which the database fails. It begins with the first error of a statement about a batch, and ends
+// with the first success.
+type outage struct {
+	first error
+	until time.Time // when the statement that failed first gives up
+}
+
 // try runs a statement about a batch, and repeats it for up to 10 s if it fails. When ctx ends, try stops waiting for a
 // connection. It does not cancel a running statement, because nobody would know whether the batch was recorded.
+//
+// During an outage all waiting statements give up at the same time. Otherwise each of them would in turn try for 10 s.
+// A statement that arrives later has 10 s of its own.
 func (j *Journal) try(ctx context.Context, statement func(ctx context.Context) error) error {
+	arrived := time.Now()
 	select {
 	case j.statements <- struct{}{}:
 		defer func() { <-j.statements }()
@@ -33,14 +44,29 @@ func (j *Journal) try(ctx context.Context, statement func(ctx context.Context) e
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return retry(context.WithoutCancel(ctx), statement)
+	deadline := time.Now().Add(timeout)
+	if o := j.outage.Load(); o != nil && arrived.Before(o.until) {
+		if !time.Now().Before(o.until) {
+			return describe(o.first)
+		}
+		deadline = o.until
+	}
+	return retry(context.WithoutCancel(ctx), deadline, func(ctx context.Context) error {
+		err := statement(ctx)
+		if err == nil || errors.Is(err, ErrRunning) || errors.Is(err, errAgain) {
+			j.outage.Store(nil) // the database has answered
+		} else if o := j.outage.Load(); o == nil || o.until.Before(deadline) {
+			j.outage.Store(&outage{first: err, until: deadline})
+		}
+		return err
+	})
 }
 
-// retry runs a statement until it succeeds, for up to 10 s. It stops at an error that would occur again: ErrRunning, an
-// error that a pooler causes, or the error of a damaged file. A failed statement may have been performed, so repeating
-// it has to be harmless.
-func retry(ctx context.Context, statement func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+// retry runs a statement until it succeeds or the deadline has passed. It stops at an error that would occur again:
+// ErrRunning, an error that a pooler causes, or a file that is damaged, was moved, or is in another journal mode. A
+// failed statement may have been performed, so repeating it has to be harmless.
+func retry(ctx context.Context, deadline time.Time, statement func(ctx context.Context) error) error {
+	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	var first error // later errors may be mere consequences of the first
 	for wait := time.Millisecond; ; wait = min(2*wait, pause) {
@@ -51,8 +77,8 @@ func retry(ctx context.Context, statement func(ctx context.Context) error) error
 		if first == nil {
 			first = err
 		}
-		if isPooled(err) || isDamaged(err) {
-			return describe(first)
+		if isPooled(err) || isDamaged(err) || isMoved(err) || errors.Is(err, errMode) {
+			return describe(err)
 		}
 		select {
 		case <-time.After(wait):
@@ -62,14 +88,19 @@ func retry(ctx context.Context, statement func(ctx context.Context) error) error
 	}
 }
 
-// change runs a statement, and reports whether it has changed a row.
+// exec runs a statement, with the names of the tables in their places. It returns the number of changed rows.
+func (j *Journal) exec(ctx context.Context, statement string, args ...any) (changed int64, err error) {
+	result, err := j.db.ExecContext(ctx, j.names.Replace(statement), args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// change runs a statement like exec, repeats it if it fails, and reports whether it has changed a row.
 func (j *Journal) change(ctx context.Context, statement string, args ...any) (changed bool, err error) {
-	err = retry(ctx, func(ctx context.Context) error {
-		result, err := j.db.ExecContext(ctx, statement, args...)
-		if err != nil {
-			return err
-		}
-		n, err := result.RowsAffected()
+	err = retry(ctx, time.Now().Add(timeout), func(ctx context.Context) error {
+		n, err := j.exec(ctx, statement, args...)
 		changed = n > 0
 		return err
 	})
@@ -79,18 +110,30 @@ func (j *Journal) change(ctx context.Context, statement string, args ...any) (ch
 // isPooled reports whether a statement failed because it was prepared on another connection of a pooler.
 func isPooled(err error) bool { return strings.Contains(err.Error(), "prepared statement") }
 
+// isMoved reports whether SQLite has found that the file was moved or removed while the journal was open.
+func isMoved(err error) bool {
+	moved, ok := errors.AsType[*sqlite.Error](err)
+	return ok && moved.Code() == sqlite3.SQLITE_READONLY_DBMOVED
+}
+
 // isDamaged reports whether SQLite has found that a file is damaged or no database.
 func isDamaged(err error) bool {
 	damaged, ok := errors.AsType[*sqlite.Error](err)
 	return ok && (damaged.Code()&0xff == sqlite3.SQLITE_NOTADB || damaged.Code()&0xff == sqlite3.SQLITE_CORRUPT)
 }
 
-// describe adds the name of this package to an error of the database. If a pooler causes the error, it also adds
-// advice.
+// describe adds the name of this package to an error of the database. If a pooler or a moved file causes the error, it
+// also adds advice.
 func describe(err error) error {
-	if isPooled(err) {
+	switch {
+	case errors.Is(err, errMode):
+		return err
+	case isPooled(err):
 		return fmt.Errorf("sqlpayvault: a pooler such as pgbouncer gives each transaction another connection: "+
 			"pgx needs default_query_exec_mode=exec in its connection string: %w", err)
+	case isMoved(err):
+		return fmt.Errorf("sqlpayvault: the file was moved or removed while the journal was open. Before the next run, put "+
+			"it into its place, or name its new place: %w", err)
 	}
 	return fmt.Errorf("sqlpayvault: %w", err)
 }
@@ -111,28 +154,29 @@ func isBusy(err error) bool {
 }
 
 // tables has the statements by which [Open] and [New] make the tables. If your program has no right to make tables, run
-// these statements before you start the program.
+// these statements before you start the program, without the word {schema}. in them.
 //
 //nolint:gochecknoglobals // never changed
 var tables = [...]string{
-	`CREATE TABLE IF NOT EXISTS payvault_jobs (
+	`CREATE TABLE IF NOT EXISTS {schema}.payvault_jobs (
 		job TEXT PRIMARY KEY, holder TEXT NOT NULL, beat BIGINT NOT NULL, lease BIGINT NOT NULL)`, // lease in ms
-	`CREATE TABLE IF NOT EXISTS payvault_batches (
+	`CREATE TABLE IF NOT EXISTS {schema}.payvault_batches (
 		job TEXT NOT NULL, batch BIGINT NOT NULL, status TEXT NOT NULL, run TEXT NOT NULL, number BIGINT NOT NULL,
 		cards BIGINT NOT NULL DEFAULT 0, request_id TEXT NOT NULL DEFAULT '', status_code BIGINT NOT NULL DEFAULT 0,
-		code TEXT NOT NULL DEFAULT '', message TEXT NOT NULL DEFAULT '', PRIMARY KEY (job, batch))`,
+		code TEXT NOT NULL DEFAULT '', message TEXT NOT NULL DEFAULT '', fields TEXT NOT NULL DEFAULT '',
+		PRIMARY KEY (job, batch))`,
 }
 
 // createTables makes the tables if they do not exist. It returns an error for tables of another version of this
 // package.
-func createTables(ctx context.Context, db *sql.DB) error {
+func (j *Journal) createTables(ctx context.Context) error {
 	var err error
 	for range 5 { // Postgres returns an error if another process makes the same table at the same time
-		if err = checkTables(ctx, db); err == nil || isBusy(err) {
+		if err = j.checkTables(ctx); err == nil || isBusy(err) {
 			break
 		}
 		for _, table := range tables {
-			if _, err = db.ExecContext(ctx, table); err != nil {
+			if _, err = j.exec(ctx, table); err != nil {
 				break
 			}
 		}
@@ -140,7 +184,7 @@ func createTables(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return fmt.Errorf("sqlpayvault: create tables: %w", orRunning(ctx, err))
 	}
-	if err = checkTables(ctx, db); err != nil {
+	if err = j.checkTables(ctx); err != nil {
 		return fmt.Errorf("sqlpayvault: payvault_jobs and payvault_batches are of another version of this package. "+
 			"Finish their jobs with that version and then drop both tables, or keep new jobs in another file, database "+
 			"or schema: %w", err)
@@ -149,8 +193,9 @@ func createTables(ctx context.Context, db *sql.DB) error {
 }
 
 // checkTables returns an error unless both tables have all columns.
-func checkTables(ctx context.Context, db *sql.DB) error {
-	_, err := db.ExecContext(ctx, `SELECT j.job, holder, beat, lease, b.job, batch, status, run, number, cards,
-		request_id, status_code, code, message FROM payvault_jobs j, payvault_batches b WHERE 1 = 0`)
+func (j *Journal) checkTables(ctx context.Context) error {
+	_, err := j.exec(ctx, `SELECT j.job, holder, beat, lease, b.job, batch, status, run, number, cards,
+		request_id, status_code, code, message, fields FROM {schema}.payvault_jobs j, {schema}.payvault_batches b
+		WHERE 1 = 0`)
 	return err
 }

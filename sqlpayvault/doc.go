@@ -7,18 +7,24 @@
 //
 // # Durability
 //
-// Begin and End return when the database has committed their changes. In an SQLite file, the changes of Begin survive a
-// power cut, but the latest outcomes may be lost: then the outcomes of their batches are unknown. A file that was moved
-// or copied without its latest batches is refused. Do not restore a backup that is older than the last run: Open
-// refuses such a backup only beside the -wal file of a killed run.
+// When Begin or End returns, its changes survive a power cut, and the end of the database's processes at any moment. In
+// Postgres this holds also where a role or a database has a weaker synchronous_commit. In SQLite the changes are in one
+// file, so this file may be moved, copied or looked at.
+//
+// The journal cannot know batches that its database never had or has lost. So cards are sent twice if
+//
+//   - an older copy of the file takes its place, a dump is restored, or two copies both go on,
+//   - an asynchronous standby of Postgres is promoted, because it lacks the latest commits,
+//   - Postgres has fsync=off and the power fails,
+//   - somebody changes the tables other than by [Journal.Resolve].
 //
 // # Leases
 //
 // A job has one run at a time, which holds the lease of the job. A second run is refused with [ErrRunning]. The lease
-// of a run that was killed ends by itself, see [WithLease]. If a run was frozen for longer than its lease, another run
-// takes over the job. When the frozen run continues, it begins no further batch. No batch is sent twice, because the
-// journal lets only one run begin a batch. [WithoutLease] is for jobs that several processes work on, such as the jobs
-// of package temporalpayvault.
+// of a run that was killed ends by itself, see [WithLease]; [WithLogger] tells that a run waits for this. If a run was
+// frozen for longer than its lease, another run takes over the job. When the frozen run continues, it begins no further
+// batch. No batch is sent twice, because the journal lets only one run begin a batch. [WithoutLease] is for jobs that
+// several processes work on, such as the jobs of package temporalpayvault.
 //
 // # Tables
 //
@@ -29,5 +35,6 @@
 //
 // A batch that was begun and not ended may have reached the service. A batch of status "unknown" may have reached it
 // too. No run sends such a batch again. [Journal.Unresolved] lists these batches. Look each of them up at the service,
-// and record the result by [Journal.Resolve].
+// and record the result by [Journal.Resolve]. [Journal.Jobs], [Journal.Count] and [Journal.Find] answer further
+// questions, so no program needs to know the tables.
 package sqlpayvault

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"errors"
+	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,15 +39,18 @@ const begun = "begun"
 // the batches that the other call has in flight.
 type Journal struct {
 	db     *sql.DB
-	ends   *sql.DB // database for End: a second connection to the SQLite file; db for Postgres
-	file   string  // path of the SQLite file; "" for Postgres
-	run    string  // random name of this journal, in the rows of leases and batches
+	file   string            // path of the SQLite file; "" for Postgres
+	schema string            // name of the schema in Postgres; "" for SQLite
+	names  *strings.Replacer // replaces {schema} and {durable} in statements
+	run    string            // random name of this journal, in the rows of leases and batches
 	lease  time.Duration
-	shared bool // opened WithoutLease: other journals may work on the same jobs
+	shared bool         // opened WithoutLease: other journals may work on the same jobs
+	logger *slog.Logger // nil without WithLogger
 
-	statements chan struct{} // has one element for each running statement of a batch
-	claiming   chan struct{} // has one element while claim takes a lease
-	closing    chan struct{} // closed by Close
+	statements chan struct{}          // has one element for each running statement of a batch
+	outage     atomic.Pointer[outage] // nil while the database answers
+	claiming   chan struct{}          // has one element while claim takes a lease
+	closing    chan struct{}          // closed by Close
 	close      func() error
 	working    sync.WaitGroup // counts methods and goroutines that use db
 	begins     atomic.Int64   // number of calls of Begin
@@ -79,32 +84,35 @@ func WithoutLease() Option {
 	return func(j *Journal) { j.shared = true }
 }
 
-// New opens a journal in Postgres, through a driver such as github.com/jackc/pgx/v5/stdlib. For SQLite use [Open]. New
-// makes the tables if they do not exist. Close does not close db. The statements about batches use two connections at a
-// time, or as many as SetMaxOpenConns permits. The statements about leases sometimes use one more connection. For more
-// than some hundred batches a second, permit more connections by SetMaxOpenConns, and as many idle connections by
-// SetMaxIdleConns, before you call New.
-//
-// Behind pgbouncer in transaction mode, pgx needs default_query_exec_mode=exec in its connection string. This is so for
-// all statements of pgx, not only for those of the journal. The journal needs no further setting, because each of its
-// statements is a transaction of its own.
-func New(ctx context.Context, db *sql.DB, opts ...Option) (*Journal, error) {
+// WithLogger logs when a run begins to wait for the lease of another run, and how long it may have to wait.
+func WithLogger(l *slog.Logger) Option {
+	return func(j *Journal) { j.logger = l }
+}
+
+// newJournal returns a journal that is not started yet.
+func newJournal(db *sql.DB, opts []Option) *Journal {
 	j := &Journal{
-		db: db, ends: db, run: rand.Text(), lease: defaultLease,
+		db: db, run: rand.Text(), lease: defaultLease,
 		statements: make(chan struct{}, connectionsOf(db)), claiming: make(chan struct{}, 1), closing: make(chan struct{}),
 		held: map[string]bool{},
 	}
 	for _, opt := range opts {
 		opt(j)
 	}
-	if err := createTables(ctx, db); err != nil {
-		return nil, err
-	}
+	return j
+}
+
+// setNames sets the schema that all statements name, and the table expression that makes a statement durable.
+func (j *Journal) setNames(schema, durable string) {
+	j.names = strings.NewReplacer("{schema}", schema, "{durable}", durable)
+}
+
+// start starts the heartbeats of a journal whose tables exist.
+func (j *Journal) start() {
 	j.close = sync.OnceValue(j.end)
 	if !j.shared {
 		j.working.Go(j.beat)
 	}
-	return j, nil
 }
 
 // Begin records that a batch is about to be sent, as [payvault.Journal] requires. Unless the journal is opened
@@ -137,14 +145,15 @@ func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payva
 // statement records that a batch has begun, if the batch has no row yet, or if its row has the status "not sent". With
 // the part withLease, the run must also have the lease. The columns run and number identify the call of Begin.
 const (
-	insertBatch = `INSERT INTO payvault_batches (job, batch, status, run, number)
-		SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), '` + begun + `', CAST($3 AS TEXT), CAST($4 AS BIGINT)`
-	withLease = ` WHERE EXISTS (SELECT 1 FROM payvault_jobs WHERE job = $1 AND holder = $3)`
+	insertBatch = `INSERT INTO {schema}.payvault_batches AS known (job, batch, status, run, number)
+		SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), '` + begun + `', CAST($3 AS TEXT), CAST($4 AS BIGINT)
+		FROM {durable}`
+	withLease = ` WHERE EXISTS (SELECT 1 FROM {schema}.payvault_jobs WHERE job = $1 AND holder = $3)`
 	noLease   = ` WHERE 1 = 1`
 	orNotSent = ` ON CONFLICT (job, batch) DO UPDATE
 		SET status = excluded.status, run = excluded.run, number = excluded.number,
-		cards = 0, request_id = '', status_code = 0, code = '', message = ''
-		WHERE payvault_batches.status = '` + string(payvault.BatchNotSent) + `'`
+		cards = 0, request_id = '', status_code = 0, code = '', message = '', fields = ''
+		WHERE known.status = '` + string(payvault.BatchNotSent) + `'`
 )
 
 // insert records that a batch has begun. If the batch was begun before, insert returns the recorded state of the batch.
@@ -155,11 +164,10 @@ func (j *Journal) insert(ctx context.Context, job string, batch int, number int6
 	if j.shared {
 		statement = insertBatch + noLease + orNotSent
 	}
-	result, err := j.db.ExecContext(ctx, statement, job, batch, j.run, number)
-	if err != nil {
-		return s, err
+	n, err := j.exec(ctx, statement, job, batch, j.run, number)
+	if err == nil {
+		err = j.checkMode(ctx)
 	}
-	n, err := result.RowsAffected()
 	if err != nil || n > 0 {
 		return s, err
 	}
@@ -174,9 +182,9 @@ func (j *Journal) known(ctx context.Context, job string, batch int, number int64
 	var o payvault.BatchOutcome
 	var run string
 	var by int64
-	err = j.db.QueryRowContext(ctx, `SELECT status, run, number, cards, request_id, status_code, code, message
-		FROM payvault_batches WHERE job = $1 AND batch = $2`, job, batch).
-		Scan(&o.Status, &run, &by, &o.Cards, &o.RequestID, &o.StatusCode, &o.Code, &o.Message)
+	err = j.db.QueryRowContext(ctx, j.names.Replace(`SELECT run, number, `+outcomeColumns+`
+		FROM {schema}.payvault_batches WHERE job = $1 AND batch = $2`), job, batch).
+		Scan(append([]any{&run, &by}, outcomeOf(&o)...)...)
 	switch {
 	case err == nil && o.Status == payvault.BatchNotSent && j.shared: // another journal has ended the batch meanwhile
 		return s, errAgain
@@ -194,23 +202,27 @@ func (j *Journal) known(ctx context.Context, job string, batch int, number int64
 
 // upsertBatch records an outcome. It does not record the outcome "not sent" if another run has begun the batch in the
 // meantime.
-const upsertBatch = `INSERT INTO payvault_batches
-	(job, batch, run, number, status, cards, request_id, status_code, code, message)
-	VALUES ($1, $2, $3, 0, $4, $5, $6, $7, $8, $9) ON CONFLICT (job, batch) DO UPDATE
+const upsertBatch = `INSERT INTO {schema}.payvault_batches AS known (job, batch, run, number, ` + outcomeColumns + `)
+	SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), CAST($3 AS TEXT), 0, ` + outcomeValues + ` FROM {durable}
+	WHERE 1 = 1 ON CONFLICT (job, batch) DO UPDATE
 	SET status = excluded.status, cards = excluded.cards, request_id = excluded.request_id,
-	status_code = excluded.status_code, code = excluded.code, message = excluded.message
-	WHERE excluded.status <> '` + string(payvault.BatchNotSent) + `' OR payvault_batches.run = excluded.run`
+	status_code = excluded.status_code, code = excluded.code, message = excluded.message, fields = excluded.fields
+	WHERE excluded.status <> '` + string(payvault.BatchNotSent) + `' OR known.run = excluded.run`
 
 // End records the outcome of a batch, as [payvault.Journal] requires. It needs no lease. If the database fails, for
-// example because a connection drops, End tries again for up to 10 s.
+// example because a connection drops, End tries again for up to 10 s. Calls of End that wait for each other give up at
+// the same time.
 func (j *Journal) End(ctx context.Context, job string, batch int, outcome payvault.BatchOutcome) error {
 	if err := j.enter(); err != nil {
 		return err
 	}
 	defer j.working.Done()
 	return j.try(ctx, func(ctx context.Context) error {
-		_, err := j.ends.ExecContext(ctx, upsertBatch, job, batch, j.run, string(outcome.Status), outcome.Cards,
-			outcome.RequestID, outcome.StatusCode, outcome.Code, outcome.Message)
+		_, err := j.exec(ctx, upsertBatch, job, batch, j.run, string(outcome.Status), outcome.Cards,
+			outcome.RequestID, outcome.StatusCode, outcome.Code, outcome.Message, fields(outcome.Fields))
+		if err == nil {
+			err = j.checkMode(ctx)
+		}
 		return err
 	})
 }
@@ -225,9 +237,10 @@ func (j *Journal) end() error {
 	j.mu.Unlock()
 	close(j.closing)
 	j.working.Wait()
-	_, err := j.change(context.Background(), `UPDATE payvault_jobs SET holder = '' WHERE holder = $1`, j.run)
+	_, err := j.change(context.Background(), `UPDATE {schema}.payvault_jobs SET holder = '' WHERE holder = $1`, j.run)
 	if j.file != "" {
-		err = errors.Join(err, j.ends.Close(), closeFile(j.db))
+		_, _ = j.db.ExecContext(context.Background(), `PRAGMA journal_mode = DELETE`) // remove the empty -journal file
+		err = errors.Join(err, j.db.Close())
 	}
 	return err
 }

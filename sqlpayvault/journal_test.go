@@ -10,7 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -29,7 +31,10 @@ func TestBatches(t *testing.T) {
 		t.Helper()
 		outcomes := []payvault.BatchOutcome{
 			{Status: payvault.BatchAccepted, Cards: 100, RequestID: "REQ"},
-			{Status: payvault.BatchRefused, Cards: 7, StatusCode: 200, Code: "5", Message: "Example 'refusal' é"},
+			{
+				Status: payvault.BatchRefused, Cards: 7, StatusCode: 200, Code: "5", Message: "Example 'refusal' é",
+				Fields: map[string][]string{"data[0].exp_date": {"is 'past' é", "is early"}, "data[1]": {}},
+			},
 			{Status: payvault.BatchUnknown, Cards: 100, Message: "unexpected EOF"},
 		}
 		first := opened(t, place)
@@ -74,7 +79,7 @@ func TestBatchThatWasNotSent(t *testing.T) {
 		mustBegin(t, j, 7)
 		var row string
 		require.NoError(t, direct(t, place).QueryRowContext(t.Context(), `SELECT status || cards || request_id ||
-			status_code || code || message FROM payvault_batches`).Scan(&row))
+			status_code || code || message || fields FROM payvault_batches`).Scan(&row))
 		assert.Equal(t, "begun00", row)
 		require.NoError(t, j.Close())
 		state, err := opened(t, place).Begin(t.Context(), job, 7)
@@ -253,10 +258,9 @@ func TestClosed(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
 		t.Helper()
-		db := direct(t, place)
-		j, err := sqlpayvault.New(t.Context(), db, sqlpayvault.WithLease(time.Hour))
+		j, closeAll, err := open(t.Context(), place, sqlpayvault.WithLease(time.Hour))
 		require.NoError(t, err)
-		require.NoError(t, j.Close())
+		require.NoError(t, closeAll())
 		require.NoError(t, j.Close())
 		_, err = j.Begin(t.Context(), job, 0)
 		require.ErrorIs(t, err, sqlpayvault.ErrClosed)
@@ -353,13 +357,14 @@ func (c *droppingConn) ExecContext(ctx context.Context, q string, args []driver.
 // newDropping returns a journal, and the dropping that can break the connections of the journal.
 func newDropping(t *testing.T, place string) (*sqlpayvault.Journal, *dropping) {
 	t.Helper()
+	require.NoError(t, opened(t, place).Close()) // it makes the tables
 	name, source := driverOf(place)
 	opener, err := sql.Open(name, source)
 	require.NoError(t, err)
 	require.NoError(t, opener.Close())
 	d := &dropping{driver: opener.Driver(), source: source}
 	db := sql.OpenDB(d)
-	j, err := sqlpayvault.New(t.Context(), db, sqlpayvault.WithoutLease())
+	j, err := sqlpayvault.NewOn(t.Context(), db, isFile(place), sqlpayvault.WithoutLease())
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		assert.NoError(t, j.Close())
@@ -394,6 +399,55 @@ func TestConnectionThatDrops(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// broken is a driver whose statements fail while the field fails is set.
+type broken struct {
+	driver.Conn
+	fails atomic.Bool
+}
+
+func (b *broken) Driver() driver.Driver                        { return nil }
+func (b *broken) Connect(context.Context) (driver.Conn, error) { return b, nil }
+func (b *broken) Close() error                                 { return nil }
+
+func (b *broken) ExecContext(context.Context, string, []driver.NamedValue) (driver.Result, error) {
+	if b.fails.Load() {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return driver.RowsAffected(1), nil
+}
+
+// TestDatabaseThatIsGone checks that all calls of End that wait for a database that is gone fail together after 10 s.
+// An End that comes later tries for 10 s of its own, and so does every End after the database has come back.
+func TestDatabaseThatIsGone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db := &broken{}
+		pool := sql.OpenDB(db)
+		j, err := sqlpayvault.NewOn(t.Context(), pool, true, sqlpayvault.WithoutLease())
+		require.NoError(t, err)
+		end := func() error {
+			return j.End(t.Context(), job, 0, payvault.BatchOutcome{Status: payvault.BatchAccepted})
+		}
+		for range 2 {
+			db.fails.Store(true)
+			start := time.Now()
+			var running sync.WaitGroup
+			for range 64 {
+				running.Go(func() { assert.ErrorIs(t, end(), io.ErrUnexpectedEOF) })
+			}
+			running.Wait()
+			assert.Equal(t, 10*time.Second, time.Since(start))
+
+			running.Go(func() { assert.NoError(t, end()) })
+			<-time.After(9 * time.Second)
+			db.fails.Store(false)
+			running.Wait()
+		}
+		require.NoError(t, j.Close())
+		require.NoError(t, pool.Close())
 	})
 }
 
@@ -482,15 +536,15 @@ func TestOlderSchema(t *testing.T) {
 			`CREATE TABLE payvault_jobs (job TEXT PRIMARY KEY, holder TEXT NOT NULL, beat BIGINT NOT NULL,
 				lease BIGINT NOT NULL)`,
 			`CREATE TABLE payvault_batches (job TEXT NOT NULL, batch BIGINT NOT NULL, status TEXT NOT NULL,
-				cards BIGINT NOT NULL DEFAULT 0, request_id TEXT NOT NULL DEFAULT '',
+				run TEXT NOT NULL, number BIGINT NOT NULL, cards BIGINT NOT NULL DEFAULT 0, request_id TEXT NOT NULL DEFAULT '',
 				status_code BIGINT NOT NULL DEFAULT 0, code TEXT NOT NULL DEFAULT '', message TEXT NOT NULL DEFAULT '',
 				PRIMARY KEY (job, batch))`,
-			`INSERT INTO payvault_batches (job, batch, status) VALUES ('a', 1, 'begun')`,
+			`INSERT INTO payvault_batches (job, batch, status, run, number) VALUES ('a', 1, 'begun', 'r', 1)`,
 		} {
 			execute(t, place, statement)
 		}
 		_, _, err := open(t.Context(), place)
-		require.ErrorContains(t, err, "are of another version of this package. Finish their jobs with that version")
+		require.ErrorContains(t, err, "jobs with that version")
 		var n int
 		require.NoError(t, direct(t, place).QueryRowContext(t.Context(), `SELECT count(*) FROM payvault_batches`).Scan(&n))
 		assert.Equal(t, 1, n)

@@ -2,6 +2,7 @@ package sqlpayvault_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"io"
 	"log"
@@ -9,6 +10,8 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -89,33 +92,39 @@ func TestKilled(t *testing.T) {
 		}
 		batches, err := submitCards(t.Context(), srv.URL, srv.Merchant().APIKey, place)
 		require.NoError(t, err)
-
-		performed := map[int]string{} // maps the index of a batch to its request ID
-		for _, request := range srv.AccountUpdaterRequests.All() {
-			first, err := strconv.Atoi(strings.TrimPrefix(request.Cards[0].CardID, "C"))
-			require.NoError(t, err)
-			assert.Len(t, request.Cards, 100)
-			assert.NotContains(t, performed, first/100, "it was submitted twice")
-			performed[first/100] = request.RequestID
-		}
-		require.Len(t, batches, kills()*cardsPerKill/100)
-		accepted, begun := 0, 0
-		for i, batch := range batches {
-			assert.Equal(t, i, batch.Index)
-			if batch.Err == nil {
-				accepted++
-				assert.Equal(t, performed[i], batch.RequestID)
-				continue
-			}
-			require.ErrorIs(t, batch.Err, payvault.ErrOutcomeUnknown)
-			if strings.Contains(batch.Err.Error(), "did not end it") {
-				begun++
-			}
-		}
-		t.Logf("%d accepted, %d begun, %d performed", accepted, begun, len(performed))
-		assert.Positive(t, accepted)
-		assert.LessOrEqual(t, begun, kills()*concurrency, "more than are begun at a time")
+		audit(t, srv, batches)
 	})
+}
+
+// audit checks that the service has performed no batch twice, and that the last run has reported each batch of the job:
+// as accepted, with its request ID, or as a batch of unknown outcome.
+func audit(t *testing.T, srv *payvaulttest.Server, batches []payvault.AccountUpdaterBatch) {
+	t.Helper()
+	performed := map[int]string{} // maps the index of a batch to its request ID
+	for _, request := range srv.AccountUpdaterRequests.All() {
+		first, err := strconv.Atoi(strings.TrimPrefix(request.Cards[0].CardID, "C"))
+		require.NoError(t, err)
+		assert.Len(t, request.Cards, 100)
+		assert.NotContains(t, performed, first/100, "it was submitted twice")
+		performed[first/100] = request.RequestID
+	}
+	require.Len(t, batches, kills()*cardsPerKill/100)
+	accepted, begun := 0, 0
+	for i, batch := range batches {
+		assert.Equal(t, i, batch.Index)
+		if batch.Err == nil {
+			accepted++
+			assert.Equal(t, performed[i], batch.RequestID)
+			continue
+		}
+		require.ErrorIs(t, batch.Err, payvault.ErrOutcomeUnknown)
+		if strings.Contains(batch.Err.Error(), "did not end it") {
+			begun++
+		}
+	}
+	t.Logf("%d accepted, %d begun, %d performed", accepted, begun, len(performed))
+	assert.Positive(t, accepted)
+	assert.LessOrEqual(t, begun, kills()*concurrency, "more than are begun at a time")
 }
 
 // killed starts the program, waits until the service has accepted a random number of new batches, from 0 to 3, and
@@ -130,19 +139,107 @@ func killed(t *testing.T, srv *payvaulttest.Server, place string) {
 	require.NoError(t, program.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- program.Wait() }()
-	look := time.NewTicker(time.Millisecond)
-	defer look.Stop()
-	for srv.Commits(payvault.OpAccountUpdaterSubmit) < enough {
-		select {
-		case <-look.C:
-		case err := <-ended:
-			require.FailNow(t, "there is nothing left to send", err)
-		}
-	}
+	waitFor(t, srv, enough, ended)
 	<-time.After(time.Duration(rand.IntN(5000)) * time.Microsecond) //nolint:gosec // need not be secure
 	require.NoError(t, program.Process.Kill())
 	err := <-ended
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	require.True(t, ok, err)
 	require.Equal(t, -1, exit.ExitCode(), "it did not end by itself")
+}
+
+// waitFor waits until the service has performed a number of submissions. It fails if the run ends before.
+func waitFor(t *testing.T, srv *payvaulttest.Server, enough int, ended <-chan error) {
+	t.Helper()
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for srv.Commits(payvault.OpAccountUpdaterSubmit) < enough {
+		select {
+		case <-look.C:
+		case err := <-ended:
+			require.FailNow(t, "the run has ended", err)
+		}
+	}
+}
+
+// startPostgres starts a Postgres whose processes the test may kill. It commits like a role with
+// synchronous_commit=off: when its processes are killed, it loses each commit of the last seconds that did not ask for
+// more.
+func startPostgres(t *testing.T) (place string) {
+	t.Helper()
+	postgres(t)
+	if _, err := exec.LookPath("initdb"); err != nil {
+		t.Skip("initdb is not in PATH") // .ci/run puts it there
+	}
+	dir, err := os.MkdirTemp("", "") //nolint:usetesting // Postgres may not enter the folder of t.TempDir
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(dir)) })
+	prefix := []string{}
+	if os.Geteuid() == 0 { // Postgres does not run as root
+		require.NoError(t, exec.CommandContext(t.Context(), "chown", "postgres", dir).Run()) //nolint:gosec // a new folder
+		prefix = []string{"runuser", "-u", "postgres", "--"}
+	}
+	run := func(args ...string) {
+		args = append(slices.Clone(prefix), args...)
+		program := exec.CommandContext(context.WithoutCancel(t.Context()), args[0], args[1:]...) //nolint:gosec // see below
+		program.Dir = dir
+		output, err := os.Create(filepath.Join(t.TempDir(), "output")) // a pipe would stay open as long as Postgres runs
+		require.NoError(t, err)
+		defer output.Close() //nolint:errcheck // only for the reader of a failed test
+		program.Stdout, program.Stderr = output, output
+		require.NoError(t, program.Run(), args)
+	}
+	run("initdb", "-D", dir+"/data", "-A", "trust", "-U", "postgres")
+	run("pg_ctl", "-D", dir+"/data", "-w", "start", "-l", dir+"/log", "-o", "-c listen_addresses= "+
+		"-c synchronous_commit=off -c wal_writer_delay=10s -c unix_socket_directories="+dir)
+	t.Cleanup(func() { run("pg_ctl", "-D", dir+"/data", "-m", "immediate", "-w", "stop") })
+	return "host=" + dir + " user=postgres dbname=postgres sslmode=disable"
+}
+
+// TestKilledDatabase kills a process of Postgres during a run, again and again. Postgres then ends all its processes
+// and restarts. The next run must submit no card twice.
+func TestKilledDatabase(t *testing.T) {
+	t.Parallel()
+	place := startPostgres(t)
+	srv := newServer(t, payvaulttest.Fault{Kind: payvaulttest.Delay, Delay: 4 * time.Millisecond})
+	for range kills() {
+		ctx, stop := context.WithCancel(t.Context())
+		enough := srv.Commits(payvault.OpAccountUpdaterSubmit) + 5 + rand.IntN(30) //nolint:gosec // need not be secure
+		ended := make(chan error, 1)
+		go func() {
+			_, err := submitCards(ctx, srv.URL, srv.Merchant().APIKey, place)
+			ended <- err
+		}()
+		waitFor(t, srv, enough, ended)
+		killProcess(t, place, stop)
+		require.ErrorIs(t, <-ended, context.Canceled)
+	}
+	batches, err := submitCards(t.Context(), srv.URL, srv.Merchant().APIKey, place)
+	require.NoError(t, err)
+	audit(t, srv, batches)
+}
+
+// killProcess kills the process that serves a connection to Postgres, and calls stop. It waits until Postgres has ended
+// all its processes and has restarted.
+func killProcess(t *testing.T, place string, stop func()) {
+	t.Helper()
+	db, err := sql.Open("pgx", place)
+	require.NoError(t, err)
+	defer db.Close() //nolint:errcheck // some of its connections are dead
+	conn, err := db.Conn(t.Context())
+	require.NoError(t, err)
+	defer conn.Close() //nolint:errcheck // as above
+	var pid int
+	require.NoError(t, conn.QueryRowContext(t.Context(), `SELECT pg_backend_pid()`).Scan(&pid))
+	other := make(chan error, 1)
+	go func() {
+		_, err := db.ExecContext(t.Context(), `SELECT pg_sleep(60)`)
+		other <- err
+	}()
+	process, err := os.FindProcess(pid)
+	require.NoError(t, err)
+	require.NoError(t, process.Kill())
+	stop()
+	require.Error(t, <-other)
+	require.Eventually(t, func() bool { return db.PingContext(t.Context()) == nil }, 30*time.Second, 10*time.Millisecond)
 }

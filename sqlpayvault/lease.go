@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"log/slog"
 	"time"
 )
 
@@ -23,7 +24,7 @@ func (j *Journal) beat() {
 		select {
 		case <-ticker.C:
 			ctx, cancel := context.WithTimeout(context.Background(), timeout)
-			_, _ = j.db.ExecContext(ctx, `UPDATE payvault_jobs SET beat = beat + 1 WHERE holder = $1`, j.run)
+			_, _ = j.exec(ctx, `UPDATE {schema}.payvault_jobs SET beat = beat + 1 WHERE holder = $1`, j.run)
 			cancel()
 		case <-j.closing:
 			return
@@ -94,6 +95,10 @@ func (j *Journal) take(ctx context.Context, job string) error {
 		case now != last:
 			last, dead = now, time.After(lease)
 			signs++
+			if signs == 0 && j.logger != nil {
+				j.logger.InfoContext(ctx, "sqlpayvault: another run has the lease of the job: waiting for its end",
+					slog.Duration("lease", lease))
+			}
 		}
 		if signs == 2 {
 			return ErrRunning
@@ -115,18 +120,20 @@ func (j *Journal) take(ctx context.Context, job string) error {
 
 // takeFrom takes the lease of a job if its holder and its beat are still those of the argument from.
 func (j *Journal) takeFrom(ctx context.Context, job string, from holding) error {
-	_, err := j.change(ctx, `INSERT INTO payvault_jobs (job, holder, beat, lease) VALUES ($1, $2, 1, $3)
+	_, err := j.change(ctx, `INSERT INTO {schema}.payvault_jobs AS known (job, holder, beat, lease)
+		SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), 1, CAST($3 AS BIGINT) FROM {durable} WHERE 1 = 1
 		ON CONFLICT (job) DO UPDATE
-		SET holder = excluded.holder, beat = payvault_jobs.beat + 1, lease = excluded.lease
-		WHERE payvault_jobs.holder = $4 AND payvault_jobs.beat = $5`,
+		SET holder = excluded.holder, beat = known.beat + 1, lease = excluded.lease
+		WHERE known.holder = $4 AND known.beat = $5`,
 		job, j.run, j.lease.Milliseconds(), from.holder, from.beat)
 	return err
 }
 
 // holding reads the lease of a job. A job without a row has no holder.
 func (j *Journal) holding(ctx context.Context, job string) (h holding, err error) {
-	err = retry(ctx, func(ctx context.Context) error {
-		row := j.db.QueryRowContext(ctx, `SELECT holder, beat, lease FROM payvault_jobs WHERE job = $1`, job)
+	err = retry(ctx, time.Now().Add(timeout), func(ctx context.Context) error {
+		row := j.db.QueryRowContext(ctx,
+			j.names.Replace(`SELECT holder, beat, lease FROM {schema}.payvault_jobs WHERE job = $1`), job)
 		err := row.Scan(&h.holder, &h.beat, &h.lease)
 		if errors.Is(err, sql.ErrNoRows) {
 			h, err = holding{}, nil

@@ -1,10 +1,13 @@
 package sqlpayvault_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
+	"log/slog"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -136,6 +139,25 @@ func TestRunThatIsFrozenInATransaction(t *testing.T) {
 		require.ErrorIs(t, err, sqlpayvault.ErrRunning)
 		rollback(t, conn)
 		mustBegin(t, next, 1)
+	})
+}
+
+// TestWaitIsLogged checks that a run that waits for the lease of a killed run logs this once, with the time of the
+// lease. A run that need not wait must log nothing.
+func TestWaitIsLogged(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		var text bytes.Buffer
+		logger := sqlpayvault.WithLogger(slog.New(slog.NewTextHandler(&text, nil)))
+		first := opened(t, place, logger, sqlpayvault.WithLease(time.Hour)) // without a heartbeat, like a killed run
+		mustBegin(t, first, 0)
+		assert.Empty(t, text.String())
+		execute(t, place, `UPDATE payvault_jobs SET lease = 100`)
+		mustBegin(t, opened(t, place, logger), 1)
+		assert.Equal(t, 1, strings.Count(text.String(), "another run has the lease of the job"))
+		assert.Contains(t, text.String(), "lease=100ms")
+		assert.NotContains(t, text.String(), job, "the name is as private as the cards")
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"iter"
+	"log"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -25,14 +26,29 @@ import (
 
 const job = "cards of November"
 
-// TestMain runs the tests. If the environment variable SQLPAYVAULT_SERVICE is set, it runs no tests, but the program
-// that TestKilled kills.
+// TestMain runs the tests. If one of two environment variables is set, it runs no tests, but the program that
+// TestKilled kills, or a program that writes into a file for TestOpenKeepsLocks.
 func TestMain(m *testing.M) {
+	if path := os.Getenv("SQLPAYVAULT_WRITE"); path != "" {
+		write(path)
+		return
+	}
 	if url := os.Getenv("SQLPAYVAULT_SERVICE"); url != "" {
 		submit(url)
 		return
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// write changes a file, and fails at once if another process has a lock on the file.
+func write(path string) {
+	db, err := sql.Open("sqlite", path)
+	if err == nil {
+		_, err = db.ExecContext(context.Background(), `UPDATE payvault_jobs SET beat = beat + 1`)
+	}
+	if err != nil {
+		log.Fatal(err) //nolint:forbidigo // a program ends in this way
+	}
 }
 
 // eachDatabase runs a test with SQLite. If PAYVAULT_TEST_POSTGRES has a connection string, eachDatabase also runs the
@@ -45,7 +61,7 @@ func eachDatabase(t *testing.T, test func(t *testing.T, place string)) {
 	})
 	t.Run("Postgres", func(t *testing.T) {
 		t.Parallel()
-		test(t, newSchema(t, postgres(t)))
+		test(t, newDatabase(t, postgres(t)))
 	})
 }
 
@@ -59,22 +75,22 @@ func postgres(tb testing.TB) string {
 	return dsn
 }
 
-// newSchema creates a schema that is dropped after the test, and returns a connection string for the schema. The
+// newDatabase creates a database that is dropped after the test, and returns a connection string for the database. The
 // isolation level is serializable. At this level concurrent statements may fail, and the journal has to repeat them.
-func newSchema(tb testing.TB, dsn string) string {
+func newDatabase(tb testing.TB, dsn string) string {
 	tb.Helper()
-	schema := "test_" + strings.ToLower(rand.Text())
+	name := "test_" + strings.ToLower(rand.Text())
 	db, err := sql.Open("pgx", dsn)
 	require.NoError(tb, err)
-	_, err = db.ExecContext(tb.Context(), "CREATE SCHEMA "+schema)
+	_, err = db.ExecContext(tb.Context(), "CREATE DATABASE "+name)
 	require.NoError(tb, err)
 	tb.Cleanup(func() {
 		ctx := context.WithoutCancel(tb.Context()) // the context of the test has ended
-		_, err := db.ExecContext(ctx, "DROP SCHEMA "+schema+" CASCADE")
+		_, err := db.ExecContext(ctx, "DROP DATABASE "+name+" WITH (FORCE)")
 		assert.NoError(tb, err)
 		assert.NoError(tb, db.Close())
 	})
-	return dsn + " search_path=" + schema + " options='-c default_transaction_isolation=serializable'"
+	return dsn + " dbname=" + name + " options='-c default_transaction_isolation=serializable'"
 }
 
 // isFile reports whether place is the path of a file. Any other place is a connection string of Postgres.

@@ -1,8 +1,6 @@
 package sqlpayvault_test
 
 import (
-	"context"
-	"crypto/rand"
 	"os"
 	"strings"
 	"testing"
@@ -23,14 +21,9 @@ func throughBouncer(t *testing.T) string {
 	if bouncer == "" {
 		t.Skip("PAYVAULT_TEST_PGBOUNCER is not set") // .ci/run starts a pgbouncer and sets the variable
 	}
-	name, admin := "test_"+strings.ToLower(rand.Text()), direct(t, postgres(t))
-	_, err := admin.ExecContext(t.Context(), "CREATE DATABASE "+name)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		_, err := admin.ExecContext(context.WithoutCancel(t.Context()), "DROP DATABASE "+name+" WITH (FORCE)")
-		assert.NoError(t, err)
-	})
-	return bouncer + " dbname=" + name
+	_, name, _ := strings.Cut(newDatabase(t, postgres(t)), " dbname=test_")
+	name, _, _ = strings.Cut(name, " ")
+	return bouncer + " dbname=test_" + name
 }
 
 // TestBehindPgbouncer checks that journals work behind pgbouncer: several journals that are open at the same time, and
@@ -73,9 +66,10 @@ func TestPreparedStatementsBehindPgbouncer(t *testing.T) {
 	place := throughBouncer(t)
 	for batch := range 20 {
 		j, err := sqlpayvault.New(t.Context(), direct(t, place), sqlpayvault.WithoutLease())
-		require.NoError(t, err)
-		_, err = j.Begin(t.Context(), job, batch)
-		_ = j.Close() // Close fails in the same way
+		if err == nil {
+			_, err = j.Begin(t.Context(), job, batch)
+			_ = j.Close() // Close fails in the same way
+		}
 		if err != nil {
 			require.ErrorContains(t, err, "pgx needs default_query_exec_mode=exec in its connection string")
 			return

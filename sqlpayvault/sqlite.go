@@ -5,71 +5,128 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"path/filepath"
 	"time"
 )
 
-// Open opens a journal in an SQLite file. If the file does not exist, Open makes a file that only its owner can read.
+// Open opens a journal in an SQLite file. If there is no file, Open makes one that only its owner can read. It makes
+// the file under a temporary name in the same folder and then links it to its place, so the file system must support
+// hard links.
 //
-// While the journal is open, and after a crash, two more files belong to it. Their names are the name of the file with
-// -wal and -shm at the end. When the last open journal of the file is closed, only the file itself is left.
+// Each batch that Begin has recorded is in this one file when Begin returns. While a journal is open, SQLite keeps a
+// second file beside it, with -journal at the end of its name. If a process is killed during a write, this file has
+// what SQLite needs to undo the write.
 //
-// Open reads the whole file, and refuses it in these cases:
+// Open reads the whole file. It refuses
 //
-//   - The file is damaged, for example because a part of it is missing.
-//   - The file was moved or copied without its -wal file, so it may lack the latest batches.
-//   - A run was killed at the moment when it opened or closed the file, or another program has closed the file of a
-//     killed run. Open cannot tell these cases from the previous one. The error says how to proceed.
-//   - The file is an older backup beside the -wal file of a killed run.
+//   - a file that is empty, damaged, or has no journal, as after a copy that failed;
+//   - a file in the journal mode WAL, which keeps the latest batches in a second file; the error says how to change it;
+//   - to make a new file beside a -journal file that is not empty, because the journal was moved away from there.
+//
+// Move both files together after a kill. If the file was moved alone and a run has used it, remove the -journal file at
+// the old place. If the two files meet again, SQLite undoes what was recorded since.
+//
+// If another program switches the file to WAL while a run is at work, the run stops. Litestream does so.
 func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller chooses the file
+	path, err := findFile(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	if err := file.Close(); err != nil {
+	if err := checkFile(ctx, path); err != nil {
 		return nil, err
 	}
-	if path, err = filepath.Abs(path); err == nil { // a name such as :memory: means something else to SQLite
-		path, err = filepath.EvalSymlinks(path) // the -wal file is beside the file, not beside a link
-	}
+	db, err := openFile(path, "TRUNCATE")
 	if err != nil {
 		return nil, err
 	}
-	if err := checkWhole(ctx, path); err != nil {
-		return nil, err
+	j := newJournal(db, opts)
+	j.file = path
+	j.setNames("main", notDurably)
+	if j.schema != "" {
+		return nil, errors.Join(errors.New("sqlpayvault: WithSchema is for Postgres"), db.Close())
 	}
-	db, err := openFile(path, "FULL")
-	if err != nil {
-		return nil, err
+	if err := j.checkTables(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("sqlpayvault: %s has no journal of this version of the package. "+
+			"If it is a copy, the copy has failed. If another version has made it, finish its jobs with that version: %w",
+			path, orRunning(ctx, err)), db.Close())
 	}
-	// The first statement is repeated, because it fails if another process opens a new file at the same time.
-	if err := retry(ctx, db.PingContext); err != nil {
-		return nil, errors.Join(orRunning(ctx, err), db.Close())
+	if err := j.checkMode(ctx); err != nil {
+		return nil, errors.Join(describe(err), db.Close())
 	}
-	if err := checkPages(ctx, db); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	j, err := New(ctx, db, opts...)
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	ends, err := openFile(path, "NORMAL")
-	if err != nil {
-		return nil, errors.Join(err, j.Close(), db.Close())
-	}
-	j.file, j.ends = path, ends
+	j.start()
 	return j, nil
 }
 
-// openFile opens a file. The argument synchronous is FULL or NORMAL. With FULL, a commit survives a power cut. With
-// NORMAL, the latest commits may be lost, but on a slow disk a commit takes only half as long. NORMAL is enough for
-// outcomes: a batch whose outcome is lost counts as a batch of unknown outcome.
-func openFile(path, synchronous string) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+
-		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous("+synchronous+")")
+// findFile returns the path of a file without symbolic links. It makes a new journal if there is no file.
+//
+// The functions of this package never open a journal by package os. When a process closes a file, it loses all locks
+// that it has on the file, also those of another Journal.
+func findFile(ctx context.Context, path string) (string, error) {
+	path, err := filepath.Abs(path) // a name such as :memory: means something else to SQLite
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+		if err := makeFile(ctx, path); err != nil {
+			return "", err
+		}
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return "", err
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.Size() == 0 {
+		err = fmt.Errorf("sqlpayvault: %s is empty, as after a copy that failed, so it is no journal. If you remove it, "+
+			"the next run makes a new journal and sends all cards", path)
+	}
+	return path, err
+}
+
+// makeFile makes a new journal under a temporary name and links it to its place. If another process has made a file at
+// this place meanwhile, makeFile leaves that file alone. SQLite syncs the folder at the first commit in the new file.
+func makeFile(ctx context.Context, path string) error {
+	if info, err := os.Stat(path + "-journal"); err == nil && info.Size() > 0 {
+		return fmt.Errorf("sqlpayvault: there is no %[1]s, but a file %[1]s-journal of a killed run, so the journal was "+
+			"moved away. Use it at its new place. If a run has used it there, remove %[1]s-journal before you move the journal "+
+			"back. Without the journal, the next run makes a new one here and sends all cards", path)
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name()) //nolint:errcheck // the file has got another name, or Open fails
+	if err := file.Close(); err != nil {
+		return err
+	}
+	db, err := openFile(file.Name(), "DELETE")
+	if err != nil {
+		return err
+	}
+	j := newJournal(db, nil)
+	j.setNames("main", notDurably)
+	if err := errors.Join(j.createTables(ctx), db.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(file.Name(), path); !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// notDurably stands in for durably in statements for SQLite, which have the setting of their connection.
+const notDurably = `(SELECT 1) AS durable`
+
+// openFile opens an existing file. With synchronous=FULL, a commit survives a power cut. If mode is "", SQLite does not
+// change the journal mode of the file.
+func openFile(path, mode string) (*sql.DB, error) {
+	source := "file:" + (&url.URL{Path: path}).EscapedPath() +
+		"?mode=rw&_pragma=busy_timeout(5000)&_pragma=synchronous(FULL)"
+	if mode != "" {
+		source += "&_pragma=journal_mode(" + mode + ")"
+	}
+	db, err := sql.Open("sqlite", source)
 	if err != nil {
 		return nil, err
 	}
@@ -77,71 +134,56 @@ func openFile(path, synchronous string) (*sql.DB, error) {
 	return db, nil
 }
 
-// checkWhole returns an error if the header of a file says that the database uses a -wal file, but there is none. It
-// also returns an error if there is a -wal file, but the header does not say so: then the file is new or an older
-// backup.
-func checkWhole(ctx context.Context, path string) error {
-	wal, hasWAL := path+"-wal", false
-	for range 10 { // another process may be opening or closing the file
-		isOpen, err := inspect(path)
-		if err != nil {
-			return err
-		}
-		_, err = os.Stat(wal)
-		hasWAL = err == nil
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		if hasWAL == isOpen {
-			return nil
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+// checkFile reads the whole file, and returns an error if it is damaged or in WAL mode. A million batches take about
+// 4 s.
+func checkFile(ctx context.Context, path string) (err error) {
+	db, err := openFile(path, "")
+	if err != nil {
+		return err
 	}
-	remedy := "Only if nothing was moved or copied, so that the run was killed while it opened or closed the file, or " +
-		"another program of SQLite has closed it, nothing is missing: then make an empty %[2]s"
-	if hasWAL {
-		remedy = "The file at this place is new or an older backup. Only if no batch of %[2]s is needed, remove %[2]s"
+	defer func() { err = errors.Join(err, db.Close()) }()
+	var mode string
+	err = retry(ctx, time.Now().Add(timeout), func(ctx context.Context) error {
+		return db.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&mode)
+	})
+	if err != nil {
+		return orRunning(ctx, err)
 	}
-	return fmt.Errorf("sqlpayvault: %s was moved or copied without %s, which has the latest batches of a run that was "+
-		"killed or is at work: put both of them into one folder. "+remedy, path, filepath.Base(wal))
-}
-
-// checkPages reads the whole file, and returns an error if it is damaged, for example because the disk was full during
-// a copy. A million batches take about 4 s.
-func checkPages(ctx context.Context, db *sql.DB) error {
+	if mode == "wal" {
+		return describe(modeError(path, mode))
+	}
 	var result string
 	if err := db.QueryRowContext(ctx, `PRAGMA integrity_check(1)`).Scan(&result); err != nil {
 		return orRunning(ctx, describe(err))
 	}
 	if result != "ok" {
-		return fmt.Errorf("sqlpayvault: the file is damaged: was it copied as a whole? %s", result)
+		return fmt.Errorf("sqlpayvault: the file is damaged: was it copied as a whole? If it was moved without the file "+
+			"%s-journal of a killed run, put both into one folder: %s", filepath.Base(path), result)
 	}
 	return nil
 }
 
-// inspect reports whether the header of a database file says that the database uses a -wal file (format version 2).
-// closeFile resets this version, so a file with version 2 is still open or was not closed properly.
-func inspect(path string) (isOpen bool, err error) {
-	file, err := os.Open(path) //nolint:gosec // as in Open
-	if err != nil {
-		return false, err
-	}
-	defer file.Close() //nolint:errcheck // it was only read
-	var header [20]byte
-	_, err = io.ReadFull(file, header[:])
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // the file is new, or SQLite will refuse it
-		return false, nil
-	}
-	return header[18] == 2 || header[19] == 2, err
+// errMode is the error of a file that is not in the journal mode TRUNCATE.
+var errMode = errors.New("sqlpayvault: the file is in another journal mode of SQLite")
+
+func modeError(path, mode string) error {
+	return fmt.Errorf("%w, %s: another program has switched it, as Litestream does. Stop that program, and keep the "+
+		"file %s-wal beside the file, if there is one. Then run: sqlite3 '%s' 'PRAGMA journal_mode=TRUNCATE'",
+		errMode, mode, filepath.Base(path), path)
 }
 
-// closeFile merges the -wal file into the database file, resets the format version in its header (see inspect), and
-// closes the database. If another process has the database open, that process does this when it closes the database.
-func closeFile(db *sql.DB) error {
-	_, _ = db.ExecContext(context.Background(), `PRAGMA journal_mode = DELETE`)
-	return db.Close()
+// checkMode returns an error if the last commit of the connection was not in the journal mode TRUNCATE. In WAL mode the
+// commit is in a second file, which is easily lost. It does nothing for Postgres.
+func (j *Journal) checkMode(ctx context.Context) error {
+	if j.file == "" {
+		return nil
+	}
+	var mode string
+	if err := j.db.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&mode); err != nil {
+		return err
+	}
+	if mode != "truncate" {
+		return modeError(j.file, mode)
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package sqlpayvault_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -9,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
 	"example.com/payvault/sqlpayvault"
 )
 
@@ -21,13 +24,20 @@ func TestOpenErrors(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("this is no database, but a text of some length"), 0o600))
 	_, err = sqlpayvault.Open(t.Context(), path)
 	require.ErrorContains(t, err, "not a database")
+	_, err = sqlpayvault.Open(t.Context(), filepath.Join(t.TempDir(), "journal"), sqlpayvault.WithSchema("a"))
+	require.ErrorContains(t, err, "WithSchema is for Postgres")
 }
 
 // TestPaths checks that the journal is in the file with the given name, even if the name means something else to
-// SQLite.
+// SQLite, or is a symbolic link.
 func TestPaths(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, path := range []string{":memory:", "file:journal?mode=memory", "/" + t.TempDir() + "/journal"} {
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, opened(t, "target").Close())
+	target, err := filepath.Abs("target")
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(target, link))
+	for _, path := range []string{":memory:", "file:journal?mode=memory", "/" + t.TempDir() + "/journal", link} {
 		for _, begun := range []bool{false, true} {
 			j, err := sqlpayvault.Open(t.Context(), path)
 			require.NoError(t, err)
@@ -40,86 +50,160 @@ func TestPaths(t *testing.T) {
 		require.NoError(t, err)
 		assert.Positive(t, info.Size())
 	}
+	assert.NoFileExists(t, link+"-journal")
 }
 
-// copyFiles copies the files of a journal that have the given suffixes to another directory. If the journal is open,
-// the copies are in the state in which a killed process leaves its files.
-func copyFiles(t *testing.T, from string, suffixes ...string) (to string) {
+// copyFile copies the main file of a journal to another directory. It uses another process: if this process closed the
+// file, it would lose the locks of its journals.
+func copyFile(t *testing.T, from string) (to string) {
 	t.Helper()
 	to = filepath.Join(t.TempDir(), "journal")
-	for _, suffix := range suffixes {
-		content, err := os.ReadFile(from + suffix)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(to+suffix, content, 0o600)) //nolint:gosec // in a temporary directory
-	}
+	require.NoError(t, exec.CommandContext(t.Context(), "cp", from, to).Run()) //nolint:gosec // paths of this test
 	return to
 }
 
-// TestFileThatIsNotWhole checks that Open refuses a copy of an open journal without the -wal file, and opens a copy
-// with the -wal file. This holds before and after SQLite has copied batches from the -wal file into the main file.
-// After Close, the main file alone is enough.
-func TestFileThatIsNotWhole(t *testing.T) {
+// TestFileThatWasMovedAlone checks that the main file alone has each batch for which Begin has returned. It does not
+// matter whether the journal is open, or whether somebody looks at the copy first.
+func TestFileThatWasMovedAlone(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
 	j := opened(t, path)
 	for batch := range 3 {
 		mustBegin(t, j, batch)
-		if batch == 1 {
-			execute(t, path, `PRAGMA wal_checkpoint(FULL)`)
-		}
-		alone := copyFiles(t, path, "")
-		_, err := sqlpayvault.Open(t.Context(), alone)
-		require.ErrorContains(t, err, "was moved or copied without journal-wal")
-		link := filepath.Join(t.TempDir(), "link")
-		require.NoError(t, os.Symlink(alone, link))
-		require.NoError(t, os.WriteFile(link+"-wal", nil, 0o600))
-		_, err = sqlpayvault.Open(t.Context(), link)
-		require.ErrorContains(t, err, "was moved or copied without journal-wal", "the -wal is beside the file")
-		unresolved, err := opened(t, copyFiles(t, path, "", "-wal")).Unresolved(t.Context(), job)
+		alone := copyFile(t, path)
+		execute(t, alone, `SELECT * FROM payvault_batches`)
+		unresolved, err := opened(t, alone).Unresolved(t.Context(), job)
 		require.NoError(t, err)
 		assert.Len(t, unresolved, batch+1)
 	}
-	require.NoError(t, j.Close())
-	unresolved, err := opened(t, copyFiles(t, path, "")).Unresolved(t.Context(), job)
-	require.NoError(t, err)
-	assert.Len(t, unresolved, 3, "a file that was closed is whole")
 }
 
-// TestFileThatWasMovedAway checks that Open refuses both paths if a file was moved away from its -wal file. At the new
-// path the -wal file is missing, and at the old path SQLite would remove the -wal file.
+// TestFileThatWasMovedAway checks that a run stops at once if its file is moved away. At its new place the file has all
+// batches that were sent, and the journal goes on.
 func TestFileThatWasMovedAway(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "journal")
-	mustBegin(t, opened(t, path), 0)
-	killed := copyFiles(t, path, "", "-wal")
-	moved := filepath.Join(t.TempDir(), "journal")
-	require.NoError(t, os.Rename(killed, moved))
-	for name, remedy := range map[string]string{killed: "remove journal-wal", moved: "make an empty journal-wal"} {
-		_, err := sqlpayvault.Open(t.Context(), name)
-		require.ErrorContains(t, err, "put both of them into one folder")
-		require.ErrorContains(t, err, remedy)
+	path, moved := filepath.Join(t.TempDir(), "journal"), filepath.Join(t.TempDir(), "journal")
+	srv, start := newServer(t, payvaulttest.Fault{}), time.Now()
+	options := &payvault.SubmitAllOptions{Concurrency: 1, Journal: opened(t, path, sqlpayvault.WithLease(lease)), Job: job}
+	for batch, err := range srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(1000), options) {
+		if err != nil {
+			require.ErrorContains(t, err, "the file was moved or removed while the journal was open")
+			break
+		}
+		if batch.Index == 2 {
+			require.NoError(t, os.Rename(path, moved))
+		}
 	}
-	require.NoError(t, os.Rename(moved, killed))
-	unresolved, err := opened(t, killed).Unresolved(t.Context(), job)
+	assert.Less(t, srv.Commits(payvault.OpAccountUpdaterSubmit), 10)
+	assert.Less(t, time.Since(start), 9*time.Second, "nobody waits for a file that is gone")
+	options.Journal = opened(t, moved)
+	_, err := collect(srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(1000), options))
 	require.NoError(t, err)
-	assert.Len(t, unresolved, 1)
+	assert.Equal(t, 10, srv.Commits(payvault.OpAccountUpdaterSubmit))
 }
 
-// TestOlderBackup checks that Open refuses an older backup beside the -wal file of a run that was killed. SQLite would
-// remove the -wal file, and the journal would forget the batches in it.
-func TestOlderBackup(t *testing.T) {
+// TestFileInWAL checks that Open refuses a file in WAL mode, which keeps its latest batches in a second file. Open must
+// not change the file. The command in the error makes the file usable.
+func TestFileInWAL(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
-	first := opened(t, path)
-	mustBegin(t, first, 0)
-	require.NoError(t, first.Close())
-	backup := copyFiles(t, path, "")
-	mustBegin(t, opened(t, path), 1)
-	killed := copyFiles(t, path, "", "-wal")
-	require.NoError(t, os.Rename(backup, killed))
-	_, err := sqlpayvault.Open(t.Context(), killed)
-	require.ErrorContains(t, err, "an older backup")
-	assert.FileExists(t, killed+"-wal")
+	require.NoError(t, opened(t, path).Close())
+	execute(t, path, `PRAGMA journal_mode=WAL`)
+	for range 2 {
+		_, err := sqlpayvault.Open(t.Context(), path)
+		require.ErrorContains(t, err, "sqlite3 '"+path+"' 'PRAGMA journal_mode=TRUNCATE'")
+	}
+	execute(t, path, `PRAGMA journal_mode=TRUNCATE`)
+	mustBegin(t, opened(t, path), 0)
+}
+
+// TestSwitchToWAL checks that a run stops if another program switches the file to WAL while the run is at work, as
+// Litestream does. Only the batches that were begun before are sent.
+func TestSwitchToWAL(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal")
+	j, srv := opened(t, path), newServer(t, payvaulttest.Fault{})
+	mustBegin(t, j, 1000)
+	litestream := direct(t, path)
+	_, err := litestream.ExecContext(t.Context(), `PRAGMA journal_mode=WAL`)
+	require.NoError(t, err)
+	options := &payvault.SubmitAllOptions{Journal: j, Job: job}
+	_, err = collect(srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(1000), options))
+	require.ErrorContains(t, err, "another program has switched it")
+	assert.Zero(t, srv.Commits(payvault.OpAccountUpdaterSubmit))
+	err = j.End(t.Context(), job, 1000, payvault.BatchOutcome{Status: payvault.BatchAccepted})
+	require.ErrorContains(t, err, "another program has switched it")
+}
+
+// TestOpenKeepsLocks checks that Open drops no lock that this process has on the file. Otherwise another process could
+// write at the same time.
+func TestOpenKeepsLocks(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal")
+	require.NoError(t, opened(t, path).Close())
+	conn, err := direct(t, path).Conn(t.Context())
+	require.NoError(t, err)
+	defer rollback(t, conn)
+	_, err = conn.ExecContext(t.Context(), `BEGIN IMMEDIATE`)
+	require.NoError(t, err)
+	j, err := sqlpayvault.Open(t.Context(), path, sqlpayvault.WithoutLease())
+	require.NoError(t, err)
+	program := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // the test binary itself
+	program.Env = append(os.Environ(), "SQLPAYVAULT_WRITE="+path)
+	text, err := program.CombinedOutput()
+	require.Error(t, err)
+	assert.Contains(t, string(text), "database is locked")
+	rollback(t, conn)
+	require.NoError(t, j.Close())
+}
+
+// TestEmptyFile checks that Open refuses an empty file, a database without a journal, and a new file beside the
+// -journal file of another one. In each case a new journal would send all cards again.
+func TestEmptyFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	_, err := sqlpayvault.Open(t.Context(), path)
+	require.ErrorContains(t, err, "is empty, as after a copy that failed")
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.Zero(t, info.Size())
+
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, opened(t, path).Close())
+	execute(t, path, `DROP TABLE payvault_batches`)
+	_, err = sqlpayvault.Open(t.Context(), path)
+	require.ErrorContains(t, err, "If it is a copy, the copy has failed")
+
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.WriteFile(path+"-journal", []byte("pages"), 0o600))
+	_, err = sqlpayvault.Open(t.Context(), path)
+	require.ErrorContains(t, err, "the journal was moved away. Use it at its new place")
+	require.NoError(t, os.Remove(path+"-journal"))
+	require.NoError(t, opened(t, path).Close())
+}
+
+// TestReaderThatStays checks that a run stops with an error, and sends nothing, if another program reads the file for
+// longer than 10 s, such as a browser for databases or a backup. Begin must work again after that.
+func TestReaderThatStays(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal")
+	j, srv := opened(t, path), newServer(t, payvaulttest.Fault{})
+	mustBegin(t, j, 1000)
+	conn, err := direct(t, path).Conn(t.Context())
+	require.NoError(t, err)
+	defer rollback(t, conn)
+	for _, statement := range []string{`BEGIN`, `SELECT * FROM payvault_batches`} {
+		_, err = conn.ExecContext(t.Context(), statement)
+		require.NoError(t, err)
+	}
+	options := &payvault.SubmitAllOptions{Journal: j, Job: job}
+	_, err = collect(srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(1000), options))
+	require.ErrorIs(t, err, sqlpayvault.ErrRunning)
+	require.ErrorContains(t, err, "locked")
+	assert.Zero(t, srv.Commits(payvault.OpAccountUpdaterSubmit))
+	rollback(t, conn)
+	mustBegin(t, j, 0)
 }
 
 // TestFileThatWasCutOff checks that Open refuses a file whose end is missing, as after a copy to a full disk.
@@ -131,8 +215,8 @@ func TestFileThatWasCutOff(t *testing.T) {
 		mustBegin(t, j, batch)
 	}
 	require.NoError(t, j.Close())
-	for _, part := range []float64{0.01, 0.3, 0.6, 0.95, 0.99, 0.999} {
-		short := copyFiles(t, path, "")
+	for _, part := range []float64{0, 0.01, 0.3, 0.6, 0.95, 0.99, 0.999} {
+		short := copyFile(t, path)
 		info, err := os.Stat(short)
 		require.NoError(t, err)
 		require.NoError(t, os.Truncate(short, int64(part*float64(info.Size()))))
@@ -150,8 +234,6 @@ func TestClose(t *testing.T) {
 	first, second := opened(t, path), opened(t, path)
 	mustBegin(t, first, 0)
 	require.NoError(t, first.Close())
-	_, err := sqlpayvault.Open(t.Context(), copyFiles(t, path, ""))
-	require.ErrorContains(t, err, "was moved or copied without journal-wal", "the second one has it open")
 	mustBegin(t, second, 1)
 	require.NoError(t, second.Close())
 	files, err := os.ReadDir(filepath.Dir(path))

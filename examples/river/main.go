@@ -182,9 +182,10 @@ func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Cl
 		err = pool.QueryRow(ctx, `SELECT count(*) FROM river_job WHERE finalized_at IS NULL AND args->>'Job' = $1
 			AND NOT EXISTS (SELECT 1 FROM river_queue WHERE name = $2 AND paused_at IS NOT NULL)`, s.job, queue).Scan(&left)
 	}
-	ctx, accepted := context.WithoutCancel(ctx), 0
-	err = errors.Join(err, r.Stop(ctx), pool.QueryRow(ctx, `SELECT count(*) FROM payvault_batches WHERE status = 'accepted'
-		AND job IN (SELECT $1::text || '/' || generate_series(0, $2::int, $3))`, s.job, s.n, perPart).Scan(&accepted))
+	ctx = context.WithoutCancel(ctx)
+	err = errors.Join(err, r.Stop(ctx))
+	accepted, countErr := s.accepted(ctx, journal)
+	err = errors.Join(err, countErr)
 	switch {
 	case err != nil:
 		return err
@@ -196,6 +197,18 @@ func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Cl
 		return fmt.Errorf("all other cards are accepted: %d cannot be sent", leftOut)
 	}
 	return nil
+}
+
+// accepted counts the batches that are accepted.
+func (s submission) accepted(ctx context.Context, journal *sqlpayvault.Journal) (n int, err error) {
+	for p := range s.parts {
+		counts, err := journal.Count(ctx, p.name())
+		if err != nil {
+			return 0, err
+		}
+		n += counts[payvault.BatchAccepted]
+	}
+	return n, nil
 }
 
 // check prints the cards that cannot be sent and counts them. It also counts the batches that have at least one card

@@ -43,24 +43,27 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// newPool creates a schema in Postgres. It returns a connection pool that uses the schema, and the connection string of
+// newPool creates a database in Postgres. It returns a connection pool of the database, and the connection string of
 // the pool.
 func newPool(t *testing.T) (pool *pgxpool.Pool, dsn string) {
 	t.Helper()
 	if dsn = os.Getenv("PAYVAULT_TEST_POSTGRES"); dsn == "" {
 		t.Skip("PAYVAULT_TEST_POSTGRES is not set") // .ci/run starts a Postgres and sets the variable
 	}
-	ctx, schema := t.Context(), "test_"+strings.ToLower(rand.Text())
-	dsn += " search_path=" + schema
-	pool, err := pgxpool.New(ctx, dsn)
+	ctx, name := t.Context(), "test_"+strings.ToLower(rand.Text())
+	admin, err := pgxpool.New(ctx, dsn)
 	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	_, err = pool.Exec(ctx, "CREATE SCHEMA "+schema)
+	t.Cleanup(admin.Close)
+	_, err = admin.Exec(ctx, "CREATE DATABASE "+name)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		_, err := pool.Exec(context.WithoutCancel(ctx), "DROP SCHEMA "+schema+" CASCADE")
+		_, err := admin.Exec(context.WithoutCancel(ctx), "DROP DATABASE "+name+" WITH (FORCE)")
 		assert.NoError(t, err)
 	})
+	dsn += " dbname=" + name
+	pool, err = pgxpool.New(ctx, dsn)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
 	return pool, dsn
 }
 

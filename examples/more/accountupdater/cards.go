@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"os"
-	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 
 	"example.com/payvault"
@@ -22,6 +22,7 @@ type cards struct {
 	path  string
 	sum   string   // the payvault.JobName of the file, which must stay as private as the cards
 	lines []int    // line number of each card, by the position of the card
+	isBad []bool   // whether the card cannot be sent, by the position of the card
 	bad   []string // for each row that cannot be sent, a text with its line number and the reason
 }
 
@@ -33,7 +34,7 @@ func readCards(path string) (*cards, error) {
 		if row.Err != nil {
 			c.bad = append(c.bad, fmt.Sprintf("line %d cannot be sent: %v", row.Line, row.Err))
 		}
-		c.lines = append(c.lines, row.Line)
+		c.lines, c.isBad = append(c.lines, row.Line), append(c.isBad, row.Err != nil)
 		return true
 	})
 	if err == nil && len(c.bad) == len(c.lines) {
@@ -72,20 +73,25 @@ func (c *cards) rows(start, end int) string {
 	return fmt.Sprintf("lines %d to %d", c.lines[start], c.lines[end-1])
 }
 
-// explain returns a text with the line numbers of the cards that an error of a batch names as data[i]. It returns "" if
-// the error names none.
-func (c *cards) explain(batch *payvault.AccountUpdaterBatch) string {
+// explain returns a text with the line numbers of the cards that the fields of an error name as data[i], and with the
+// messages about them. The batch has the cards from position start to position end-1. The result is "" if the error
+// names no card.
+func (c *cards) explain(fields map[string][]string, start, end int) string {
+	var sent []int // line numbers of the cards that were sent
+	for position := start; position < min(end, len(c.lines)); position++ {
+		if !c.isBad[position] {
+			sent = append(sent, c.lines[position])
+		}
+	}
 	var text strings.Builder
-	for _, place := range places.FindAllStringSubmatch(batch.Err.Error(), -1) {
-		i, err := strconv.Atoi(place[1])
-		if position := batch.Position(i); err == nil && position < batch.End {
-			fmt.Fprintf(&text, "; %s is line %d", place[0], c.lines[position])
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		var i int
+		if _, err := fmt.Sscanf(field, "data[%d]", &i); err == nil && i >= 0 && i < len(sent) {
+			fmt.Fprintf(&text, "; line %d: %s %s", sent[i], field, strings.Join(fields[field], ", "))
 		}
 	}
 	return text.String()
 }
-
-var places = regexp.MustCompile(`data\[(\d{1,2})\]`)
 
 // eachRow calls a function for each row of a file, until the function returns false. It returns the SHA-256 of the
 // bytes that were read.

@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -41,11 +39,13 @@ func command(ctx context.Context, file string, args []string, out io.Writer) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, journal.Close()) }()
-	job, err := knownJob(ctx, file)
-	if err != nil {
+	job, err := knownJob(ctx, journal)
+	switch {
+	case err != nil:
 		return err
-	}
-	if !strings.HasSuffix(job, "@"+cards.sum) {
+	case job == "":
+		return errors.New(journalOf(file) + " has no job: no run has begun with it")
+	case !strings.HasSuffix(job, "@"+cards.sum):
 		return otherFile(file, job)
 	}
 	list := journal.Unresolved
@@ -63,8 +63,9 @@ func command(ctx context.Context, file string, args []string, out io.Writer) (er
 	}
 	batches, err := list(ctx, job)
 	for _, b := range batches {
-		fmt.Fprintf(out, "batch %d, %s: %s\n", b.Index, cards.rows(b.Start, b.Start+payvault.MaxAccountUpdaterCards),
-			strings.TrimSpace(b.Outcome.Code+" "+b.Outcome.Message))
+		end := b.Start + payvault.MaxAccountUpdaterCards
+		fmt.Fprintf(out, "batch %d, %s: %s%s\n", b.Index, cards.rows(b.Start, end),
+			strings.TrimSpace(b.Outcome.Code+" "+b.Outcome.Message), cards.explain(b.Outcome.Fields, b.Start, end))
 	}
 	fmt.Fprintln(out, len(batches), "batches")
 	return err
@@ -91,56 +92,13 @@ func parse(args []string) (batch int, status payvault.BatchStatus, err error) {
 	return batch, status, err
 }
 
-// onlyJob records the name of the job in the journal of a file. It returns an error if the journal has another job,
-// because all cards would be sent again under the new name.
-func onlyJob(ctx context.Context, file, job string) error {
-	db, err := openTable(ctx, file)
-	if err != nil {
-		return err
-	}
-	defer db.Close() //nolint:errcheck // each statement is a commit
-	_, err = db.ExecContext(ctx, `INSERT INTO only_job SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM only_job)`, job)
-	if err != nil {
-		return err
-	}
-	known, err := readTable(ctx, db)
-	if err == nil && known != job {
-		err = otherFile(file, known)
-	}
-	return err
-}
-
-// knownJob returns the name of the job that onlyJob has recorded in the journal of a file.
-func knownJob(ctx context.Context, file string) (string, error) {
-	db, err := openTable(ctx, file)
-	if err != nil {
+// knownJob returns the name of the job in a journal, or "" if no run has begun a batch. A journal has one job.
+func knownJob(ctx context.Context, journal *sqlpayvault.Journal) (string, error) {
+	jobs, err := journal.Jobs(ctx)
+	if err != nil || len(jobs) == 0 {
 		return "", err
 	}
-	defer db.Close() //nolint:errcheck // as above
-	job, err := readTable(ctx, db)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = errors.New(journalOf(file) + " has no job: no run has begun with it")
-	}
-	return job, err
-}
-
-// openTable opens the journal with the driver of sqlpayvault, and creates the table only_job if it does not exist.
-func openTable(ctx context.Context, file string) (*sql.DB, error) {
-	path := (&url.URL{Path: journalOf(file)}).EscapedPath()
-	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)")
-	if err != nil {
-		return nil, err
-	}
-	_, err = db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS only_job (name TEXT NOT NULL)`)
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return db, nil
-}
-
-func readTable(ctx context.Context, db *sql.DB) (job string, err error) {
-	err = db.QueryRowContext(ctx, `SELECT name FROM only_job`).Scan(&job)
-	return job, err
+	return jobs[0], nil
 }
 
 // otherFile returns the error for a journal that belongs to another job.

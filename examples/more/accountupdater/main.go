@@ -43,6 +43,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -123,6 +124,14 @@ func run(ctx context.Context, file string, args []string, getenv func(string) st
 	return submit(ctx, client, file, target, out)
 }
 
+// fieldsOf returns the messages of the service about fields.
+func fieldsOf(err error) map[string][]string {
+	if e, ok := errors.AsType[*payvault.Error](err); ok {
+		return e.Fields
+	}
+	return nil
+}
+
 // submit sends the batches of a file that the journal does not have yet.
 func submit(ctx context.Context, client *payvault.Client, file, target string, out io.Writer) (err error) {
 	cards, err := readCards(file)
@@ -132,17 +141,18 @@ func submit(ctx context.Context, client *payvault.Client, file, target string, o
 	for _, row := range cards.bad {
 		fmt.Fprintln(out, row)
 	}
-	if _, err := os.Stat(journalOf(file)); err == nil {
-		fmt.Fprintln(out, "Going on with an earlier run. If it was killed, this waits 5 s, until its lease has ended.")
-	}
-	journal, err := sqlpayvault.Open(ctx, journalOf(file))
+	logger := slog.New(slog.NewTextHandler(out, nil)) // it says when the program waits for the lease of a killed run
+	journal, err := sqlpayvault.Open(ctx, journalOf(file), sqlpayvault.WithLogger(logger))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, journal.Close()) }()
 	options := &payvault.SubmitAllOptions{Concurrency: 8, Journal: journal, Job: target + "@" + cards.sum}
-	if err := onlyJob(ctx, file, options.Job); err != nil {
+	switch known, err := knownJob(ctx, journal); {
+	case err != nil:
 		return err
+	case known != "" && known != options.Job: // all cards would be sent again under the new name
+		return otherFile(file, known)
 	}
 	total := len(cards.lines)
 	bar := progress.New(out, "cards", total)
@@ -166,8 +176,8 @@ func submit(ctx context.Context, client *payvault.Client, file, target string, o
 			unknown += sent
 		}
 		if batch.Err != nil && sent > 0 {
-			fmt.Fprintf(out, "batch %d, %s: %v%s\n",
-				batch.Index, cards.rows(batch.Start, batch.End), batch.Err, cards.explain(batch))
+			fmt.Fprintf(out, "batch %d, %s: %v%s\n", batch.Index, cards.rows(batch.Start, batch.End), batch.Err,
+				cards.explain(fieldsOf(batch.Err), batch.Start, batch.End))
 		}
 		bar.Add(sent)
 	}

@@ -11,8 +11,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,7 +20,6 @@ import (
 
 	"example.com/payvault"
 	"example.com/payvault/payvaulttest"
-	"example.com/payvault/sqlpayvault"
 )
 
 // TestMain runs the program itself if ACCOUNTUPDATER_PROGRAM is set, so that TestKilled can start the program and kill
@@ -210,7 +207,7 @@ func TestKilled(t *testing.T) {
 	remove()
 	out, err := f.run(t.Context(), io.Discard)
 	require.ErrorIs(t, err, errNotAccepted)
-	assert.Contains(t, out, "If it was killed, this waits 5 s")
+	assert.Contains(t, out, "another run has the lease of the job: waiting for its end\" lease=5s")
 	assert.Contains(t, out, "an earlier run began the batch and did not end it (outcome unknown)\n")
 	assert.Greater(t, f.arrived(t), 5000)
 }
@@ -274,20 +271,26 @@ func TestRowsThatCannotBeSent(t *testing.T) {
 	}
 }
 
-// TestRefused checks that the program prints the line number of the card that a refusal names as data[7].
+// TestRefused checks that the program prints the line number of the card that a refusal names as data[7]. The command
+// refused prints it too, in a later run.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 0)
 	text := "number,expiry,id\n4111-1111,0130,c1\n" + strings.Repeat("4111111111111111,0130,c1\n", 50)
 	require.NoError(t, os.WriteFile(f.cards, []byte(text), 0o600))
 	inject(t, f.srv, payvaulttest.Fault{
-		Kind: payvaulttest.OtherCode, Code: 5, Message: "data[7].exp_date is in the past", Times: 1,
+		Kind: payvaulttest.Respond, Status: 400, Times: 1,
+		Body: `{"code":2,"message":"Invalid","data":{"data[7].exp_date":["is in the past"],"data[70]":["is not there"]}}`,
 	})
 	out, err := f.run(t.Context(), io.Discard)
 	require.ErrorIs(t, err, errNotAccepted)
 	assert.Equal(t, 3, exitStatus(err))
 	assert.Contains(t, out, "batch 0, lines 2 to 52: payvault: ")
-	assert.Contains(t, out, "; data[7] is line 10\n")
+	assert.Contains(t, out, "; line 10: data[7].exp_date is in the past\n")
+	f.args = []string{"refused"}
+	out, err = f.run(t.Context(), io.Discard)
+	require.NoError(t, err)
+	assert.Contains(t, out, "; line 10: data[7].exp_date is in the past\n")
 }
 
 // TestCommands checks that the commands unresolved and refused list the right batches, and that the next run obeys the
@@ -408,31 +411,6 @@ func TestFileThatHasChanged(t *testing.T) {
 			assert.Equal(t, 6, f.srv.Commits(payvault.OpAccountUpdaterSubmit), "without the journal, all cards are sent again")
 		})
 	}
-}
-
-// TestOneJob checks that onlyJob records one of eight jobs that run at the same time, and returns an error to all
-// others.
-func TestOneJob(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "cards?")
-	journal, err := sqlpayvault.Open(t.Context(), journalOf(file))
-	require.NoError(t, err)
-	var won atomic.Int64
-	var runs sync.WaitGroup
-	for i := range 8 {
-		runs.Go(func() {
-			if err := onlyJob(t.Context(), file, fmt.Sprint("merchant 1 at x@", i)); err == nil {
-				won.Add(1)
-			} else {
-				assert.ErrorContains(t, err, "it is of merchant 1 at x and of the file as it was then")
-			}
-		})
-	}
-	runs.Wait()
-	assert.Equal(t, int64(1), won.Load())
-	require.NoError(t, journal.Close())
-	require.FileExists(t, journalOf(file))
-	require.Error(t, onlyJob(t.Context(), file, "merchant 1 at x@8"), "it is in that very file")
 }
 
 // TestSum checks that readCards computes the same name for a file as payvault.JobName.

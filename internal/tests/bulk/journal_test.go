@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"sync"
@@ -131,33 +132,36 @@ func TestJournal(t *testing.T) {
 }
 
 // TestJournalOfFailures checks that a second run sends a failed batch again only if it was recorded as not sent. For
-// any other failed batch it must yield an error with the same text, status, code and delivery as the first run.
+// any other failed batch it must yield an error with the same text, status, code, fields and delivery as the first run.
 func TestJournalOfFailures(t *testing.T) {
 	t.Parallel()
 	for status, test := range map[int]struct {
 		body          string
 		want          payvault.BatchStatus
 		code, message string // in the journal
+		fields        map[string][]string
 	}{
-		200: {`{"code":5,"message":"Example\nrefusal"}`, payvault.BatchRefused, "5", "Example refusal"},
-		201: {`[]`, payvault.BatchUnknown, "", "malformed response: no result code"},
+		200: {`{"code":5,"message":"Example\nrefusal"}`, payvault.BatchRefused, "5", "Example refusal", nil},
+		201: {`[]`, payvault.BatchUnknown, "", "malformed response: no result code", nil},
 		202: { // an ID that has lost digits
 			`{"code":0,"data":{"request_id":1.11e+2}}`, payvault.BatchUnknown, "0",
-			"malformed response: /data/request_id is missing, and cannot be read: /data/request_id",
+			"malformed response: /data/request_id is missing, and cannot be read: /data/request_id", nil,
 		},
 		400: {
 			`{"code":2,"message":"Invalid","data":{"data[43].exp_date":["of 4111111111111111"]}}`,
 			payvault.BatchRefused, "2", "Invalid: data[43].exp_date of [REDACTED]",
+			map[string][]string{"data[43].exp_date": {"of [REDACTED]"}},
 		},
-		401: {`{"code":1,"message":"key"}`, payvault.BatchNotSent, "1", "key"},
-		404: {`<html>`, payvault.BatchNotSent, "", ""},
-		429: {``, payvault.BatchNotSent, "", ""},
-		502: {`{"message":"upstream"}`, payvault.BatchUnknown, "", "upstream"},
+		401: {`{"code":1,"message":"key"}`, payvault.BatchNotSent, "1", "key", nil},
+		404: {`<html>`, payvault.BatchNotSent, "", "", nil},
+		429: {``, payvault.BatchNotSent, "", "", nil},
+		502: {`{"message":"upstream"}`, payvault.BatchUnknown, "", "upstream", nil},
 	} {
 		s, j := fake{answer: gives(status, test.body, 0)}, newJournal(t, nil)
 		first, _ := collect(s.submitAll(t, stream(37, nil), j.options(3), payvault.WithMaxAttempts(1)))
 		assert.Equal(t, payvault.BatchOutcome{
 			Status: test.want, Cards: 37, StatusCode: status, Code: test.code, Message: test.message,
+			Fields: test.fields,
 		}, j.outcome(0))
 		assert.Equal(t, test.want, first[0].Status, "status %d", status)
 
@@ -173,23 +177,25 @@ func TestJournalOfFailures(t *testing.T) {
 		was, is := service.AsError(t, first[0].Err), service.AsError(t, second[0].Err)
 		assert.False(t, payvault.SafeToRetry(is))
 		assert.Equal(t, was.Error(), is.Error())
-		assert.Equal(t, []any{was.StatusCode, was.Code, was.Delivery}, []any{is.StatusCode, is.Code, is.Delivery})
+		assert.Equal(t, []any{was.StatusCode, was.Code, was.Fields, was.Delivery},
+			[]any{is.StatusCode, is.Code, is.Fields, is.Delivery})
 	}
 }
 
-// TestJournalOfANumber checks that the journal gets [REDACTED] instead of a possible card number in a request ID.
-// SubmitAll yields the request ID unchanged.
-func TestJournalOfANumber(t *testing.T) {
+// TestJournalOfARequestID checks that the journal gets each request ID as it is, unless the digits of the ID contain
+// the number of a card of the batch. SubmitAll yields the request ID unchanged.
+func TestJournalOfARequestID(t *testing.T) {
 	t.Parallel()
-	const uuid = "550e8400-e29b-41d4-a716-446655440a00"
 	for id, want := range map[string]string{
-		"4111111111111111": "[REDACTED]", "4111-1111-1111-1111": "[REDACTED]", "R4111111111111111": "R[REDACTED]", uuid: uuid,
-		"id-4111-1111-1111-1111": "id-[REDACTED]", "R-3782 822463 10005": "R-[REDACTED]",
-		"id-1234-5678-901": "id-1234-5678-901",
+		"4111111111111111": "[REDACTED]", "4111-1111-1111-1111": "[REDACTED]", "R-4111 1111 1111 1111": "[REDACTED]",
+		"202611280000017": "202611280000017", "2026-11-28-000017": "2026-11-28-000017",
+		"5555555555554444":                     "5555555555554444",
+		"550e8400-e29b-41d4-a716-446655440a00": "550e8400-e29b-41d4-a716-446655440a00",
 	} {
 		s, j := fake{answer: gives(200, `{"code":0,"data":{"request_id":"`+id+`"}}`, 0)}, newJournal(t, nil)
 		assert.Equal(t, id, j.run(&s, 1)[0].RequestID)
 		assert.Equal(t, want, j.outcome(0).RequestID)
+		assert.Equal(t, want, j.run(&s, 1)[0].RequestID, "the second run")
 	}
 }
 
@@ -368,6 +374,49 @@ func TestJournalOfABatchThatWaits(t *testing.T) {
 		}
 		require.ErrorIs(t, assertStopped(t, err, payvault.StopJournal), errDisk)
 		assertLeftOut(t, got[0], true)
+	})
+}
+
+// TestJournalOfABatchWithoutAConnection checks that a batch whose attempts all failed to connect is recorded as not sent
+// while it waits for its next attempt, so that a kill leaves no batch of unknown outcome. A batch that an attempt may
+// have performed stays begun.
+func TestJournalOfABatchWithoutAConnection(t *testing.T) {
+	t.Parallel()
+	forEach(t, []bool{false, true}, func(t *testing.T, isPerformed bool) {
+		j := newJournal(t, nil)
+		var steps []string
+		var failed time.Time
+		attempt := func() {
+			j.mu.Lock() // fail has it too
+			defer j.mu.Unlock()
+			steps = append(steps, "attempt")
+			assert.Equal(t, payvault.BatchState{Begun: true}, j.known[0])
+			failed = time.Now()
+		}
+		j.fail = func(step string, _ int) error {
+			steps = append(steps, step)
+			assert.True(t, step == "begin" || time.Now().Equal(failed), "the end comes before the wait")
+			return nil
+		}
+		s := &fake{answer: func(asked) (*http.Response, error) {
+			attempt()
+			return service.Reply(http.StatusBadGateway, ``), nil
+		}}
+		options := []payvault.Option{service.Over(&http.Transport{
+			DialContext: func(context.Context, string, string) (net.Conn, error) {
+				attempt()
+				return nil, errors.New("no route to the host")
+			},
+		})}
+		want := []string{"begin", "attempt", "end", "begin", "attempt", "end", "begin", "attempt", "end"}
+		if isPerformed {
+			options, want = nil, []string{"begin", "attempt", "attempt", "attempt", "end"}
+		}
+		submit := s.client(t, options...).AccountUpdater.SubmitAll
+		_, err := collect(submit(t.Context(), stream(100, nil), j.options(1),
+			payvault.WithReplay(), payvault.WithMaxAttempts(3)))
+		require.NoError(t, err)
+		assert.Equal(t, want, steps)
 	})
 }
 

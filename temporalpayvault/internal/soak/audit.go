@@ -123,12 +123,7 @@ func (w *world) statuses(ctx context.Context, part string) (_ map[int]payvault.B
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		// The workers were killed. Without this statement, db.Close would remove the -wal file, but the header of the
-		// database file would still say that there is one, and sqlpayvault would refuse the file.
-		_, unmark := db.ExecContext(ctx, `PRAGMA journal_mode = DELETE`)
-		err = errors.Join(err, unmark, db.Close())
-	}()
+	defer func() { err = errors.Join(err, db.Close()) }()
 	rows, err := db.QueryContext(ctx, `SELECT batch, status FROM payvault_batches WHERE job = $1`,
 		deck{w.settings}.snapshot(part).Checksum)
 	if err != nil {

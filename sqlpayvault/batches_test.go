@@ -2,6 +2,7 @@ package sqlpayvault_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -35,14 +36,14 @@ func TestUnresolved(t *testing.T) {
 		unresolved, err := j.Unresolved(t.Context(), job)
 		require.NoError(t, err)
 		assert.Equal(t, []sqlpayvault.Batch{
-			{Index: 10, Start: 1000, Outcome: outcomes[10]},
-			{Index: 13, Start: 1300, Outcome: payvault.BatchOutcome{
+			{Job: job, Index: 10, Start: 1000, Outcome: outcomes[10]},
+			{Job: job, Index: 13, Start: 1300, Outcome: payvault.BatchOutcome{
 				Status: payvault.BatchUnknown, Message: "it was begun and not ended",
 			}},
 		}, unresolved)
 		refused, err := j.Refused(t.Context(), job)
 		require.NoError(t, err)
-		assert.Equal(t, []sqlpayvault.Batch{{Index: 11, Start: 1100, Outcome: outcomes[11]}}, refused)
+		assert.Equal(t, []sqlpayvault.Batch{{Job: job, Index: 11, Start: 1100, Outcome: outcomes[11]}}, refused)
 		for _, list := range []func() ([]sqlpayvault.Batch, error){
 			func() ([]sqlpayvault.Batch, error) { return j.Unresolved(t.Context(), "another job") },
 			func() ([]sqlpayvault.Batch, error) { return j.Refused(t.Context(), "another job") },
@@ -50,6 +51,51 @@ func TestUnresolved(t *testing.T) {
 			none, err := list()
 			require.NoError(t, err)
 			assert.Empty(t, none)
+		}
+	})
+}
+
+// TestFindAndCount checks that Jobs lists the jobs of a journal, that Find finds the batch of a request ID in any job,
+// and that Count counts the batches of a job by status.
+func TestFindAndCount(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		j := opened(t, place)
+		none, err := j.Jobs(t.Context())
+		require.NoError(t, err)
+		assert.Empty(t, none)
+		for _, job := range []string{"b", "a"} {
+			for i, status := range []payvault.BatchStatus{"accepted", "accepted", "refused", "unknown", "not sent", ""} {
+				_, err := j.Begin(t.Context(), job, i)
+				require.NoError(t, err)
+				outcome := payvault.BatchOutcome{Status: status, Cards: 100}
+				if status == payvault.BatchAccepted {
+					outcome.RequestID = fmt.Sprint("2026-11-28-00000", job, i)
+				}
+				if status != "" {
+					require.NoError(t, j.End(t.Context(), job, i, outcome))
+				}
+			}
+		}
+		jobs, err := j.Jobs(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a", "b"}, jobs)
+		counts, err := j.Count(t.Context(), "a")
+		require.NoError(t, err)
+		assert.Equal(t, map[payvault.BatchStatus]int{"accepted": 2, "refused": 1, "unknown": 2, "not sent": 1}, counts)
+		counts, err = j.Count(t.Context(), "c")
+		require.NoError(t, err)
+		assert.Empty(t, counts)
+		found, err := j.Find(t.Context(), "2026-11-28-00000a1")
+		require.NoError(t, err)
+		assert.Equal(t, []sqlpayvault.Batch{{Job: "a", Index: 1, Start: 100, Outcome: payvault.BatchOutcome{
+			Status: payvault.BatchAccepted, Cards: 100, RequestID: "2026-11-28-00000a1",
+		}}}, found)
+		for _, id := range []string{"", "another"} {
+			found, err = j.Find(t.Context(), id)
+			require.NoError(t, err)
+			assert.Empty(t, found)
 		}
 	})
 }

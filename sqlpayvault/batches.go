@@ -1,0 +1,171 @@
+package sqlpayvault
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"example.com/payvault"
+)
+
+// Batch is a batch of a job.
+type Batch struct {
+	Job     string
+	Index   int                   // zero-based number of the batch
+	Start   int                   // position of the first card in the stream; the batch has up to 100 cards
+	Outcome payvault.BatchOutcome // Status is BatchUnknown if the batch was begun and not ended
+}
+
+// outcomeColumns are the columns of an outcome, in the order of outcomeOf. outcomeValues are the values of the columns,
+// as parameters from $4 on.
+const (
+	outcomeColumns = `status, cards, request_id, status_code, code, message, fields`
+	outcomeValues  = `CAST($4 AS TEXT), CAST($5 AS BIGINT), CAST($6 AS TEXT), CAST($7 AS BIGINT), CAST($8 AS TEXT),
+	CAST($9 AS TEXT), CAST($10 AS TEXT)`
+)
+
+// outcomeOf returns pointers to the fields of an outcome, for Scan.
+func outcomeOf(o *payvault.BatchOutcome) []any {
+	return []any{
+		&o.Status, &o.Cards, &o.RequestID, &o.StatusCode, &o.Code, &o.Message, scanFields{&o.Fields},
+	}
+}
+
+// scanFields reads a text that the function fields has written.
+type scanFields struct{ to *map[string][]string }
+
+func (s scanFields) Scan(value any) error {
+	text, ok := value.(string)
+	switch {
+	case !ok:
+		return fmt.Errorf("the column fields is a %T", value)
+	case text == "":
+		*s.to = nil
+		return nil
+	}
+	return json.Unmarshal([]byte(text), s.to)
+}
+
+// fields returns the messages about fields as JSON, or "" if there are none.
+func fields(of map[string][]string) string {
+	if len(of) == 0 {
+		return ""
+	}
+	text, _ := json.Marshal(of) //nolint:errchkjson // a map of texts cannot fail
+	return string(text)
+}
+
+// Unresolved returns the batches of unknown outcome, ordered by Index. No run sends these batches again, so somebody
+// has to look up each of them. While a run of the job is at work, the result includes its batches in flight.
+func (j *Journal) Unresolved(ctx context.Context, job string) ([]Batch, error) {
+	return j.list(ctx, `job = $1 AND status IN ('`+begun+`', '`+string(payvault.BatchUnknown)+`')`, job)
+}
+
+// Refused returns the batches that the service has refused, ordered by Index.
+func (j *Journal) Refused(ctx context.Context, job string) ([]Batch, error) {
+	return j.list(ctx, `job = $1 AND status = '`+string(payvault.BatchRefused)+`'`, job)
+}
+
+// Find returns the batches with a request ID, which is all that the service says about an accepted batch. It reads the
+// whole journal.
+func (j *Journal) Find(ctx context.Context, requestID string) ([]Batch, error) {
+	return j.list(ctx, `request_id = $1 AND request_id <> ''`, requestID)
+}
+
+// list returns the batches that meet a condition, ordered by job and Index.
+func (j *Journal) list(ctx context.Context, condition string, arg string) ([]Batch, error) {
+	return query(ctx, j, `SELECT job, batch, `+outcomeColumns+` FROM {schema}.payvault_batches
+		WHERE `+condition+` ORDER BY job, batch`, func(b *Batch, scan func(...any) error) error {
+		err := scan(append([]any{&b.Job, &b.Index}, outcomeOf(&b.Outcome)...)...)
+		if b.Outcome.Status == begun {
+			b.Outcome.Status, b.Outcome.Message = payvault.BatchUnknown, "it was begun and not ended"
+		}
+		b.Start = b.Index * payvault.MaxAccountUpdaterCards
+		return err
+	}, arg)
+}
+
+// Jobs returns the names of the jobs that have a batch or a lease, in alphabetical order.
+func (j *Journal) Jobs(ctx context.Context) ([]string, error) {
+	return query(ctx, j, `SELECT job FROM {schema}.payvault_jobs UNION SELECT job FROM {schema}.payvault_batches
+		ORDER BY job`, func(job *string, scan func(...any) error) error { return scan(job) })
+}
+
+// Count returns the number of batches of a job for each status. A batch that was begun and not ended counts as
+// BatchUnknown.
+func (j *Journal) Count(ctx context.Context, job string) (map[payvault.BatchStatus]int, error) {
+	type count struct {
+		status payvault.BatchStatus
+		n      int
+	}
+	counts, err := query(ctx, j, `SELECT status, count(*) FROM {schema}.payvault_batches WHERE job = $1 GROUP BY status`,
+		func(c *count, scan func(...any) error) error { return scan(&c.status, &c.n) }, job)
+	if err != nil {
+		return nil, err
+	}
+	total := map[payvault.BatchStatus]int{}
+	for _, c := range counts {
+		if c.status == begun {
+			c.status = payvault.BatchUnknown
+		}
+		total[c.status] += c.n
+	}
+	return total, nil
+}
+
+// query runs a query and returns its rows. The function read turns a row into a T.
+func query[T any](
+	ctx context.Context, j *Journal, statement string, read func(row *T, scan func(...any) error) error, args ...any,
+) (all []T, err error) {
+	if err := j.enter(); err != nil {
+		return nil, err
+	}
+	defer j.working.Done()
+	rows, err := j.db.QueryContext(ctx, j.names.Replace(statement), args...)
+	if err != nil {
+		return nil, describe(err)
+	}
+	defer rows.Close() //nolint:errcheck // Err has it
+	for rows.Next() {
+		var row T
+		if err := read(&row, rows.Scan); err != nil {
+			return nil, describe(err)
+		}
+		all = append(all, row)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, describe(err)
+	}
+	return all, nil
+}
+
+// Resolve records the outcome of a batch that was of unknown outcome or refused, after somebody has looked it up. With
+// BatchNotSent the next run sends the batch. With BatchAccepted or BatchRefused no run sends it. Resolve does not
+// change the recorded number of cards.
+//
+// End all runs of the job before you call Resolve. Resolve takes the lease of the job, and fails with [ErrRunning] if
+// another journal has the lease. Resolve does not notice a call of SubmitAll with this journal. If this journal was
+// opened [WithoutLease], Resolve notices no run at all.
+func (j *Journal) Resolve(ctx context.Context, job string, batch int, outcome payvault.BatchOutcome) error {
+	switch outcome.Status {
+	case payvault.BatchAccepted, payvault.BatchRefused, payvault.BatchNotSent:
+	default:
+		return fmt.Errorf("sqlpayvault: a batch cannot be resolved as %q", outcome.Status)
+	}
+	if err := j.enter(); err != nil {
+		return err
+	}
+	defer j.working.Done()
+	j.disclaim(job) // another run may have taken over the job
+	if err := j.claim(ctx, job); err != nil {
+		return err
+	}
+	found, err := j.change(ctx, `UPDATE {schema}.payvault_batches SET status = $3, request_id = $4, status_code = $5,
+		code = $6, message = $7, fields = $8 FROM {durable} WHERE job = $1 AND batch = $2 AND status IN
+		('`+begun+`', '`+string(payvault.BatchUnknown)+`', '`+string(payvault.BatchRefused)+`')`, job, batch,
+		string(outcome.Status), outcome.RequestID, outcome.StatusCode, outcome.Code, outcome.Message, fields(outcome.Fields))
+	if err == nil && !found {
+		err = fmt.Errorf("sqlpayvault: batch %d of the job is neither of unknown outcome nor refused", batch)
+	}
+	return err
+}

@@ -1,0 +1,113 @@
+package sqlpayvault_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/payvault"
+	"example.com/payvault/payvaulttest"
+	"example.com/payvault/sqlpayvault"
+)
+
+// TestWeakerCommits checks which synchronous_commit is in force when the changes of Begin, End and Resolve are
+// committed: "on", or "remote_apply" if that is the setting of the database. Triggers that run at the commit record it.
+func TestWeakerCommits(t *testing.T) {
+	t.Parallel()
+	for setting, want := range map[string]string{
+		"off": "on", "local": "on", "remote_write": "on", "on": "on", "remote_apply": "remote_apply",
+	} {
+		t.Run(setting, func(t *testing.T) {
+			t.Parallel()
+			place := newDatabase(t, postgres(t)) + " synchronous_commit=" + setting
+			j, db := opened(t, place), direct(t, place)
+			for _, statement := range []string{
+				`CREATE TABLE commits (setting TEXT)`,
+				`CREATE FUNCTION record() RETURNS trigger LANGUAGE plpgsql AS $$
+				BEGIN INSERT INTO commits VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$`,
+				`CREATE CONSTRAINT TRIGGER record AFTER INSERT OR UPDATE ON payvault_batches DEFERRABLE INITIALLY DEFERRED
+				FOR EACH ROW EXECUTE FUNCTION record()`,
+			} {
+				_, err := db.ExecContext(t.Context(), statement)
+				require.NoError(t, err)
+			}
+			mustBegin(t, j, 0)
+			mustEnd(t, j, 0, payvault.BatchUnknown)
+			require.NoError(t, j.Resolve(t.Context(), job, 0, payvault.BatchOutcome{Status: payvault.BatchNotSent}))
+			mustBegin(t, j, 0)
+			var n int
+			row := db.QueryRowContext(t.Context(), `SELECT count(*) FROM commits WHERE setting = $1`, want)
+			require.NoError(t, row.Scan(&n))
+			assert.Equal(t, 4, n)
+		})
+	}
+}
+
+// TestAnotherSearchPath checks that New makes no second journal in a database because the search_path has changed. The
+// error names both schemas. With WithSchema, a job goes on, or a new journal is made.
+func TestAnotherSearchPath(t *testing.T) {
+	t.Parallel()
+	place := newDatabase(t, postgres(t))
+	execute(t, place, `CREATE SCHEMA "a ""new"" role"`)
+	srv := newServer(t, payvaulttest.Fault{})
+	submit := func(place string, opts ...sqlpayvault.Option) (sent int) {
+		before := srv.Commits(payvault.OpAccountUpdaterSubmit)
+		j, closeAll, err := open(t.Context(), place, opts...)
+		require.NoError(t, err)
+		options := &payvault.SubmitAllOptions{Journal: j, Job: job}
+		_, err = collect(srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(1000), options))
+		require.NoError(t, err)
+		require.NoError(t, closeAll())
+		return srv.Commits(payvault.OpAccountUpdaterSubmit) - before
+	}
+	assert.Equal(t, 10, submit(place))
+	moved := place + ` search_path='"a ""new"" role", public'`
+	_, _, err := open(t.Context(), moved)
+	require.ErrorContains(t, err, `schema "a \"new\" role" has no journal`)
+	require.ErrorContains(t, err, `the same database has one in schema "public"`)
+	assert.Zero(t, submit(moved, sqlpayvault.WithSchema("public")))
+	assert.Equal(t, 10, submit(moved, sqlpayvault.WithSchema(`a "new" role`)))
+	assert.Zero(t, submit(moved))
+	_, _, err = open(t.Context(), place+" search_path=missing")
+	require.ErrorContains(t, err, "no schema of the search_path exists")
+}
+
+// TestSearchPathThatChanges checks that an open journal stays in its schema when the search_path of its connection
+// changes, for example by a SET that leaked through pgbouncer.
+func TestSearchPathThatChanges(t *testing.T) {
+	t.Parallel()
+	place := newDatabase(t, postgres(t))
+	execute(t, place, `CREATE SCHEMA other`)
+	require.NoError(t, opened(t, place, sqlpayvault.WithSchema("other")).Close())
+	db := direct(t, place)
+	db.SetMaxOpenConns(1)
+	j, err := sqlpayvault.New(t.Context(), db, sqlpayvault.WithSchema("public"))
+	require.NoError(t, err)
+	_, err = db.ExecContext(t.Context(), `SET search_path = other`)
+	require.NoError(t, err)
+	mustBegin(t, j, 0)
+	mustEnd(t, j, 0, payvault.BatchUnknown)
+	counts, err := j.Count(t.Context(), job)
+	require.NoError(t, err)
+	assert.Equal(t, map[payvault.BatchStatus]int{payvault.BatchUnknown: 1}, counts)
+	require.NoError(t, j.Resolve(t.Context(), job, 0, payvault.BatchOutcome{Status: payvault.BatchAccepted}))
+	require.NoError(t, j.Close())
+	for _, table := range []string{"payvault_jobs", "payvault_batches"} {
+		var n int
+		require.NoError(t, db.QueryRowContext(t.Context(), `SELECT count(*) FROM other.`+table).Scan(&n))
+		assert.Zero(t, n, table)
+	}
+}
+
+// TestUnloggedTable checks that New refuses an unlogged table, which is empty after a crash of Postgres.
+func TestUnloggedTable(t *testing.T) {
+	t.Parallel()
+	place := newDatabase(t, postgres(t))
+	require.NoError(t, opened(t, place).Close())
+	execute(t, place, `ALTER TABLE payvault_batches SET UNLOGGED`)
+	_, _, err := open(t.Context(), place)
+	require.ErrorContains(t, err, `schema "public" is unlogged`)
+	execute(t, place, `ALTER TABLE payvault_batches SET LOGGED`)
+	require.NoError(t, opened(t, place).Close())
+}
