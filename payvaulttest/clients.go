@@ -20,8 +20,8 @@ func (s *Server) Accounts() []Account { return s.state.accounts.copied() }
 
 // Client returns a client that works as the account of [Server.Merchant]. To keep tests fast, the client waits at most
 // 10 ms before a retry, unless the answer has a Retry-After. It has neither a retry budget nor a rate limit: see
-// [payvault.WithoutOverloadLimits]. To get a client like any other, call [payvault.NewClient] with the URL of the server
-// and the APIKey of an account. Client panics if an option is invalid.
+// [payvault.WithoutOverloadLimits]. To get a client like any other, call [payvault.NewClient] with the URL of the
+// server and the APIKey of an account. Client panics if an option is invalid.
 func (s *Server) Client(opts ...payvault.Option) *payvault.Client {
 	return s.ClientFor(s.Merchant(), opts...)
 }

@@ -367,8 +367,8 @@ func TestJournalOfABatchThatWaits(t *testing.T) {
 	})
 }
 
-// TestStoppedWalkDoesNotWait checks that a batch stops waiting for its next attempt when the context ends. Its outcome is
-// unknown, because the first attempt may have been performed.
+// TestStoppedWalkDoesNotWait checks that a batch stops waiting for its next attempt when the context ends. Its outcome
+// is unknown, because the first attempt may have been performed.
 func TestStoppedWalkDoesNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -201,9 +201,9 @@ func TestSubmitAllOfOneAttempt(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOf429AfterALostAttempt checks a batch that gets first a 503, then, with WithReplay, a 429. The walk waits
-// and sends the batch again. During the wait the journal must not say that the batch was not sent, because the first
-// attempt may have been performed. If the walk stops during the wait, the outcome is unknown.
+// TestSubmitAllOf429AfterALostAttempt checks a batch that gets first a 503, then, with WithReplay, a 429. The walk
+// waits and sends the batch again. During the wait the journal must not say that the batch was not sent, because the
+// first attempt may have been performed. If the walk stops during the wait, the outcome is unknown.
 func TestSubmitAllOf429AfterALostAttempt(t *testing.T) {
 	t.Parallel()
 	forEach(t, []bool{false, true}, func(t *testing.T, isStopped bool) {
