@@ -128,20 +128,19 @@ const (
 // refusalStop returns the reason for a walk that stops because of e, the error of a batch. The reason does not wrap e,
 // because e says nothing about the other batches.
 func refusalStop(e *Error) *StopError {
+	text := "a request was refused with status " + strconv.Itoa(e.StatusCode)
 	switch {
 	case e.StatusCode == http.StatusUnauthorized:
-		return &StopError{Reason: StopKey, cause: ErrUnauthorized}
+		return &StopError{Reason: StopKey, cause: fmt.Errorf("%w: %s", ErrUnauthorized, text)}
 	case e.StatusCode == http.StatusForbidden && e.Code != "":
-		return &StopError{Reason: StopKey, cause: ErrForbidden}
+		return &StopError{Reason: StopKey, cause: fmt.Errorf("%w: %s", ErrForbidden, text)}
 	case errors.Is(e, ErrRateLimited):
-		text := "a request was refused"
-		if e.RetryAfter > 0 {
+		if e.RetryAfter > 0 { // the request may not even have been sent
 			text = "a request has to wait " + e.RetryAfter.Round(time.Millisecond).String()
 		}
 		return &StopError{StopRateLimit, e.RetryAfter, fmt.Errorf("%w: %s", ErrRateLimited, text)}
 	}
-	text := "a request was refused with status " + strconv.Itoa(e.StatusCode) + " and no code of the service"
-	return &StopError{Reason: StopNoCode, cause: errors.New(text)}
+	return &StopError{Reason: StopNoCode, cause: errors.New(text + " and no code of the service")}
 }
 
 func journalStop(err error) *StopError { return &StopError{Reason: StopJournal, cause: disown(err)} }

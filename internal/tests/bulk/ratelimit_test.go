@@ -197,7 +197,8 @@ func TestSubmitAllOfOneAttempt(t *testing.T) {
 		require.ErrorIs(t, got[0].Err, payvault.ErrRateLimited)
 		stop := assertStopped(t, err, payvault.StopRateLimit, payvault.ErrRateLimited)
 		assert.Zero(t, stop.RetryAfter)
-		assert.EqualError(t, err, "payvault: account_updater.submit: rate limit: rate limited: a request was refused")
+		assert.EqualError(t, err,
+			"payvault: account_updater.submit: rate limit: rate limited: a request was refused with status 429")
 	})
 }
 

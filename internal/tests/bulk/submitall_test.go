@@ -564,14 +564,15 @@ func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 		text   string              // text of the last error
 		match  []error
 	}
+	const refused = "a request was refused with status "
 	noCode := func(status int, body string) test {
-		text := fmt.Sprintf("no code: a request was refused with status %d and no code of the service", status)
+		text := fmt.Sprintf("no code: %s%d and no code of the service", refused, status)
 		return test{status, body, payvault.StopNoCode, text, nil}
 	}
 	forEach(t, []test{
-		{401, `{"code":1}`, payvault.StopKey, "key: unauthorized", []error{payvault.ErrUnauthorized}},
-		{401, ``, payvault.StopKey, "key: unauthorized", []error{payvault.ErrUnauthorized}},
-		{403, `{"code":1}`, payvault.StopKey, "key: forbidden", []error{payvault.ErrForbidden}},
+		{401, `{"code":1}`, payvault.StopKey, "key: unauthorized: " + refused + "401", []error{payvault.ErrUnauthorized}},
+		{401, ``, payvault.StopKey, "key: unauthorized: " + refused + "401", []error{payvault.ErrUnauthorized}},
+		{403, `{"code":1}`, payvault.StopKey, "key: forbidden: " + refused + "403", []error{payvault.ErrForbidden}},
 		noCode(403, `<h1>Blocked</h1>`),
 		noCode(404, `<h1>Not Found</h1>`),
 		noCode(400, `{"error":"Invalid","error":"host"}`), // a complete body, although a name is repeated

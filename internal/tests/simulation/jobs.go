@@ -351,6 +351,9 @@ func (c *caller) cards(
 			}
 			if i+1 == breaks {
 				c.run.strike("caller: the stream breaks off")
+				if pause(ctx, time.Second) != nil { // a batch that does not wait for its next card is sent meanwhile
+					return
+				}
 				yield(payvault.AccountUpdaterCard{}, errStream)
 				return
 			}
