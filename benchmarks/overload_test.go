@@ -118,7 +118,8 @@ func bulk(t *testing.T, impl string, s *limited, items int) (failed int) {
 
 // TestLimited prints the share of the permitted rate that bulk work reaches, the number of refusals per success, and
 // the number of failed items. It checks that payvault reaches the share that the test case requires, and that no item
-// of payvault fails. The strict limit with five clients varies much from run to run, so its share is the median of nine.
+// of payvault fails. The strict limit with five clients varies much from run to run, so its share is the median of
+// nine.
 func TestLimited(t *testing.T) {
 	t.Parallel()
 	const way = 5 * time.Millisecond

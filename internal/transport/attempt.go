@@ -26,8 +26,8 @@ func (e *attemptError) Error() string { return fmt.Sprintf("%v (%v)", e.Err, e.D
 func (e *attemptError) Unwrap() error { return e.Err }
 
 // RoundTrip waits for the rate limit and makes one attempt. The response has no body, because the body is in c.result.
-// The error of a failed attempt is an *attemptError. If there is no attempt, RoundTrip returns the error of the wait, or
-// ErrStopped.
+// The error of a failed attempt is an *attemptError. If there is no attempt, RoundTrip returns the error of the wait,
+// or ErrStopped.
 //
 // The type call must not have a method CloseIdleConnections. The engine would call it after a failure, and so close the
 // idle connections of all callers.
@@ -58,8 +58,8 @@ func (c *call) waitForTurn() error {
 	return cmp.Or(err, c.waitContext().Err())
 }
 
-// begin calls Begin, unless the call has begun, and Start before the first attempt. It returns an error if the call must
-// send nothing more.
+// begin calls Begin, unless the call has begun, and Start before the first attempt. It returns an error if the call
+// must send nothing more.
 func (c *call) begin() error {
 	if !c.begun && c.Gate != nil && c.Gate.Begin != nil {
 		if !c.Gate.Begin() {

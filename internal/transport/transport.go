@@ -106,9 +106,9 @@ type Gate struct {
 	// Unbegin is called before another attempt, if no attempt so far can have performed the operation. The status is that
 	// of the last response, or 0 if the last request was not sent.
 	Unbegin func(status int)
-	// Stop ends when the walk stops. Then the call begins no wait and no attempt, and a wait under way ends. An attempt in
-	// flight goes on, so that its outcome is not lost. Stop must not outlive the context of the call. If Stop is nil, waits
-	// end with the context of the call.
+	// Stop ends when the walk stops. Then the call begins no wait and no attempt, and a wait under way ends. An attempt
+	// in flight goes on, so that its outcome is not lost. Stop must not outlive the context of the call. If Stop is nil,
+	// waits end with the context of the call.
 	Stop context.Context //nolint:containedctx // the call has two contexts
 }
 

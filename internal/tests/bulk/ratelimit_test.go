@@ -197,13 +197,14 @@ func TestSubmitAllOfOneAttempt(t *testing.T) {
 		require.ErrorIs(t, got[0].Err, payvault.ErrRateLimited)
 		stop := assertStopped(t, err, payvault.StopRateLimit, payvault.ErrRateLimited)
 		assert.Zero(t, stop.RetryAfter)
-		assert.EqualError(t, err, "payvault: account_updater.submit: rate limit: rate limited: a request was refused")
+		assert.EqualError(t, err,
+			"payvault: account_updater.submit: rate limit: rate limited: a request was refused with status 429")
 	})
 }
 
-// TestSubmitAllOf429AfterALostAttempt checks a batch that gets first a 503, then, with WithReplay, a 429. The walk waits
-// and sends the batch again. During the wait the journal must not say that the batch was not sent, because the first
-// attempt may have been performed. If the walk stops during the wait, the outcome is unknown.
+// TestSubmitAllOf429AfterALostAttempt checks a batch that gets first a 503, then, with WithReplay, a 429. The walk
+// waits and sends the batch again. During the wait the journal must not say that the batch was not sent, because the
+// first attempt may have been performed. If the walk stops during the wait, the outcome is unknown.
 func TestSubmitAllOf429AfterALostAttempt(t *testing.T) {
 	t.Parallel()
 	forEach(t, []bool{false, true}, func(t *testing.T, isStopped bool) {
