@@ -70,12 +70,13 @@ func noCardError() error {
 }
 
 // StopError is the last element of a walk of SubmitAll that has stopped. Depending on the reason it wraps the error of
-// the stream, of the journal or of the context, or matches [ErrUnauthorized], [ErrForbidden] or [ErrRateLimited]. If the
-// stream or the journal returned an error of this package, the StopError has only its text. So [SafeToRetry] is false for
-// a StopError: without a [Journal] a second run would send all cards again.
+// the stream, of the journal or of the context, or matches [ErrUnauthorized], [ErrForbidden] or [ErrRateLimited].
+//
+// It never wraps an *[Error]: if the stream or the journal returned one, the StopError has only its text. So
+// [SafeToRetry] is false for a StopError, because without a [Journal] a second run would send all cards again.
 type StopError struct {
 	Reason StopReason
-	// RetryAfter is the wait that is too long, for StopRateLimit. It is 0 if the service asked for no time.
+	// RetryAfter is the wait that is too long, for [StopRateLimit]. It is 0 if the service asked for no time.
 	RetryAfter time.Duration
 
 	cause error
@@ -93,22 +94,34 @@ func (e *StopError) Error() string {
 // Unwrap returns the cause.
 func (e *StopError) Unwrap() error { return e.cause }
 
-// StopReason says why a walk of SubmitAll has stopped.
+// StopReason says why a walk of SubmitAll has stopped. docs/bulk.md says what to do then.
 type StopReason string
 
-// The reasons for which a walk stops.
+// The reasons for which a walk stops. A walk may meet several of them. Then the first one counts, but StopJournal takes
+// the place of any other reason, because the journal may lack outcomes.
 const (
-	StopContext    StopReason = "context"     // ctx has ended
-	StopStream     StopReason = "stream"      // the stream has yielded an error
-	StopJournal    StopReason = "journal"     // the journal has failed
-	StopOtherCards StopReason = "other cards" // the journal has another number of cards for a batch
-	StopKey        StopReason = "key"         // the key was refused: status 401, or 403 with a code of the service
-	// StopNoCode is another status from 400 to 499 (except 408 and 429) without a code of the service. It mostly comes from
-	// something in front of the service, such as a proxy, or from a wrong base URL.
-	StopNoCode    StopReason = "no code"
-	StopRateLimit StopReason = "rate limit"      // a wait would be too long, or only one attempt is allowed
-	StopUnknown   StopReason = "unknown outcome" // too many batches in a row are of unknown outcome
-	StopNotSent   StopReason = "not sent"        // too many batches in a row could not be sent
+	// StopContext means that ctx has ended before all cards were sent.
+	StopContext StopReason = "context"
+	// StopStream means that the stream has yielded an error.
+	StopStream StopReason = "stream"
+	// StopJournal means that a method of the journal has failed.
+	StopJournal StopReason = "journal"
+	// StopOtherCards means that the journal has another number of cards for a batch.
+	StopOtherCards StopReason = "other cards"
+	// StopKey means that the service has refused the key, by status 401, or by 403 with a code.
+	StopKey StopReason = "key"
+	// StopNoCode means that a batch got another status from 400 to 499, except 408 and 429, without a code of the service.
+	// Such an answer mostly comes from something in front of the service, such as a proxy, or from a wrong base URL.
+	StopNoCode StopReason = "no code"
+	// StopRateLimit means that a batch got status 429 and may not wait. There are three cases: the service asks for a longer
+	// wait than RetryPolicy.MaxBulkRetryAfter, the deadline of ctx is before the end of the wait, or only one attempt is
+	// allowed.
+	StopRateLimit StopReason = "rate limit"
+	// StopUnknown means that 10 sent batches in a row, or 2 × Concurrency if that is more, are of unknown outcome. The
+	// service seems to be down, and somebody has to look up each of these batches.
+	StopUnknown StopReason = "unknown outcome"
+	// StopNotSent means that as many batches in a row could not be sent: no connection can be made, or the key source fails.
+	StopNotSent StopReason = "not sent"
 )
 
 // refusalStop returns the reason for a walk that stops because of e, the error of a batch. The reason does not wrap e,

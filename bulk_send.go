@@ -9,8 +9,8 @@ import (
 // The functions of this file send one batch and record it in the journal.
 
 // send sends a batch in one call, and sets the status and the error of the batch. The journal counts the batch as sent
-// from begin on. So the call uses begin after each wait for the rate limit, and a batch that waits after a 429 is
-// recorded as not sent.
+// from begin on. So the call uses begin after each wait, and a batch that waits for its next attempt is recorded as not
+// sent, unless an attempt may have been performed.
 func (w *bulkWalk) send(b *bulkBatch, cards []AccountUpdaterCard) {
 	hasBegun := false
 	gate := &transport.Gate{

@@ -89,7 +89,7 @@ func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 	e, failed := errors.AsType[*Error](b.Err)
 	most := int64(max(mostLost, 2*cap(w.inFlight)))
 	switch {
-	case failed && (refusesAll(e)):
+	case failed && refusesAll(e):
 		w.stop(refusalStop(e))
 	case b.Status == BatchUnknown:
 		w.unsent.Store(0)
@@ -105,4 +105,3 @@ func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 		w.unsent.Store(0)
 	}
 }
-

@@ -20,8 +20,8 @@ type Journal interface {
 	// recorded.
 	//
 	// The context ends when SubmitAll will send nothing more. A Begin that fails should record nothing, because the
-	// outcome of a batch that is begun and never ended stays unknown. A batch that the service refuses with status 429
-	// ends as BatchNotSent, and is begun again before it is sent again.
+	// outcome of a batch that is begun and never ended stays unknown. A batch that waits for its next attempt ends as
+	// BatchNotSent, unless an earlier attempt may have been performed, and is begun again before it is sent again.
 	Begin(ctx context.Context, job string, batch int) (BatchState, error)
 	// End records the outcome of a batch and replaces the earlier record. The context does not end when the context of
 	// SubmitAll ends.

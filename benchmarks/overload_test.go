@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -116,7 +117,7 @@ func bulk(t *testing.T, impl string, s *limited, items int) (failed int) {
 
 // TestLimited prints the share of the permitted rate that bulk work reaches, the number of refusals per success, and
 // the number of failed items. It checks that payvault reaches the share that the test case requires, and that no item
-// of payvault fails.
+// of payvault fails. The strict limit with five clients varies much from run to run, so its share is the median of nine.
 func TestLimited(t *testing.T) {
 	t.Parallel()
 	const way = 5 * time.Millisecond
@@ -135,27 +136,37 @@ func TestLimited(t *testing.T) {
 		"rate=200/items=2000/after=":  {200, 200, "", 0, 1, 2000, 0.85},
 		"rate=200/items=2000/after=1": {200, 200, "1", 0, 1, 2000, 0.85},
 		"strict/clients=1":            {20, 1, "", way, 1, 2000, 0.75},
-		"strict/clients=5":            {20, 1, "", way, 5, 2000, 0.2},
+		"strict/clients=5":            {20, 1, "", way, 5, 2000, 0.4},
 		"per-minute":                  {20, 1200, perMinute, 0, 1, 13200, 0.9},
 	} {
+		rounds := 1
+		if test.clients > 1 {
+			rounds = 9
+		}
 		for _, impl := range []string{"payvault", "aws-standard"} {
-			synctest.Test(t, func(t *testing.T) {
-				s := &limited{rate: test.rate, burst: test.burst, retryAfter: test.retryAfter, jitter: test.jitter}
-				start := time.Now()
-				var failed atomic.Int64
-				var clients sync.WaitGroup
-				for range test.clients {
-					clients.Go(func() { failed.Add(int64(bulk(t, impl, s, test.items))) })
-				}
-				clients.Wait()
-				share := (s.performed - s.burst) / s.rate / time.Since(start).Seconds()
-				_, _ = fmt.Fprintf(os.Stdout, "BenchmarkLimited/%s/impl=%s 1 %.3f share %.3f refusals %d failed\n",
-					name, impl, share, s.requests/s.performed-1, failed.Load())
-				if impl == "payvault" {
-					assert.Zero(t, failed.Load(), name)
-					assert.GreaterOrEqual(t, share, test.share, name)
-				}
-			})
+			shares, refusals, failed := make([]float64, rounds), 0.0, int64(0)
+			for i := range rounds {
+				synctest.Test(t, func(t *testing.T) {
+					s := &limited{rate: test.rate, burst: test.burst, retryAfter: test.retryAfter, jitter: test.jitter}
+					start := time.Now()
+					var lost atomic.Int64
+					var clients sync.WaitGroup
+					for range test.clients {
+						clients.Go(func() { lost.Add(int64(bulk(t, impl, s, test.items))) })
+					}
+					clients.Wait()
+					shares[i] = (s.performed - s.burst) / s.rate / time.Since(start).Seconds()
+					refusals, failed = s.requests/s.performed-1, failed+lost.Load()
+				})
+			}
+			slices.Sort(shares)
+			share := shares[rounds/2]
+			_, _ = fmt.Fprintf(os.Stdout, "BenchmarkLimited/%s/impl=%s 1 %.3f share %.3f refusals %d failed\n",
+				name, impl, share, refusals, failed)
+			if impl == "payvault" {
+				assert.Zero(t, failed, name)
+				assert.GreaterOrEqual(t, share, test.share, name)
+			}
 		}
 	}
 }

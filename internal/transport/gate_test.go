@@ -49,11 +49,13 @@ func TestGate(t *testing.T) {
 		"impatient": {[]step{answer(429, "", "Retry-After", "61")}, 3, []string{"begin", "send"}},
 		"lost":      {[]step{lost(errLost), succeeds}, 3, []string{"begin", "send", "send"}},
 		"lost, then refused": {
-			[]step{lost(errLost), refuses, refuses, refused(errRefused), succeeds}, 3,
+			[]step{lost(errLost), refuses, refuses, refused(errRefused), succeeds},
+			3,
 			[]string{"begin", "send", "send", "send", "send", "send"},
 		},
 		"refused, then lost": {
-			[]step{answer(429, "", "Retry-After", "60"), lost(errLost), succeeds}, 2,
+			[]step{answer(429, "", "Retry-After", "60"), lost(errLost), succeeds},
+			2,
 			[]string{"begin", "send", "unbegin 429", "begin", "send", "send"},
 		},
 	} {
@@ -137,9 +139,10 @@ func TestGateThatStops(t *testing.T) {
 				}
 			}
 			start := time.Now()
-			_, err := New(testConfig(s)).Do(t.Context(), request)
+			result, err := New(testConfig(s)).Do(t.Context(), request)
 			require.Equal(t, test.want, err, name)
 			assert.Len(t, s.sent, test.sent, name)
+			assert.Equal(t, test.sent, result.Attempts, name)
 			assert.LessOrEqual(t, time.Since(start), 2*time.Second, name)
 		})
 	}

@@ -536,6 +536,22 @@ func TestSubmitAllOfInvalidArguments(t *testing.T) {
 	service.AssertMatches(t, err, payvault.ErrMerchantNotSupported)
 }
 
+// TestLoopsShareNoProblems checks that a second loop over a walk with two invalid arguments reports each problem once.
+func TestLoopsShareNoProblems(t *testing.T) {
+	t.Parallel()
+	var none context.Context
+	c, once := new(fake).client(t), payvault.WithMaxAttempts(0)
+	submit := c.AccountUpdater.SubmitAll(none, stream(1, nil), nil, once)
+	list := c.Customers.All(none, nil, once)
+	want := service.Fields{"context": {"is nil"}, "WithMaxAttempts": {"is not positive"}}
+	for range 2 {
+		_, err := collect(submit)
+		service.AssertInvalid(t, err, payvault.OpAccountUpdaterSubmit, want)
+		_, err = walk(list)
+		service.AssertInvalid(t, err, payvault.OpCustomersList, want)
+	}
+}
+
 // TestSubmitAllOfAnswersToAllBatches checks that SubmitAll stops after an answer that every batch would get: a refusal
 // of the key, or a refusal without a code of the service. SubmitAll goes on after a status 400 with a code.
 func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
@@ -558,7 +574,7 @@ func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 		noCode(403, `<h1>Blocked</h1>`),
 		noCode(404, `<h1>Not Found</h1>`),
 		noCode(400, `{"error":"Invalid","error":"host"}`), // a complete body, although a name is repeated
-		noCode(400, "{\"error\":\"ung\xfcltig\"}"),         // a complete body, in Latin-1
+		noCode(400, "{\"error\":\"ung\xfcltig\"}"),        // a complete body, in Latin-1
 		noCode(400, ``), // an empty body: a code may have been lost
 		{400, `{"code":2,"message":"Invalid"}`, "", "", nil},
 	}, func(t *testing.T, test test) {

@@ -265,7 +265,7 @@ func (c *caller) submitAll(
 			c.auditRecord(kept, b)
 		}
 		c.recordResultIn(l, b.Index, b.RequestID, b.Err, &raw)
-		if ahead := int(read.Load()) - next*batchSize; ahead > (2*c.width()+1)*batchSize {
+		if ahead := int(read.Load()) - next*batchSize; ahead > (2*c.width()+1)*batchSize+1 {
 			c.fail("%d cards were read ahead", ahead)
 		}
 		if next++; next == c.plan.Leave {
@@ -324,9 +324,6 @@ func (c *caller) auditBreak(cards int) {
 }
 
 var errStream = errors.New("the file of cards breaks off")
-
-// cardsOf returns the number of cards in a stream of so many batches.
-func cardsOf(batches int) int { return (batches-1)*batchSize + 37 }
 
 // cards returns a stream of cards and counts those that SubmitAll has read. A slow stream ends when ctx ends. The stream
 // ends with an error after the given number of cards, or never if breaks is 0.

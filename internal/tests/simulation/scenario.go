@@ -96,6 +96,9 @@ type Call struct {
 	Steps []Step `json:"steps,omitempty"`
 }
 
+// cardsOf returns the number of cards in a stream of so many batches.
+func cardsOf(batches int) int { return (batches-1)*payvault.MaxAccountUpdaterCards + 37 }
+
 // mostLives is the largest number of processes in which a job runs, one after the other.
 const mostLives = 3
 

@@ -229,8 +229,8 @@ func guards() []guard {
 		},
 		{
 			"journal: what it was not asked about is not safe to retry", "bulk_walk.go",
-			"e.final = w.journal != nil",
-			"e.final = false",
+			"final: w.journal != nil",
+			"final: false",
 		},
 		{
 			"observers hear of a call that panics", "exchange.go",
