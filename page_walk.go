@@ -189,8 +189,8 @@ func (w *pageWalk[T]) mayLackRecords(p *Page[T]) bool {
 	return isAhead && (p.TotalRecords != w.previous.TotalRecords || p.TotalPages != w.previous.TotalPages)
 }
 
-// isNoPage reports whether the answer to a request for a page that the totals do not promise means that there is no such
-// page. Some services refuse the request. Others answer with their last page or their first page instead.
+// isNoPage reports whether the answer to a request for a page that the totals do not promise means that there is no
+// such page. Some services refuse the request. Others answer with their last page or their first page instead.
 func (w *pageWalk[T]) isNoPage(p *Page[T], err error) bool {
 	if err == nil {
 		return p.repeats(w.previous) || p.repeats(w.first)
@@ -237,8 +237,8 @@ func (w *pageWalk[T]) count(p *Page[T]) {
 }
 
 // looksFull reports whether a page that has records may have as many records as the service puts on a page. It compares
-// the page with the earlier pages of the walk. If there are none, it uses that page sizes are round numbers. The service
-// may have a maximum below Count.
+// the page with the earlier pages of the walk. If there are none, it uses that page sizes are round numbers. The
+// service may have a maximum below Count.
 func (w *pageWalk[T]) looksFull(p *Page[T]) bool {
 	if w.longest > 0 {
 		return len(p.Items) >= w.longest
@@ -266,8 +266,8 @@ func (w *pageWalk[T]) recordsBefore(first *Page[T]) int {
 // isLast reports whether the walk ends with p, which was counted.
 //
 // The totals of the service are lower bounds. Some services round totalPages down, and others count up to a maximum or
-// count one page only. So the walk goes on while one of the totals promises more. After a full page it also asks for one
-// page that they do not promise. After an empty page it goes on only if both totals promise more.
+// count one page only. So the walk goes on while one of the totals promises more. After a full page it also asks for
+// one page that they do not promise. After an empty page it goes on only if both totals promise more.
 func (w *pageWalk[T]) isLast(p *Page[T]) bool {
 	if len(p.Items) == 0 {
 		morePages, moreRecords := w.promised()

@@ -361,7 +361,8 @@ func pagingExamples(t *testing.T) (examples []pagingExample) {
 	for row := range strings.Lines(table) {
 		cells := strings.Split(strings.NewReplacer("–", "0", "*", "", " of 27", "").Replace(row), "|")
 		e := pagingExample{then: strings.TrimSpace(cells[5])}
-		for i, into := range map[int][]*int{2: {&e.count}, 3: {&e.totalPages, &e.totalRecords}, 6: {&e.records}, 7: {&e.requests}} {
+		numbers := map[int][]*int{2: {&e.count}, 3: {&e.totalPages, &e.totalRecords}, 6: {&e.records}, 7: {&e.requests}}
+		for i, into := range numbers {
 			for j, text := range strings.Split(cells[i], ",") {
 				*into[j], err = strconv.Atoi(strings.TrimSpace(text))
 				require.NoError(t, err, row)

@@ -343,7 +343,8 @@ func TestBudget(t *testing.T) {
 		var log strings.Builder
 		assert.Equal(t, calls+retries, requests(s.client(t, debug(&log))))
 		withAllRetries := retries / retriesPerCall
-		assert.Equal(t, 2*(calls-withAllRetries), strings.Count(log.String(), " not_repeated=budget"), "of attempts and of calls")
+		records := 2 * (calls - withAllRetries) // of attempts and of calls
+		assert.Equal(t, records, strings.Count(log.String(), " not_repeated=budget"))
 		assert.Equal(t, calls*(1+retriesPerCall), requests(s.client(t, payvault.WithoutOverloadLimits())))
 	})
 }
