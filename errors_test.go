@@ -79,7 +79,8 @@ func TestError_text(t *testing.T) {
 // words of a gateway in its usual forms, or the type of the answer. The words are redacted like a text of the service.
 func TestError_gateway(t *testing.T) {
 	t.Parallel()
-	const html, plain, problem, js = "text/html; charset=utf-8", "text/plain", "application/problem+json", "application/json"
+	const html, plain = "text/html; charset=utf-8", "text/plain"
+	const problem, js = "application/problem+json", "application/json"
 	for _, test := range []struct {
 		status           int
 		kind, body, want string
@@ -209,9 +210,7 @@ func TestError_setup(t *testing.T) {
 	own.DialContext, own.Proxy = proxied("HTTP/1.1 407 Log in first\r\n\r\n").(*http.Transport).DialContext,
 		http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test"})
 	noVersion := speaks("").(*http.Transport)
-	noVersion.TLSClientConfig = &tls.Config{
-		MinVersion: tls.VersionTLS13, MaxVersion: tls.VersionTLS12, //nolint:gosec // on purpose
-	}
+	noVersion.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS13 + 1}
 	var mistake *url.Error
 	for name, test := range map[string]struct {
 		url  string
