@@ -55,8 +55,6 @@ type InvalidCard struct {
 	Reason string `json:"reason"`
 }
 
-const maxListed = 1000 // largest number of entries in a list of a report or a summary
-
 const reasonChanged = "the source has other cards than those of the snapshot"
 
 // errEnd cancels SubmitAll when the worker stops, or when all permits of the activity are lost (see the type permits).
@@ -228,9 +226,4 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// appendSome appends elements until the list has maxListed of them.
-func appendSome[T any](list, more []T) []T {
-	return append(list, more[:min(len(more), maxListed-len(list))]...)
 }

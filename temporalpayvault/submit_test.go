@@ -390,8 +390,8 @@ func TestSubmitCards_noDecision(t *testing.T) {
 		fault  payvaulttest.Fault
 		reason string
 	}{
-		"key":       {payvaulttest.Fault{Status: http.StatusUnauthorized}, "status 401"},
-		"forbidden": {payvaulttest.Fault{Status: http.StatusForbidden}, "status 403"},
+		"key":       {payvaulttest.Fault{Status: http.StatusUnauthorized}, "key: unauthorized"},
+		"forbidden": {payvaulttest.Fault{Status: http.StatusForbidden}, "no code: a request was refused with status 403"},
 		"wrong path": {
 			payvaulttest.Fault{
 				Status: http.StatusNotFound, Body: "<h1>Not Found</h1>", Header: http.Header{"Content-Type": {"text/html"}},
