@@ -115,6 +115,19 @@ func cut(text string) string {
 	return text
 }
 
+// sleep waits for d. It returns false if ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // appendSome appends elements until the list has maxListed of them.
 func appendSome[T any](list, more []T) []T {
 	return append(list, more[:min(len(more), maxListed-len(list))]...)

@@ -144,9 +144,11 @@ func loggedWorkflows(a *Activities, logger log.Logger) *testsuite.TestWorkflowEn
 }
 
 // newAttempts returns Temporal's test environment for activities. It runs a single attempt of an activity.
-func newAttempts(a *Activities) *testsuite.TestActivityEnvironment {
+func newAttempts(a *Activities) *testsuite.TestActivityEnvironment { return loggedAttempts(a, quiet()) }
+
+func loggedAttempts(a *Activities, logger log.Logger) *testsuite.TestActivityEnvironment {
 	suite := &testsuite.WorkflowTestSuite{}
-	suite.SetLogger(quiet())
+	suite.SetLogger(logger)
 	env := suite.NewTestActivityEnvironment()
 	env.RegisterActivityWithOptions(a.submit, activity.RegisterOptions{Name: activitySubmit})
 	env.RegisterActivityWithOptions(a.export, activity.RegisterOptions{Name: activityExport})

@@ -36,7 +36,8 @@ type Job struct {
 	// all of them may fail at once.
 	//
 	// Ten accepted batches of one activity offset one refused or unknown batch, so an activity with fewer than ten batches
-	// offsets none. If a worker is killed, the batches that it has not reported do not count.
+	// offsets none. Batches that an earlier attempt or job has begun and not ended, such as those of a killed worker, count
+	// when an activity reports them as unknown.
 	MaxBad int
 
 	CallTimeout      time.Duration // a longer call of the CardSource pauses the job; 5 minutes if not positive
