@@ -3,6 +3,7 @@ package temporalpayvault
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,7 @@ const batchSize = payvault.MaxAccountUpdaterCards
 // order describes the batches that an activity has to submit.
 type order struct {
 	Job      string // name of the job in the journal
+	Journal  string // ID of the journal; "" for a job that an older version has started
 	Source   string
 	Snapshot Snapshot
 	From     int           // number of the first batch
@@ -61,11 +63,13 @@ const reasonChanged = "the source has other cards than those of the snapshot"
 // Another activity submits the remaining batches.
 var errEnd = errors.New("the attempt ends")
 
+var errNoJournal = errors.New("a worker has no Cards, no Client or no Journal in its Activities")
+
 // submit is the activity that submits a range of batches. The journal records each batch before it is sent. So the
 // activity may run again, even while an earlier attempt is still running.
 func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 	if a.Cards == nil || a.Client == nil || a.Journal == nil {
-		return nil, errors.New("a worker has no Cards, no Client or no Journal in its Activities")
+		return nil, errNoJournal
 	}
 	sending, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -87,6 +91,26 @@ func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 	return &s.report, err
 }
 
+// journalID is the activity that returns the ID of the journal.
+func (a *Activities) journalID(ctx context.Context) (string, error) {
+	if a.Journal == nil {
+		return "", errNoJournal
+	}
+	return a.Journal.ID(ctx)
+}
+
+// checkJournal returns an error if the worker has another journal than the job. Another worker may have the right one.
+func (s *submission) checkJournal(ctx context.Context, a *Activities) error {
+	if s.order.Journal == "" {
+		return nil
+	}
+	id, err := a.Journal.ID(ctx)
+	if err == nil && id != s.order.Journal {
+		err = fmt.Errorf("this worker has the journal %q, and the job has %q", id, s.order.Journal)
+	}
+	return err
+}
+
 // submission is one attempt of the activity submit.
 type submission struct {
 	order
@@ -106,6 +130,9 @@ type submission struct {
 // before a batch that another attempt has begun and not ended. Then run waits, and looks at the rest of the range again.
 // After the time in which Temporal notices a lost worker, such a batch is of unknown outcome.
 func (s *submission) run(ctx context.Context, a *Activities) error {
+	if err := s.checkJournal(ctx, a); err != nil {
+		return err
+	}
 	cards, err := s.read(ctx, a)
 	if errors.Is(context.Cause(ctx), errEnd) { // the worker stops
 		return nil

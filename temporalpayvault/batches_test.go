@@ -47,7 +47,7 @@ func (d *death) step() (lives, arrives bool) {
 }
 
 // worker returns the activities of a worker that d kills.
-func (d *death) worker(srv *payvaulttest.Server, cards CardSource, journal payvault.Journal) *Activities {
+func (d *death) worker(srv *payvaulttest.Server, cards CardSource, journal Journal) *Activities {
 	transport := roundTripper(func(r *http.Request) (*http.Response, error) {
 		lives, arrives := d.step()
 		if !arrives {
@@ -67,7 +67,7 @@ func (d *death) worker(srv *payvaulttest.Server, cards CardSource, journal payva
 
 // dyingJournal is the journal of a worker that is killed.
 type dyingJournal struct {
-	payvault.Journal
+	Journal
 	*death
 }
 

@@ -225,8 +225,8 @@ func (d *dealer) take() span {
 }
 
 // perform runs an activity, and reports whether the activity has returned a result. Temporal makes the retries.
-func (d *dealer) perform(ctx workflow.Context, name string, input, result any) bool {
-	err := workflow.ExecuteActivity(ctx, name, input).Get(ctx, result)
+func (d *dealer) perform(ctx workflow.Context, name string, result any, input ...any) bool {
+	err := workflow.ExecuteActivity(ctx, name, input...).Get(ctx, result)
 	_, failed := errors.AsType[*temporal.ActivityError](err)
 	switch {
 	case err == nil:

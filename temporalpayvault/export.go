@@ -131,7 +131,7 @@ func (j *exportRun) export(s span) func(workflow.Context) span {
 	}
 	return func(ctx workflow.Context) span {
 		var r exportReport
-		if !j.perform(ctx, activityExport, o, &r) {
+		if !j.perform(ctx, activityExport, &r, o) {
 			return s
 		}
 		sum := &j.State.Summary

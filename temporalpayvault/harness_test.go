@@ -60,6 +60,8 @@ type book struct {
 	fail func(end bool) error              // if set, Begin returns the error of fail(false), and End that of fail(true)
 }
 
+func (*book) ID(context.Context) (string, error) { return "book", nil }
+
 func newBook() *book { return &book{rows: map[string]*payvault.BatchOutcome{}} }
 
 func (b *book) Begin(_ context.Context, job string, batch int) (payvault.BatchState, error) {
