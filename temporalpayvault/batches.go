@@ -20,7 +20,7 @@ const batchSize = payvault.MaxAccountUpdaterCards
 // order describes the batches that an activity has to submit.
 type order struct {
 	Job      string // name of the job in the journal
-	Journal  string // ID of the journal; "" for a job that an older version has started
+	Journal  string // ID of the journal; "" if somebody has failed the activity that returns it
 	Source   string
 	Snapshot Snapshot
 	From     int           // number of the first batch

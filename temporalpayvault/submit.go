@@ -127,10 +127,8 @@ func submitCards(ctx workflow.Context, in jobInput) (*Summary, error) {
 	}
 	j.InFlight = orDefault(j.InFlight, defaultInFlight)
 	j.MaxBad = orDefault(j.MaxBad, max(defaultMaxBad, j.concurrency*j.InFlight))
-	// A job that an older version has started has no ID.
-	isNoted := workflow.GetVersion(ctx, "journal", workflow.DefaultVersion, 1) != workflow.DefaultVersion
-	if isNoted && j.State.Journal == "" {
-		j.perform(j.ctx, activityJournal, &j.State.Journal) // if it fails, the job is canceled or paused
+	if j.State.Journal == "" {
+		j.perform(j.ctx, activityJournal, &j.State.Journal)
 	}
 	done, err := j.run(j.submit)
 	sum := j.summary()
