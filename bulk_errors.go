@@ -25,7 +25,8 @@ func statusOf(err error, body []byte) BatchStatus {
 	case SafeToRetry(e): // status 429
 		return BatchNotSent
 	}
-	isWhole := len(body) > 0 && e.cause == nil && !isCutOff(body)
+	_, isPage := errors.AsType[pageError](e.cause)
+	isWhole := len(body) > 0 && (e.cause == nil || isPage) && !isCutOff(body)
 	if hasNoCode(e) && isWhole { // a proxy refused the request, and the service did not get it
 		return BatchNotSent
 	}

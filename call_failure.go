@@ -156,7 +156,7 @@ func (e *Error) readFailure(r transport.Result) {
 	if e.Message == "" && e.StatusCode >= 400 {
 		e.Message = cmp.Or(f.gatewayText(), plainText(r))
 		if e.Message == "" && errors.Is(err, answer.ErrNotJSON) {
-			e.cause = pageError(r)
+			e.cause = pageCause(r)
 		}
 	}
 	if e.rejected() || e.StatusCode >= 400 {
@@ -170,9 +170,9 @@ func (e *Error) readFailure(r transport.Result) {
 	}
 }
 
-// pageError returns the error of a refusal that is neither JSON nor plain text, such as the HTML page of a proxy. It
+// pageCause returns the error of a refusal that is neither JSON nor plain text, such as the HTML page of a proxy. It
 // returns nil if the answer is empty, or if its body may be the first part of JSON.
-func pageError(r transport.Result) error {
+func pageCause(r transport.Result) error {
 	wrong := notJSON(r)
 	if len(r.Body) == 0 || r.BodyIncomplete || errors.Is(wrong, answer.ErrNotJSON) {
 		return nil

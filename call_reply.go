@@ -115,12 +115,17 @@ func notJSON(r transport.Result) error {
 	kind := contentType(r)
 	switch {
 	case len(bytes.TrimSpace(r.Body)) == 0:
-		return errors.New("the answer is empty")
+		return pageError("the answer is empty")
 	case kind == "" || strings.HasSuffix(kind, "json"):
 		return answer.ErrNotJSON
 	}
-	return fmt.Errorf("the answer is %s, not JSON", kind)
+	return pageError("the answer is " + kind + ", not JSON")
 }
+
+// pageError is the error of a complete answer that is not JSON, such as the page of a proxy.
+type pageError string
+
+func (e pageError) Error() string { return string(e) }
 
 // contentType returns the type and the subtype of an answer, such as text/html. It returns "" if there is none, or if
 // it is not of the usual form.

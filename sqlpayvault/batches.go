@@ -2,8 +2,10 @@ package sqlpayvault
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 
 	"example.com/payvault"
 )
@@ -87,8 +89,33 @@ func (j *Journal) list(ctx context.Context, condition string, arg string) ([]Bat
 
 // Jobs returns the names of the jobs that have a batch or a lease, in alphabetical order.
 func (j *Journal) Jobs(ctx context.Context) ([]string, error) {
-	return query(ctx, j, `SELECT job FROM {schema}.payvault_jobs UNION SELECT job FROM {schema}.payvault_batches
-		ORDER BY job`, func(job *string, scan func(...any) error) error { return scan(job) })
+	return query(ctx, j, `SELECT job FROM {schema}.payvault_jobs WHERE job <> '' UNION
+		SELECT job FROM {schema}.payvault_batches ORDER BY job`, func(job *string, scan func(...any) error) error { return scan(job) })
+}
+
+// ID returns the identity of the journal. All processes that open the same journal get the same ID, also after the
+// journal was moved. It is the name of the file or of the schema, with a random text. The first call of ID makes it.
+func (j *Journal) ID(ctx context.Context) (string, error) {
+	if err := j.enter(); err != nil {
+		return "", err
+	}
+	defer j.working.Done()
+	name := j.schema
+	if j.file != "" {
+		name = filepath.Base(j.file)
+	}
+	// The identity is the holder of the job "", which SubmitAll refuses as a name.
+	_, err := j.change(ctx, `INSERT INTO {schema}.payvault_jobs (job, holder, beat, lease)
+		SELECT '', CAST($1 AS TEXT), 0, 0 FROM {durable} WHERE 1 = 1 ON CONFLICT (job) DO NOTHING`, name+" "+rand.Text())
+	if err != nil {
+		return "", err
+	}
+	var id string
+	row := j.db.QueryRowContext(ctx, j.names.Replace(`SELECT holder FROM {schema}.payvault_jobs WHERE job = ''`))
+	if err := row.Scan(&id); err != nil {
+		return "", describe(err)
+	}
+	return id, nil
 }
 
 // Count returns the number of batches of a job for each status. A batch that was begun and not ended counts as

@@ -3,6 +3,7 @@ package sqlpayvault_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -154,5 +155,28 @@ func TestResolveKeepsTheNumberOfCards(t *testing.T) {
 		state, err := j.Begin(t.Context(), job, 0)
 		require.NoError(t, err)
 		assert.Equal(t, 100, state.Outcome.Cards)
+	})
+}
+
+// TestID checks that all openings of a journal have the same ID, which no other journal has, and that Jobs does not list
+// it.
+func TestID(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		ids := map[string]bool{}
+		for range 2 {
+			j := opened(t, place, sqlpayvault.WithoutLease())
+			id, err := j.ID(t.Context())
+			require.NoError(t, err)
+			ids[id] = true
+			jobs, err := j.Jobs(t.Context())
+			require.NoError(t, err)
+			assert.Empty(t, jobs)
+		}
+		assert.Len(t, ids, 1)
+		other, err := opened(t, filepath.Join(t.TempDir(), "other")).ID(t.Context())
+		require.NoError(t, err)
+		assert.NotContains(t, ids, other)
 	})
 }

@@ -11,8 +11,17 @@ import (
 type Activities struct {
 	Client  *payvault.Client
 	Cards   CardSource
-	Journal payvault.Journal // shared by all workers; open a journal of sqlpayvault with WithoutLease
+	Journal Journal // shared by all workers; open a journal of sqlpayvault with WithoutLease
 	Sink    Sink
+}
+
+// Journal is a journal that has an identity, such as a Journal of package sqlpayvault. A job notes the ID of its journal
+// at its start. A worker with another journal sends none of the job's cards: its activities fail, so that Temporal gives
+// them to another worker.
+type Journal interface {
+	payvault.Journal
+	// ID returns the same text for all openings of a journal, and another text for any other journal.
+	ID(ctx context.Context) (string, error)
 }
 
 // CardSource gives the workers the cards of a job. A job has only a reference to its cards. While the job runs,
@@ -43,7 +52,8 @@ type Snapshot struct {
 // methods are called concurrently. Calls for the same list rarely overlap: only if a worker that Temporal considers
 // lost, or a call that exceeded CallTimeout, is still running.
 //
-// A page may be written again, with other records if the list has changed. The new page has to replace the old page.
+// A page may be written again, with other records if the list has changed. The new page has to replace the old page. It
+// may be empty.
 // Errors of a Sink are treated like the errors of a [CardSource].
 type Sink interface {
 	WriteCustomers(ctx context.Context, at Position, customers []payvault.Customer) error
@@ -63,6 +73,7 @@ type Position struct {
 }
 
 const (
-	activitySubmit = "payvault.submit"
-	activityExport = "payvault.export"
+	activityJournal = "payvault.journal"
+	activitySubmit  = "payvault.submit"
+	activityExport  = "payvault.export"
 )

@@ -16,6 +16,7 @@ import (
 const (
 	maxAttempts = 60   // number of attempts without progress before the job pauses, about an hour
 	maxReason   = 1000 // number of bytes after which a text for a history is cut
+	maxListed   = 1000 // largest number of entries in a list of a report or a summary
 )
 
 // ending tells the workflow what to do after an attempt that did not finish its range: to pause, to wait, or neither.
@@ -112,6 +113,24 @@ func cut(text string) string {
 		text = strings.ToValidUTF8(text[:maxReason], "") + "…"
 	}
 	return text
+}
+
+// sleep waits for d. It returns false if ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// appendSome appends elements until the list has maxListed of them.
+func appendSome[T any](list, more []T) []T {
+	return append(list, more[:min(len(more), maxListed-len(list))]...)
 }
 
 // keepAlive sends heartbeats until stop is called. If the server refuses a heartbeat, the SDK cancels ctx.

@@ -3,6 +3,7 @@ package temporalpayvault
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,7 @@ const batchSize = payvault.MaxAccountUpdaterCards
 // order describes the batches that an activity has to submit.
 type order struct {
 	Job      string // name of the job in the journal
+	Journal  string // ID of the journal; "" if somebody has failed the activity that returns it
 	Source   string
 	Snapshot Snapshot
 	From     int           // number of the first batch
@@ -55,24 +57,25 @@ type InvalidCard struct {
 	Reason string `json:"reason"`
 }
 
-const maxListed = 1000 // largest number of entries in a list of a report or a summary
-
 const reasonChanged = "the source has other cards than those of the snapshot"
 
 // errEnd cancels SubmitAll when the worker stops, or when all permits of the activity are lost (see the type permits).
 // Another activity submits the remaining batches.
 var errEnd = errors.New("the attempt ends")
 
+var errNoJournal = errors.New("a worker has no Cards, no Client or no Journal in its Activities")
+
 // submit is the activity that submits a range of batches. The journal records each batch before it is sent. So the
 // activity may run again, even while an earlier attempt is still running.
 func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 	if a.Cards == nil || a.Client == nil || a.Journal == nil {
-		return nil, errors.New("a worker has no Cards, no Client or no Journal in its Activities")
+		return nil, errNoJournal
 	}
 	sending, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	s := &submission{order: o, report: report{Done: o.From}, stop: stop}
 	s.permits = newPermits(o.Permits, func() { stop(errEnd) })
+	s.journal = newRangeJournal(ctx, a.Journal, s.permits)
 	defer keepAlive(ctx, func() any { return s.done.Load() })()
 	go func() {
 		select {
@@ -83,8 +86,29 @@ func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 	}()
 	err := s.run(sending, a)
 	s.Lost, s.Regained = s.permits.count()
+	s.Lost += s.abandoned
 	err = s.end(ctx, err, s.Done > o.From || s.Lost > 0)
 	return &s.report, err
+}
+
+// journalID is the activity that returns the ID of the journal.
+func (a *Activities) journalID(ctx context.Context) (string, error) {
+	if a.Journal == nil {
+		return "", errNoJournal
+	}
+	return a.Journal.ID(ctx)
+}
+
+// checkJournal returns an error if the worker has another journal than the job. Another worker may have the right one.
+func (s *submission) checkJournal(ctx context.Context, a *Activities) error {
+	if s.order.Journal == "" {
+		return nil
+	}
+	id, err := a.Journal.ID(ctx)
+	if err == nil && id != s.order.Journal {
+		err = fmt.Errorf("this worker has the journal %q, and the job has %q", id, s.order.Journal)
+	}
+	return err
 }
 
 // submission is one attempt of the activity submit.
@@ -92,14 +116,23 @@ type submission struct {
 	order
 	report
 
-	permits *permits
-	stop    context.CancelCauseFunc // cancels SubmitAll; the first call sets the cause
-	done    atomic.Int64            // number of batches in the report, for the heartbeat
+	permits   *permits
+	journal   *rangeJournal
+	stop      context.CancelCauseFunc // cancels SubmitAll; the first call sets the cause
+	done      atomic.Int64            // number of batches in the report, for the heartbeat
+	abandoned int                     // number of reported batches that another attempt has begun and not ended
 }
 
 // run reads the cards and sends them. The report ends before the first batch that still has to be sent. The next
 // attempt reads the outcomes of later batches from the journal.
+//
+// Another attempt may still be at work on the range, for example that of a terminated workflow. So the report also ends
+// before a batch that another attempt has begun and not ended. Then run waits, and looks at the rest of the range again.
+// After the time in which Temporal notices a lost worker, such a batch is of unknown outcome.
 func (s *submission) run(ctx context.Context, a *Activities) error {
+	if err := s.checkJournal(ctx, a); err != nil {
+		return err
+	}
 	cards, err := s.read(ctx, a)
 	if errors.Is(context.Cause(ctx), errEnd) { // the worker stops
 		return nil
@@ -107,16 +140,41 @@ func (s *submission) run(ctx context.Context, a *Activities) error {
 	if err != nil {
 		return err
 	}
-	journal := &rangeJournal{Journal: a.Journal, permits: s.permits, first: s.From}
+	patience := activity.GetInfo(ctx).HeartbeatTimeout
+	for wait := min(time.Second, patience); ; wait = min(2*wait, patience) {
+		err := s.submit(ctx, a.Client.AccountUpdater, cards[(s.Done-s.From)*batchSize:], patience > 0)
+		if err != nil || s.Done == s.To || !sleep(ctx, wait) {
+			return err
+		}
+		patience -= wait
+	}
+}
+
+// submit sends the cards of the batches from Done on, and adds the batches to the report. It adds no batch after one
+// that still has to be sent. If mayWait is set, it also adds no batch from one on that another attempt has begun and not
+// ended.
+func (s *submission) submit(
+	ctx context.Context, updater *payvault.AccountUpdaterService, cards []payvault.AccountUpdaterCard, mayWait bool,
+) error {
+	s.journal.first = s.Done
+	isWaiting := false
 	var first, last error // the error of the first batch that still has to be sent, and the reason why SubmitAll stopped
-	options := &payvault.SubmitAllOptions{Concurrency: s.InFlight, Journal: journal, Job: s.Job}
-	for b, err := range a.Client.AccountUpdater.SubmitAll(ctx, s.stream(ctx, cards), options) {
+	options := &payvault.SubmitAllOptions{Concurrency: s.InFlight, Journal: s.journal, Job: s.Job}
+	for b, err := range updater.SubmitAll(ctx, s.stream(ctx, cards), options) {
 		switch {
 		case err != nil:
 			last = stopError(err)
-		case first == nil && !s.add(b):
+		case first != nil:
+		case b.Status == payvault.BatchNotSent && !hasNoCard(b):
 			first = ActivityError(b.Err)
 			s.stop(first)
+		case isWaiting && hasNoCard(b):
+			s.permits.giveBack() // the batch takes another permit when it comes again
+		case isWaiting:
+		case mayWait && s.journal.knows(s.journal.first+b.Index) == abandoned:
+			isWaiting = true
+		default:
+			s.add(b)
 		}
 	}
 	switch cause := context.Cause(ctx); {
@@ -127,6 +185,11 @@ func (s *submission) run(ctx context.Context, a *Activities) error {
 	default:
 		return cause
 	}
+}
+
+// hasNoCard reports whether all cards of a batch are invalid.
+func hasNoCard(b *payvault.AccountUpdaterBatch) bool {
+	return b.Start < b.End && len(b.Invalid) == b.End-b.Start
 }
 
 // stopError converts the last error of SubmitAll. It returns nil if SubmitAll has stopped because the context has ended.
@@ -148,35 +211,34 @@ func stopError(err error) error {
 	}
 }
 
-// add adds a batch to the report. It returns false, and adds nothing, if the batch still has to be sent. A batch whose
-// cards are all invalid counts as refused.
-func (s *submission) add(b *payvault.AccountUpdaterBatch) bool {
-	batch := s.From + b.Index
+// add adds a batch to the report. A batch whose cards are all invalid counts as refused.
+func (s *submission) add(b *payvault.AccountUpdaterBatch) {
+	batch := s.journal.first + b.Index
 	switch {
 	case b.Status == payvault.BatchAccepted:
 		s.Accepted++
 	case b.Status == payvault.BatchUnknown:
 		s.Unknown = append(s.Unknown, batch)
-	case b.Status == payvault.BatchRefused:
-		s.Refused = append(s.Refused, RefusedBatch{batch, cut(b.Err.Error())})
-	case b.Start < b.End && len(b.Invalid) == b.End-b.Start:
-		s.Refused = append(s.Refused, RefusedBatch{batch, cut(b.Err.Error())})
-		s.permits.lose()
 	default:
-		return false
+		s.Refused = append(s.Refused, RefusedBatch{batch, cut(b.Err.Error())})
 	}
-	if b.FromJournal {
+	if hasNoCard(b) {
+		s.permits.lose()
+	}
+	if s.journal.knows(batch) == abandoned {
+		s.abandoned++
+	}
+	if b.FromJournal && s.journal.knows(batch) != sent {
 		s.FromJournal++
 	}
 	var invalid []InvalidCard
 	for _, card := range b.Invalid {
-		invalid = append(invalid, InvalidCard{s.From*batchSize + card.Position, cut(card.Err.Error())})
+		invalid = append(invalid, InvalidCard{s.journal.first*batchSize + card.Position, cut(card.Err.Error())})
 	}
 	s.LeftOut += len(invalid)
 	s.Invalid = appendSome(s.Invalid, invalid)
 	s.Done++
 	s.done.Add(1)
-	return true
 }
 
 // read returns the cards of the range. If the source no longer matches the snapshot of the job, read returns an error
@@ -209,28 +271,16 @@ func (s *submission) stream(
 			if !yield(card, nil) {
 				return
 			}
-			isFirst := i%batchSize == 0
-			if isFirst && (!s.permits.take(ctx) || !sleep(ctx, s.Interval)) {
+			if i%batchSize != 0 {
+				continue
+			}
+			interval := s.Interval
+			if s.journal.knows(s.journal.first+i/batchSize) != "" { // it is in the journal
+				interval = 0
+			}
+			if !s.permits.take(ctx) || !sleep(ctx, interval) {
 				return
 			}
 		}
 	}
-}
-
-// sleep waits for d. It returns false if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// appendSome appends elements until the list has maxListed of them.
-func appendSome[T any](list, more []T) []T {
-	return append(list, more[:min(len(more), maxListed-len(list))]...)
 }

@@ -1,11 +1,14 @@
 package temporalpayvault
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -16,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
@@ -43,7 +47,7 @@ func (d *death) step() (lives, arrives bool) {
 }
 
 // worker returns the activities of a worker that d kills.
-func (d *death) worker(srv *payvaulttest.Server, cards CardSource, journal payvault.Journal) *Activities {
+func (d *death) worker(srv *payvaulttest.Server, cards CardSource, journal Journal) *Activities {
 	transport := roundTripper(func(r *http.Request) (*http.Response, error) {
 		lives, arrives := d.step()
 		if !arrives {
@@ -63,7 +67,7 @@ func (d *death) worker(srv *payvaulttest.Server, cards CardSource, journal payva
 
 // dyingJournal is the journal of a worker that is killed.
 type dyingJournal struct {
-	payvault.Journal
+	Journal
 	*death
 }
 
@@ -78,15 +82,12 @@ func (j *dyingJournal) Begin(ctx context.Context, job string, batch int) (s payv
 	return s, err
 }
 
-func (j *dyingJournal) End(ctx context.Context, job string, batch int, o payvault.BatchOutcome) (err error) {
-	lives, arrives := j.step()
-	if arrives {
-		err = j.Journal.End(ctx, job, batch, o)
+// End returns no error for a worker that dies, because the worker would try again until the end of the test.
+func (j *dyingJournal) End(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
+	if _, arrives := j.step(); arrives {
+		return j.Journal.End(ctx, job, batch, o)
 	}
-	if !lives {
-		err = errCut
-	}
-	return err
+	return nil
 }
 
 // someFaults makes two to five requests fail, each before or after the service has performed the request.
@@ -512,33 +513,115 @@ func TestSubmit_triedAgain(t *testing.T) {
 	assert.Equal(t, []any{10 * time.Hour, TypeSafeToRetry}, []any{app.NextRetryDelay(), app.Type()})
 }
 
-// TestSubmit_journalFails checks that an attempt sends nothing if Begin fails, and that the next attempt reports the
-// sent batches as unknown if End fails.
+// TestSubmit_journalFails checks that an attempt sends nothing if Begin fails.
 func TestSubmit_journalFails(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 1000}
 	a := newActivities(srv, d)
-	book, _ := a.Journal.(*book)
-	for _, atEnd := range []bool{false, true} {
-		book.fail = func(end bool) error {
-			if end == atEnd {
-				return errCut
-			}
-			return nil
+	a.Journal.(*book).fail = func(bool) error { return errCut } //nolint:forcetypeassert // newActivities made it
+	_, err := submit(a, orderOf(d))
+	require.ErrorContains(t, err, "cut")
+	assert.Zero(t, srv.Commits(op))
+}
+
+// TestSubmit_databaseAway checks that an attempt records the outcomes of its batches when the database of the journal
+// is back.
+func TestSubmit_databaseAway(t *testing.T) {
+	t.Parallel()
+	srv, d, journal, failures := newServer(t), deck{n: 1000}, newBook(), 0
+	journal.fail = func(end bool) error {
+		if failures++; failures > 4 && failures < 12 { // some calls of Begin and End
+			return errCut
 		}
-		_, err := submit(a, orderOf(d))
-		if !atEnd {
-			require.ErrorContains(t, err, "cut")
-			assert.Zero(t, srv.Commits(op))
+		return nil
+	}
+	a := &Activities{Client: srv.Client(), Cards: d, Journal: journal}
+	o, sum := orderOf(d), Summary{}
+	for o.From < o.To {
+		r, err := submit(a, o)
+		if err == nil {
+			sum.add(r)
+			o.From = r.Done
 		}
 	}
-	book.fail = nil
-	sent := srv.Commits(op)
-	assert.Positive(t, sent)
-	r, err := submit(a, orderOf(d))
+	assert.Equal(t, Summary{Accepted: 10, FromJournal: sum.FromJournal}, sum)
+	for batch, o := range journal.rows {
+		assert.NotEmpty(t, o.RequestID, "the request ID of batch %q", batch)
+	}
+}
+
+// TestSubmit_notRecorded checks that the batch, its status and its request ID are logged if the database is still away
+// when the activity ends.
+func TestSubmit_notRecorded(t *testing.T) {
+	t.Parallel()
+	srv, d, journal := newServer(t), deck{n: 100}, newBook()
+	ctx, cancel := context.WithCancel(t.Context())
+	journal.fail = func(end bool) error {
+		if end {
+			cancel()
+			return errCut
+		}
+		return nil
+	}
+	var logged bytes.Buffer
+	env := loggedAttempts(&Activities{Client: srv.Client(), Cards: d, Journal: journal},
+		log.NewStructuredLogger(slog.New(slog.NewTextHandler(&logged, nil))))
+	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
+	_, err := env.ExecuteActivity(activitySubmit, orderOf(d))
 	require.NoError(t, err)
-	assert.Equal(t, []int{10, 10, sent + r.Accepted}, []int{r.Done, r.Accepted + len(r.Unknown), srv.Commits(op)})
-	assert.GreaterOrEqual(t, len(r.Unknown), sent)
+	id := srv.AccountUpdaterRequests.All()[0].RequestID
+	assert.Contains(t, logged.String(), "batch=0 status=accepted requestID="+id)
+}
+
+// rival is another attempt at the same range. It has begun some batches, and has not ended them.
+type rival struct {
+	*book
+
+	batches []int
+	looks   int                  // number of calls of Begin for these batches until the rival ends them
+	ends    payvault.BatchStatus // status by which the rival ends the batches; "" if it never ends them
+}
+
+func (r *rival) Begin(ctx context.Context, job string, batch int) (payvault.BatchState, error) {
+	if slices.Contains(r.batches, batch) {
+		r.mu.Lock()
+		key := fmt.Sprint(job, " ", batch)
+		if r.looks--; r.looks >= 0 {
+			r.rows[key] = nil
+		} else if r.ends != "" && r.rows[key] == nil {
+			r.rows[key] = &payvault.BatchOutcome{Status: r.ends, Cards: batchSize}
+		}
+		r.mu.Unlock()
+	}
+	return r.book.Begin(ctx, job, batch)
+}
+
+// TestSubmitCards_rival checks that a job waits for batches that another attempt has begun, before it reports them as
+// unknown. Those that stay unknown count for MaxBad.
+func TestSubmitCards_rival(t *testing.T) {
+	t.Parallel()
+	for ends, want := range map[payvault.BatchStatus]Summary{
+		payvault.BatchAccepted: {Accepted: 20, FromJournal: 3},
+		payvault.BatchNotSent:  {Accepted: 20},
+		"":                     {Accepted: 17, Unknown: 3, FromJournal: 3, UnknownBatches: []int{2, 3, 11}},
+	} {
+		t.Run(fmt.Sprintf("ends as %q", ends), func(t *testing.T) {
+			t.Parallel()
+			srv, d := newServer(t), deck{n: 4000}
+			a := newActivities(srv, d)
+			a.Journal = &rival{book: newBook(), batches: []int{2, 3, 11}, looks: 3, ends: ends}
+			env, job := newWorkflows(a), d.job()
+			job.HeartbeatTimeout, job.MaxBad, job.BatchesPerActivity, job.Concurrency = time.Second, 3, 20, 1
+			stopped := paused(t, env, time.Hour, func() {})
+			env.ExecuteWorkflow(SubmitCards, job)
+			s := result[Summary](t, env)
+			if ends == "" {
+				assert.Equal(t, reasonBad, stopped.Paused)
+			}
+			want.Cards, want.Batches, want.Accepted = 4000, 40, want.Accepted+20
+			assert.Equal(t, want, s)
+		})
+	}
 }
 
 // TestEnding checks what happens after the error of an attempt. Without progress, Temporal starts the activity again,
@@ -578,6 +661,7 @@ func TestSubmission_stream(t *testing.T) {
 		j := &cardJob{dealer: dealer{dealt: &dealt{}, total: 44, per: 11, concurrency: 4, working: 1}}
 		j.RequestsPerSecond = 4
 		s := &submission{order: j.order(span{To: 11}), permits: newPermits(11, nil)}
+		s.journal = newRangeJournal(t.Context(), newBook(), s.permits)
 		cards, err := deck{n: 1050}.Cards(t.Context(), "", 0, 1050)
 		require.NoError(t, err)
 		began, n := time.Now(), 0

@@ -30,6 +30,7 @@ const (
 	leastHeartbeat     = time.Second
 	defaultCallTimeout = 5 * time.Minute
 	day                = 24 * time.Hour
+	maxShortListed     = 100 // largest number of pages in span.Short
 
 	reasonOperator = "by the update " + UpdatePause
 )
@@ -42,15 +43,31 @@ type span struct {
 	Offset int `json:"offset"` // number of records before that page
 	// Written is the number of records of that page if the page has been written, or 0. A written page is requested again,
 	// because it may be the last page. The service does not document its answer to a request for a page after the last.
-	Written int `json:"written,omitzero"`
+	Written  int   `json:"written,omitzero"`
+	Promised int   `json:"promised,omitzero"` // the latest totalRecords of the first list that is not 0
+	Short    []int `json:"short,omitempty"`   // pages of the first list that stayed short
 }
 
-// nextPage returns s, moved to the next page if the current page has been written.
-func (s span) nextPage() span {
-	if s.Written > 0 {
-		s.Page, s.Offset, s.Written = s.Page+1, s.Offset+s.Written, 0
+// at returns s, moved to a page.
+func (s span) at(page int) span {
+	if page != s.Page {
+		s.Page, s.Offset, s.Written = page, s.Offset+s.Written, 0
 	}
 	return s
+}
+
+// withShort returns s with one more short page, unless it is listed already or the list is long enough.
+func (s span) withShort(page int) span {
+	if !slices.Contains(s.Short, page) && len(s.Short) < maxShortListed {
+		s.Short = append(slices.Clone(s.Short), page)
+	}
+	return s
+}
+
+// isBeyond reports whether an activity that got the span o and left s has made progress.
+func (s span) isBeyond(o span) bool {
+	samePage := s.From == o.From && s.Page == o.Page
+	return s.From > o.From || s.Page > o.Page || samePage && s.Written > 0 && o.Written == 0 || len(s.Short) > len(o.Short)
 }
 
 // dealt is the state that a run of a workflow passes to the next run when the workflow continues as new.
@@ -208,8 +225,8 @@ func (d *dealer) take() span {
 }
 
 // perform runs an activity, and reports whether the activity has returned a result. Temporal makes the retries.
-func (d *dealer) perform(ctx workflow.Context, name string, input, result any) bool {
-	err := workflow.ExecuteActivity(ctx, name, input).Get(ctx, result)
+func (d *dealer) perform(ctx workflow.Context, name string, result any, input ...any) bool {
+	err := workflow.ExecuteActivity(ctx, name, input...).Get(ctx, result)
 	_, failed := errors.AsType[*temporal.ActivityError](err)
 	switch {
 	case err == nil:

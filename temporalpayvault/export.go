@@ -32,6 +32,11 @@ type ExportSummary struct {
 	Pages   int `json:"pages"` // number of pages; a page that was written again counts once
 	Records int `json:"records"`
 
+	// Incomplete is the number of lists of which fewer records were written than the service promised. An export with such
+	// a list is incomplete.
+	Incomplete      int              `json:"incomplete,omitempty"`
+	IncompleteLists []IncompleteList `json:"incomplete_lists,omitempty"` // at most 1,000 entries
+
 	Paused string `json:"paused,omitempty"` // reason of the pause; "" if the export is not paused
 }
 
@@ -54,6 +59,11 @@ const (
 // ExportLists is a workflow that walks over all customers, or over the transactions of many subscriptions, and hands
 // each page to the [Sink]. It completes when all lists have been written to their end, and not before. It only reads
 // from the service, so it may be started again at any time.
+//
+// If the service promises more records, and a page is empty or shorter than a page beside it, the activity fails, and
+// Temporal tries the page again. If the page is still short after 5 tries, the export goes on. [ExportSummary] lists
+// the lists of which fewer records were written than the latest totals promised. After 10 short pages of a list,
+// further ones are not tried again. A list ends after 100 empty pages in a row.
 //
 // The workflow pauses in these cases, and waits for [UpdateResume]. The reason is in [ExportSummary] and in the memo,
 // see [MemoPaused].
@@ -121,13 +131,15 @@ func (j *exportRun) export(s span) func(workflow.Context) span {
 	}
 	return func(ctx workflow.Context) span {
 		var r exportReport
-		if !j.perform(ctx, activityExport, o, &r) {
+		if !j.perform(ctx, activityExport, &r, o) {
 			return s
 		}
 		sum := &j.State.Summary
 		sum.Done += r.Left.From - s.From
 		sum.Pages += r.Pages
 		sum.Records += r.Records
+		sum.Incomplete += r.Incomplete
+		sum.IncompleteLists = appendSome(sum.IncompleteLists, r.IncompleteLists)
 		j.after(ctx, r.ending)
 		return r.Left
 	}

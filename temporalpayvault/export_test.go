@@ -3,10 +3,12 @@ package temporalpayvault
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -291,7 +293,7 @@ func TestExport_sinkHangs(t *testing.T) {
 	r, err := exported(newAttempts(&Activities{Client: srv.Client(), Sink: sink}), o, nil)
 	require.NoError(t, err)
 	assert.Equal(t, exportReport{
-		Left: span{To: 1, Page: 2, Offset: 20, Written: 10}, Pages: 3, Records: 30,
+		Left: span{To: 1, Page: 2, Offset: 20, Written: 10, Promised: 95}, Pages: 3, Records: 30,
 		ending: ending{Stop: "the sink has not answered for 200ms"},
 	}, r)
 }
@@ -313,12 +315,11 @@ func TestExport_workerStops(t *testing.T) {
 	o := exportOrder{Export: "night", List: ExportOptions{Count: 10}, Span: span{To: 1}, Limit: time.Minute}
 	r, err := exported(env, o, nil)
 	require.NoError(t, err)
-	assert.Equal(t, exportReport{Left: span{To: 1, Page: 3, Offset: 30, Written: 10}, Pages: 4, Records: 40}, r)
+	assert.Equal(t, exportReport{Left: span{To: 1, Page: 3, Offset: 30, Written: 10, Promised: 95}, Pages: 4, Records: 40}, r)
 }
 
-// TestExport_lostAfterTheLastPage checks that EndList is called even if a worker is lost after the last page. The next
-// attempt must request only the last page again, because the service does not document its answer to a request for a
-// later page.
+// TestExport_lostAfterTheLastPage checks that EndList is called even if a worker is lost after the last page, and the
+// service refuses requests for later pages.
 func TestExport_lostAfterTheLastPage(t *testing.T) {
 	t.Parallel()
 	for count, before := range map[int]exportReport{
@@ -327,38 +328,123 @@ func TestExport_lostAfterTheLastPage(t *testing.T) {
 	} {
 		srv, sink := newServer(t), newShelf()
 		customers(t, srv, 95)
-		stored := len(srv.Requests())
+		client := changed(srv, func(page int, records []json.RawMessage) (int, []json.RawMessage) {
+			if page > before.Left.Page {
+				return http.StatusNotFound, nil
+			}
+			return http.StatusOK, records
+		})
 		o := exportOrder{Export: "night", List: ExportOptions{Count: count}, Span: span{To: 1}, Limit: time.Minute}
-		r, err := exported(newAttempts(&Activities{Client: srv.Client(), Sink: sink}), o, &before)
+		r, err := exported(newAttempts(&Activities{Client: client, Sink: sink}), o, &before)
 		require.NoError(t, err)
 		assert.Equal(t, exportReport{Left: span{From: 1, To: 1}, Pages: before.Pages, Records: 95}, r)
 		last := Position{Export: "night", Page: before.Left.Page, Offset: before.Left.Offset}
 		assert.Len(t, sink.pages[last], before.Left.Written)
 		assert.Equal(t, map[Position]int{{Export: "night", Page: before.Pages, Offset: 95}: 1}, sink.ends)
-		assert.Len(t, srv.Requests(), stored+1, "it asks for the last page only")
 	}
 }
 
-// TestExport_workerStopsAtTheLastPage checks that an attempt still calls EndList if its worker stops while the last
-// page is written.
-func TestExport_workerStopsAtTheLastPage(t *testing.T) {
+// changed returns a client of a service whose pages are changed. The function change gets the number of a page and its
+// records, and returns the status and the records of the answer.
+func changed(
+	srv *payvaulttest.Server, change func(page int, records []json.RawMessage) (int, []json.RawMessage),
+) *payvault.Client {
+	return through(srv, func(r *http.Request) (*http.Response, error) {
+		res, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			return nil, err
+		}
+		defer res.Body.Close() //nolint:errcheck // the body is replaced
+		var answer map[string]json.RawMessage
+		var records []json.RawMessage
+		page, err := strconv.Atoi(r.URL.Query().Get("page"))
+		err = errors.Join(err, json.NewDecoder(res.Body).Decode(&answer), json.Unmarshal(answer["data"], &records))
+		res.StatusCode, records = change(page, records)
+		answer["data"], _ = json.Marshal(records)
+		text, _ := json.Marshal(answer)
+		res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+		return res, err
+	})
+}
+
+// TestExportLists_shortPages checks that a page is asked for five times if it is empty or shorter than its neighbors
+// and the totals promise more records. If it stays so, the export must go on and say what is missing.
+func TestExportLists_shortPages(t *testing.T) {
+	t.Parallel()
+	const customersInTest, times = 500, maxBadAnswers
+	for name, test := range map[string]struct {
+		cut     func(page int) (kept int) // number of records that are left of the ten records of a page
+		written int
+		short   []int // at most the first ten are asked for again
+	}{
+		"an empty page":           {func(page int) int { return 10 * min(1, max(page-9, 9-page)) }, 490, []int{9}},
+		"half a page":             {func(page int) int { return 10 - 5*(1-min(1, max(page-9, 9-page))) }, 495, []int{9}},
+		"a short first page":      {func(page int) int { return 10 - 5*(1-min(1, page)) }, 495, []int{0}},
+		"an empty first page":     {func(page int) int { return 10 * min(1, page) }, 490, []int{0}},
+		"nothing after page 9":    {func(page int) int { return 10 * (1 - min(1, page/10)) }, 100, pagesFrom(10, 50)},
+		"a short page at the end": {func(page int) int { return 10 - 3*(page/49) }, 497, []int{49}},
+	} {
+		for _, stays := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, ", stays so: ", stays), func(t *testing.T) {
+				t.Parallel()
+				srv, sink, asked := newServer(t), newShelf(), map[int]int{}
+				customers(t, srv, customersInTest)
+				client := changed(srv, func(page int, records []json.RawMessage) (int, []json.RawMessage) {
+					asked[page]++
+					if stays || asked[page] < times {
+						records = records[:min(len(records), test.cut(page))]
+					}
+					return http.StatusOK, records
+				})
+				env := newWorkflows(&Activities{Client: client, Sink: sink})
+				env.ExecuteWorkflow(ExportLists, nightly())
+				s := result[ExportSummary](t, env)
+				if !stays {
+					assert.Equal(t, ExportSummary{Lists: 1, Done: 1, Pages: 50, Records: 500}, s)
+					sink.check(t, 0, 50, 500)
+					return
+				}
+				assert.Equal(t, 1, s.Incomplete)
+				assert.Equal(t, test.written, s.Records)
+				assert.Equal(t, []IncompleteList{{Promised: 500, Written: test.written, ShortPages: test.short}}, s.IncompleteLists)
+				for _, page := range test.short[:min(len(test.short), maxShortAsked)] {
+					assert.GreaterOrEqual(t, asked[page], times, "page %d", page)
+				}
+				records := 0
+				for at, page := range sink.pages {
+					assert.Len(t, page, test.cut(at.Page), "page %d", at.Page)
+					records += len(page)
+				}
+				assert.Equal(t, test.written, records)
+			})
+		}
+	}
+}
+
+func pagesFrom(from, to int) (pages []int) {
+	for page := from; page < to; page++ {
+		pages = append(pages, page)
+	}
+	return pages
+}
+
+// TestExportLists_emptyPages checks that a list ends after 100 empty pages, and that the export says what is missing.
+func TestExportLists_emptyPages(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
-	customers(t, srv, 95)
-	stopped := make(chan struct{})
-	sink.fail = func(n int) error {
-		if n == 10 {
-			close(stopped)
+	customers(t, srv, 150)
+	client := changed(srv, func(page int, records []json.RawMessage) (int, []json.RawMessage) {
+		if page > 9 {
+			records = records[:0]
 		}
-		return nil
-	}
-	env := newAttempts(&Activities{Client: srv.Client(), Sink: sink})
-	env.SetWorkerStopChannel(stopped)
-	o := exportOrder{Export: "night", List: ExportOptions{Count: 10}, Span: span{To: 1}, Limit: time.Minute}
-	r, err := exported(env, o, nil)
-	require.NoError(t, err)
-	assert.Equal(t, exportReport{Left: span{From: 1, To: 1}, Pages: 10, Records: 95}, r)
-	sink.check(t, 0, 10, 95)
+		return http.StatusOK, records
+	})
+	env, job := newWorkflows(&Activities{Client: client, Sink: sink}), nightly()
+	job.List.Count = 1
+	env.ExecuteWorkflow(ExportLists, job)
+	assert.Equal(t, []IncompleteList{{Promised: 150, Written: 10, ShortPages: pagesFrom(10, 110)}},
+		result[ExportSummary](t, env).IncompleteLists)
+	assert.Equal(t, map[Position]int{{Export: "night", Page: 10, Offset: 10}: 1}, sink.ends)
 }
 
 // TestExportLists_continueAsNew checks that an export of six ranges continues as new after three activities, and is

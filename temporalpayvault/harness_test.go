@@ -60,6 +60,8 @@ type book struct {
 	fail func(end bool) error              // if set, Begin returns the error of fail(false), and End that of fail(true)
 }
 
+func (*book) ID(context.Context) (string, error) { return "book", nil }
+
 func newBook() *book { return &book{rows: map[string]*payvault.BatchOutcome{}} }
 
 func (b *book) Begin(_ context.Context, job string, batch int) (payvault.BatchState, error) {
@@ -144,9 +146,11 @@ func loggedWorkflows(a *Activities, logger log.Logger) *testsuite.TestWorkflowEn
 }
 
 // newAttempts returns Temporal's test environment for activities. It runs a single attempt of an activity.
-func newAttempts(a *Activities) *testsuite.TestActivityEnvironment {
+func newAttempts(a *Activities) *testsuite.TestActivityEnvironment { return loggedAttempts(a, quiet()) }
+
+func loggedAttempts(a *Activities, logger log.Logger) *testsuite.TestActivityEnvironment {
 	suite := &testsuite.WorkflowTestSuite{}
-	suite.SetLogger(quiet())
+	suite.SetLogger(logger)
 	env := suite.NewTestActivityEnvironment()
 	env.RegisterActivityWithOptions(a.submit, activity.RegisterOptions{Name: activitySubmit})
 	env.RegisterActivityWithOptions(a.export, activity.RegisterOptions{Name: activityExport})

@@ -3,6 +3,9 @@ package temporalpayvault
 import (
 	"context"
 	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
 
 	"example.com/payvault"
 )
@@ -14,22 +17,48 @@ type rangeJournal struct {
 	payvault.Journal
 	*permits
 
-	first int // number of the first batch of the range
+	activity context.Context //nolint:containedctx // the context of End does not end with the activity
+	first    int             // number of the first batch of the range
+
+	mu    sync.Mutex
+	known map[int]knowledge // by the number of the batch
+}
+
+// knowledge is what an attempt knows of a batch.
+type knowledge string
+
+const (
+	sent      knowledge = "sent by this attempt"
+	abandoned knowledge = "begun by another attempt, and not ended"
+	recorded  knowledge = "ended by another attempt"
+)
+
+func newRangeJournal(ctx context.Context, journal payvault.Journal, p *permits) *rangeJournal {
+	return &rangeJournal{Journal: journal, permits: p, activity: ctx, known: map[int]knowledge{}}
 }
 
 // Begin begins a batch in the journal of the job. If the journal says that the batch may have been sent before, the
 // batch is not sent, and its permit becomes free.
 func (j *rangeJournal) Begin(ctx context.Context, job string, batch int) (payvault.BatchState, error) {
 	state, err := j.Journal.Begin(ctx, job, j.first+batch)
-	if state.Begun {
-		j.giveBack()
+	if !state.Begun {
+		return state, err
+	}
+	j.giveBack()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case state.Outcome == nil:
+		j.known[j.first+batch] = abandoned
+	case j.known[j.first+batch] != sent:
+		j.known[j.first+batch] = recorded
 	}
 	return state, err
 }
 
 // End records the outcome of a batch, and what it means for the permit of the batch.
 func (j *rangeJournal) End(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
-	err := j.Journal.End(ctx, job, j.first+batch, o)
+	err := j.record(ctx, job, j.first+batch, o)
 	switch o.Status {
 	case payvault.BatchAccepted:
 		j.giveBack()
@@ -37,8 +66,41 @@ func (j *rangeJournal) End(ctx context.Context, job string, batch int, o payvaul
 	case payvault.BatchRefused, payvault.BatchUnknown:
 		j.lose()
 	case payvault.BatchNotSent: // the batch waits for its next attempt, or SubmitAll ends
+		return err
 	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.known[j.first+batch] = sent
 	return err
+}
+
+// record records the outcome of a batch. If the journal fails, record tries again as long as the activity may run,
+// because the service gives its answer only once. Then record logs the outcome, so that somebody can record it.
+func (j *rangeJournal) record(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
+	logger := activity.GetLogger(j.activity)
+	for tries := 1; ; tries++ {
+		err := j.Journal.End(ctx, job, batch, o)
+		if err == nil {
+			return nil
+		}
+		if tries == 1 {
+			logger.Warn("payvault: the journal fails to record an outcome and is tried again", "batch", batch, "error", err)
+		}
+		if !sleep(j.activity, endPause) {
+			logger.Error("payvault: the outcome of a batch is not recorded", "batch", batch, "status", o.Status,
+				"requestID", o.RequestID, "error", err)
+			return err
+		}
+	}
+}
+
+const endPause = time.Second // time between two calls of End for a batch
+
+// knows returns what the attempt knows of a batch; "" if it has not met the batch.
+func (j *rangeJournal) knows(batch int) knowledge {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.known[batch]
 }
 
 // permits limits how many batches can be refused or of unknown outcome. Each batch takes a free permit before it is

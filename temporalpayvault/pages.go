@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -41,11 +43,27 @@ type Filter struct {
 // exportReport is the progress of an activity. It is sent with each heartbeat, so that the next attempt goes on at the
 // same page.
 type exportReport struct {
-	Left    span `json:"left"`
-	Pages   int  `json:"pages"`
-	Records int  `json:"records"`
+	Left            span             `json:"left"`
+	Pages           int              `json:"pages"`
+	Records         int              `json:"records"`
+	Incomplete      int              `json:"incomplete,omitempty"`       // number of incomplete lists
+	IncompleteLists []IncompleteList `json:"incomplete_lists,omitempty"` // at most 1,000 entries
 	ending
 }
+
+// IncompleteList is a list of which fewer records were written than the totals of the service promised.
+type IncompleteList struct {
+	Subscription payvault.SubscriptionID `json:"subscription,omitempty"` // 0 for customers
+	Promised     int                     `json:"promised"`               // the latest totalRecords that is not 0
+	Written      int                     `json:"written"`                // number of records
+	// ShortPages has the numbers of the pages that stayed empty, or shorter than another page. At most 100 are listed.
+	ShortPages []int `json:"short_pages,omitempty"`
+}
+
+const (
+	maxShortAsked = 10  // number of short pages of a list after which no further short page is asked for again
+	maxEmpty      = 100 // number of empty pages in a row after which a list ends; the walk fails at the next one
+)
 
 // maxBadAnswers is the number of attempts after which a refused or invalid page pauses the export. The waits between
 // these attempts add up to 15 s.
@@ -67,7 +85,7 @@ func (a *Activities) export(ctx context.Context, o exportOrder) (*exportReport, 
 	defer keepAlive(ctx, func() any { return e.report.Load() })()
 	err := e.run(ctx)
 	r := *e.report.Load()
-	err = r.end(ctx, err, r.Left != o.Span)
+	err = r.end(ctx, err, r.Left.isBeyond(o.Span))
 	return &r, err
 }
 
@@ -104,27 +122,51 @@ func writeList[T any](
 	pages iter.Seq2[*payvault.Page[T], error], write func(context.Context, Position, []T) error,
 ) (ended bool, err error) {
 	left := e.report.Load().Left
+	longest, empty, totalPages := left.Written, 0, 0
 	for page, err := range pages {
+		hasAll := totalPages > 0 && left.Page+1 >= totalPages && left.Offset+left.Written >= left.Promised
+		if hasAll && isNoPage(err) {
+			break
+		}
 		if err != nil {
 			return false, e.badAnswer(ctx, id, err)
 		}
-		if len(page.Items) == 0 {
-			continue
+		totalPages = page.TotalPages
+		n, at := len(page.Items), left.at(page.Number)
+		if page.TotalRecords > 0 {
+			at.Promised = page.TotalRecords
 		}
-		err := e.sink(ctx, id, left, func(ctx context.Context, at Position) error { return write(ctx, at, page.Items) })
-		if err != nil {
-			return false, err
+		promisesMore := at.Offset+n < at.Promised || page.Number+1 < page.TotalPages
+		if n == 0 && len(at.Short) > 0 && 0 < page.TotalPages && page.TotalPages <= page.Number {
+			promisesMore = false // the short pages lack the promised records, and not this page after the last one
+		}
+		if short, found := shortPage(left, page.Number, n, longest); found && promisesMore {
+			if e.asksAgain(ctx, at, short) {
+				return false, fmt.Errorf("page %d is asked for again: it is empty or too short, and the totals promise more", short)
+			}
+			at = at.withShort(short)
+		}
+		if n > 0 || promisesMore { // an empty page replaces what an earlier attempt has written
+			err := e.sink(ctx, id, at, func(ctx context.Context, at Position) error { return write(ctx, at, page.Items) })
+			if err != nil {
+				return false, err
+			}
 		}
 		r := *e.report.Load()
-		if left.Written == 0 {
-			r.Pages++
+		r.Pages += min(n, 1) - min(at.Written, 1)
+		r.Records += n - at.Written
+		at.Written = n
+		if n > 0 {
+			longest, empty = max(longest, n), 0
+		} else {
+			empty++
 		}
-		r.Records += len(page.Items) - left.Written
-		left.Written = len(page.Items)
-		r.Left = left
+		if n == 0 && page.Number != left.Page { // the next attempt begins at the latest page that has records
+			at.Page, at.Offset, at.Written = left.Page, left.Offset, left.Written
+		}
+		left, r.Left = at, at
 		e.report.Store(&r)
-		left = left.nextPage()
-		if isLast(page, left.Offset) {
+		if empty == maxEmpty {
 			break
 		}
 		select {
@@ -133,21 +175,56 @@ func writeList[T any](
 		default:
 		}
 	}
-	if err := e.sink(ctx, id, left.nextPage(), e.Sink.EndList); err != nil {
-		return false, err
-	}
-	r := *e.report.Load()
-	r.Left = span{From: left.From + 1, To: left.To}
-	e.report.Store(&r)
-	return true, nil
+	return true, e.endList(ctx, id, left)
 }
 
-// isLast reports whether page is the last page according to its totals. The argument records is the number of records
-// in all pages up to this page. An iterator of package payvault that began at the last page may not notice that it is
-// the last, and would request one more page.
-func isLast[T any](page *payvault.Page[T], records int) bool {
-	claimsEnd := page.TotalPages > 0 && page.TotalRecords > 0
-	return claimsEnd && page.Number+1 >= page.TotalPages && records >= page.TotalRecords
+// isNoPage reports whether err may mean that there is no such page. A walk that began at a later page may not know that
+// it has all records, and then it returns such an error.
+func isNoPage(err error) bool {
+	refusal, ok := errors.AsType[*payvault.Error](err)
+	return ok && slices.Contains([]int{
+		http.StatusBadRequest, http.StatusNotFound, http.StatusRequestedRangeNotSatisfiable,
+	}, refusal.StatusCode)
+}
+
+// shortPage returns the number of a page that lacks records if the totals promise more. This is either the present
+// page, with n records, if it is empty or shorter than an earlier page, or the page before it, if that one is shorter.
+func shortPage(before span, number, n, longest int) (short int, found bool) {
+	switch {
+	case n == 0, n < longest:
+		return number, true
+	case number != before.Page && 0 < before.Written && before.Written < n:
+		return before.Page, true
+	}
+	return 0, false
+}
+
+// asksAgain reports whether a short page is asked for again: maxBadAnswers times, unless many pages of the list stayed
+// short. Then the service has probably a reason, and the export would take too long.
+func (e *exporter) asksAgain(ctx context.Context, at span, short int) bool {
+	if slices.Contains(at.Short, short) || len(at.Short) >= maxShortAsked {
+		return false
+	}
+	return activity.GetInfo(ctx).Attempt < maxBadAnswers || e.report.Load().Left.isBeyond(e.Span)
+}
+
+// endList ends the list whose latest page is at the given position.
+func (e *exporter) endList(ctx context.Context, id payvault.SubscriptionID, left span) error {
+	end := left
+	if left.Written > 0 {
+		end = left.at(left.Page + 1)
+	}
+	if err := e.sink(ctx, id, end, e.Sink.EndList); err != nil {
+		return err
+	}
+	r := *e.report.Load()
+	if end.Offset < left.Promised {
+		r.Incomplete++
+		r.IncompleteLists = appendSome(r.IncompleteLists, []IncompleteList{{id, left.Promised, end.Offset, left.Short}})
+	}
+	r.Left = span{From: left.From + 1, To: left.To}
+	e.report.Store(&r)
+	return nil
 }
 
 // sink calls f, a method of the Sink. It passes the position at which the given span begins.

@@ -19,6 +19,7 @@ func Register(r worker.Registry, a *Activities) {
 	}
 	r.RegisterWorkflowWithOptions(readable(submitCards), workflow.RegisterOptions{Name: workflowSubmit})
 	r.RegisterWorkflowWithOptions(readable(exportLists), workflow.RegisterOptions{Name: workflowExport})
+	r.RegisterActivityWithOptions(a.journalID, activity.RegisterOptions{Name: activityJournal})
 	r.RegisterActivityWithOptions(a.submit, activity.RegisterOptions{Name: activitySubmit})
 	r.RegisterActivityWithOptions(a.export, activity.RegisterOptions{Name: activityExport})
 }

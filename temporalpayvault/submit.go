@@ -36,7 +36,8 @@ type Job struct {
 	// all of them may fail at once.
 	//
 	// Ten accepted batches of one activity offset one refused or unknown batch, so an activity with fewer than ten batches
-	// offsets none. If a worker is killed, the batches that it has not reported do not count.
+	// offsets none. Batches that an earlier attempt or job has begun and not ended, such as those of a killed worker, count
+	// when an activity reports them as unknown.
 	MaxBad int
 
 	CallTimeout      time.Duration // a longer call of the CardSource pauses the job; 5 minutes if not positive
@@ -76,7 +77,8 @@ type jobInput struct {
 
 	State struct {
 		Summary Summary `json:"summary"`
-		Lost    int     `json:"lost,omitempty"` // permits lost since the last resume; see the type permits
+		Lost    int     `json:"lost,omitempty"`    // permits lost since the last resume; see the type permits
+		Journal string  `json:"journal,omitempty"` // ID of the journal
 		dealt
 	}
 }
@@ -98,7 +100,7 @@ type jobInput struct {
 //   - when the cards do not match the snapshot or the journal,
 //   - when a call of the CardSource takes longer than CallTimeout, or returns a non-retryable
 //     [temporal.ApplicationError],
-//   - when the same activity has failed for an hour,
+//   - when the same activity has failed for an hour, for example because all workers have another journal,
 //   - when somebody fails an activity by hand, for example with the CLI of Temporal.
 //
 // After a status of 500 or more, the outcome of the batch is unknown, which counts for Job.MaxBad.
@@ -125,6 +127,9 @@ func submitCards(ctx workflow.Context, in jobInput) (*Summary, error) {
 	}
 	j.InFlight = orDefault(j.InFlight, defaultInFlight)
 	j.MaxBad = orDefault(j.MaxBad, max(defaultMaxBad, j.concurrency*j.InFlight))
+	if j.State.Journal == "" {
+		j.perform(j.ctx, activityJournal, &j.State.Journal)
+	}
 	done, err := j.run(j.submit)
 	sum := j.summary()
 	switch {
@@ -164,7 +169,7 @@ func (j *cardJob) submit(s span) func(workflow.Context) span {
 	j.out += o.Permits
 	return func(ctx workflow.Context) span {
 		var r report
-		if j.perform(ctx, activitySubmit, o, &r) {
+		if j.perform(ctx, activitySubmit, &r, o) {
 			s.From = r.Done
 			j.State.Summary.add(r)
 		}
@@ -190,7 +195,7 @@ func (j *cardJob) order(s span) order {
 	ranges := 1 + len(j.Rest) + (j.total-j.Next+j.per-1)/j.per
 	atWork := min(j.concurrency-j.working+1, ranges) // working counts this range already
 	o := order{
-		Job: j.Snapshot.Checksum, Source: j.Source, Snapshot: j.Snapshot, From: s.From, To: s.To,
+		Job: j.Snapshot.Checksum, Journal: j.State.Journal, Source: j.Source, Snapshot: j.Snapshot, From: s.From, To: s.To,
 		InFlight: j.InFlight, Permits: max(1, j.free()/atWork), Limit: orDefault(j.CallTimeout, defaultCallTimeout),
 	}
 	if j.Name != "" {

@@ -390,8 +390,8 @@ func TestSubmitCards_noDecision(t *testing.T) {
 		fault  payvaulttest.Fault
 		reason string
 	}{
-		"key":       {payvaulttest.Fault{Status: http.StatusUnauthorized}, "status 401"},
-		"forbidden": {payvaulttest.Fault{Status: http.StatusForbidden}, "status 403"},
+		"key":       {payvaulttest.Fault{Status: http.StatusUnauthorized}, "key: unauthorized"},
+		"forbidden": {payvaulttest.Fault{Status: http.StatusForbidden}, "no code: a request was refused with status 403"},
 		"wrong path": {
 			payvaulttest.Fault{
 				Status: http.StatusNotFound, Body: "<h1>Not Found</h1>", Header: http.Header{"Content-Type": {"text/html"}},
@@ -415,6 +415,42 @@ func TestSubmitCards_noDecision(t *testing.T) {
 			assert.Equal(t, 50, srv.Commits(op))
 		})
 	}
+}
+
+// otherJournal is a journal whose ID changes after the first call, as if other workers had other journals.
+type otherJournal struct {
+	*book
+
+	calls, wrong int // number of calls of ID, and number of calls with a wrong result
+}
+
+func (o *otherJournal) ID(context.Context) (string, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.calls++; o.calls > 1 && o.calls <= 1+o.wrong {
+		return "second", nil
+	}
+	return "first", nil
+}
+
+// TestSubmitCards_otherJournal checks that a worker with another journal than the job sends nothing and fails with the
+// names of both journals, and that Temporal tries other workers.
+func TestSubmitCards_otherJournal(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 1000}
+	a := newActivities(srv, d)
+	o := orderOf(d)
+	o.Journal = "another"
+	_, err := submit(a, o)
+	require.ErrorContains(t, err, `this worker has the journal "book", and the job has "another"`)
+	assert.Zero(t, srv.Commits(op))
+
+	journal := &otherJournal{book: newBook(), wrong: 3}
+	a.Journal = journal
+	env := newWorkflows(a)
+	env.ExecuteWorkflow(SubmitCards, d.job())
+	assert.Equal(t, 10, result[Summary](t, env).Accepted)
+	assert.Equal(t, 5, journal.calls)
 }
 
 // spoiled is a CardSource in which some cards have an invalid number. The function bad selects these cards by their

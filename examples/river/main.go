@@ -14,8 +14,13 @@
 //
 //	go run -C examples/river . -job november -resolve 1700=not-sent   # the batch whose first card is 1700
 //
+// A restart of the database ends all processes with status 1, so let a supervisor start them again. On an empty
+// database, start one process first: two at the same time can fail in River's migration. River runs no job before its
+// time by the clock of the database, so a clock that is behind delays jobs.
+//
 // -resolve also takes accepted and refused. If you submit your own cards, add the result of payvault.JobName, a
-// checksum of the cards, to the name of the job: other cards under the name of an earlier job would count as sent.
+// checksum of the cards, to the name of the job: other cards under the name of an earlier job would count as sent. A run
+// refuses another number of cards under the name of an earlier job.
 package main
 
 import (
@@ -47,8 +52,8 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// A part has up to perPart cards. The queue pauses when mostLost batches of a process are refused or of unknown
-// outcome.
+// A part has up to perPart cards, which are whole batches. The queue pauses when mostLost batches of a process are
+// refused or of unknown outcome.
 const queue, perPart, mostLost = "payvault", 5000, 20
 
 // part is the argument of a River job: a range of the cards of a submission. It contains no card data.
@@ -59,8 +64,36 @@ type part struct {
 
 func (part) Kind() string { return "payvault.submit" }
 
-// name returns the name that the journal has for the part.
-func (p part) name() string { return fmt.Sprint(p.Job, "/", p.From) }
+// partJournal is the journal for a part. SubmitAll numbers the batches of a part from 0. The journal numbers them over
+// the whole job, so that perPart may change from run to run.
+type partJournal struct {
+	payvault.Journal
+
+	ctx   context.Context // of the River job
+	first int             // number of the first batch of the part
+}
+
+func (j partJournal) Begin(ctx context.Context, job string, batch int) (payvault.BatchState, error) {
+	return j.Journal.Begin(ctx, job, j.first+batch)
+}
+
+// End records the outcome of a batch. While the database is away, End tries again as long as the River job may run. Then
+// it logs the outcome, so that somebody can record it with -resolve.
+func (j partJournal) End(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
+	for {
+		err := j.Journal.End(ctx, job, j.first+batch, o)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(100 * time.Millisecond): // the journal itself has tried for some seconds
+		case <-j.ctx.Done():
+			log.Printf("the batch of card %d is %s, request ID %q, which is not recorded: %v",
+				(j.first+batch)*payvault.MaxAccountUpdaterCards, o.Status, o.RequestID, err)
+			return err
+		}
+	}
+}
 
 type worker struct {
 	river.WorkerDefaults[part]
@@ -74,7 +107,8 @@ type worker struct {
 // an error, so that River runs the job again. If the journal has another number of cards for a batch, Work cancels the
 // job.
 func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
-	options := &payvault.SubmitAllOptions{Journal: w.journal, Job: job.Args.name()}
+	journal := partJournal{w.journal, ctx, job.Args.From / payvault.MaxAccountUpdaterCards}
+	options := &payvault.SubmitAllOptions{Journal: journal, Job: job.Args.Job}
 	for batch, err := range w.client.AccountUpdater.SubmitAll(ctx, payvault.Cards(w.cards(job.Args)...), options) {
 		switch {
 		case err != nil:
@@ -127,21 +161,22 @@ func cards(p part) (cards []payvault.AccountUpdaterCard) {
 // run submits n made-up cards, except the batches that the journal has already. It returns an error unless all cards
 // are accepted.
 func run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client, name string, n int, resume bool) error {
-	return submission{name, n, resume, cards}.run(ctx, pool, pv)
+	return submission{name, n, perPart, resume, cards}.run(ctx, pool, pv)
 }
 
 // submission is a number of cards to submit under one name. The cards are divided into parts.
 type submission struct {
-	job    string
-	n      int
-	resume bool // resume the queue if it has paused
-	cards  func(part) []payvault.AccountUpdaterCard
+	job     string
+	n       int
+	perPart int  // number of cards of a part
+	resume  bool // resume the queue if it has paused
+	cards   func(part) []payvault.AccountUpdaterCard
 }
 
 // parts yields the parts of the submission. Each part becomes one River job.
 func (s submission) parts(yield func(part) bool) {
-	for from := 0; from < s.n; from += perPart {
-		if !yield(part{s.job, from, min(from+perPart, s.n)}) {
+	for from := 0; from < s.n; from += s.perPart {
+		if !yield(part{s.job, from, min(from+s.perPart, s.n)}) {
 			return
 		}
 	}
@@ -159,6 +194,9 @@ func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Cl
 	}
 	defer journal.Close() //nolint:errcheck // it has no leases to give up
 	batches, leftOut := s.check()
+	if err := s.register(ctx, pool); err != nil {
+		return err
+	}
 	river.AddWorker(workers, &worker{client: pv, journal: journal, cards: s.cards})
 	r, err := river.NewClient(driver, &river.Config{
 		Workers: workers, Queues: map[string]river.QueueConfig{queue: {MaxWorkers: 4}},
@@ -170,9 +208,13 @@ func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Cl
 	err = r.Start(ctx)
 	states := []rivertype.JobState{"available", "pending", "retryable", "running", "scheduled"} // jobs that have not ended
 	once := &river.InsertOpts{Queue: queue, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: states}}
+	var parts []int64 // IDs of the River jobs
 	for p := range s.parts {
 		if err == nil {
-			_, err = r.Insert(ctx, p, once)
+			var inserted *rivertype.JobInsertResult
+			if inserted, err = r.Insert(ctx, p, once); err == nil {
+				parts = append(parts, inserted.Job.ID)
+			}
 		}
 	}
 	if err == nil && s.resume {
@@ -183,15 +225,19 @@ func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Cl
 			AND NOT EXISTS (SELECT 1 FROM river_queue WHERE name = $2 AND paused_at IS NOT NULL)`, s.job, queue).Scan(&left)
 	}
 	ctx = context.WithoutCancel(ctx)
-	err = errors.Join(err, r.Stop(ctx))
-	accepted, countErr := s.accepted(ctx, journal)
-	err = errors.Join(err, countErr)
-	switch {
+	if err = errors.Join(err, r.Stop(ctx)); err != nil {
+		return err
+	}
+	undone := 0 // number of parts that are canceled, or wait because the queue is paused
+	err = pool.QueryRow(ctx, `SELECT count(*) FROM river_job WHERE id = ANY($1) AND state <> 'completed'`, parts).Scan(&undone)
+	counts, countErr := journal.Count(ctx, s.job)
+	accepted := counts[payvault.BatchAccepted]
+	switch err := errors.Join(err, countErr); {
 	case err != nil:
 		return err
-	case accepted < batches:
-		err := fmt.Errorf("%d of %d batches are accepted: see the log, -resolve those that are listed, then -resume",
-			accepted, batches)
+	case accepted < batches || undone > 0:
+		err := fmt.Errorf("%d of %d batches are accepted, %d of %d parts are not done: see the log, -resolve the batches "+
+			"that are listed, then -resume", accepted, batches, undone, len(parts))
 		return errors.Join(err, s.list(ctx, journal))
 	case leftOut > 0:
 		return fmt.Errorf("all other cards are accepted: %d cannot be sent", leftOut)
@@ -199,16 +245,23 @@ func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Cl
 	return nil
 }
 
-// accepted counts the batches that are accepted.
-func (s submission) accepted(ctx context.Context, journal *sqlpayvault.Journal) (n int, err error) {
-	for p := range s.parts {
-		counts, err := journal.Count(ctx, p.name())
-		if err != nil {
-			return 0, err
-		}
-		n += counts[payvault.BatchAccepted]
+// register records the number of cards of the job. It returns an error if an earlier run of the job had another number:
+// then the cards are probably others.
+func (s submission) register(ctx context.Context, pool *pgxpool.Pool) error {
+	_, err := pool.Exec(ctx, `CREATE TABLE IF NOT EXISTS payvault_submissions (job TEXT PRIMARY KEY, cards BIGINT NOT NULL)`)
+	if err != nil {
+		return err
 	}
-	return n, nil
+	_, err = pool.Exec(ctx, `INSERT INTO payvault_submissions VALUES ($1, $2) ON CONFLICT DO NOTHING`, s.job, s.n)
+	if err != nil {
+		return err
+	}
+	var known int
+	err = pool.QueryRow(ctx, `SELECT cards FROM payvault_submissions WHERE job = $1`, s.job).Scan(&known)
+	if err == nil && known != s.n {
+		err = fmt.Errorf("the job %q has %d cards, and not %d: give other cards another name", s.job, known, s.n)
+	}
+	return err
 }
 
 // check prints the cards that cannot be sent and counts them. It also counts the batches that have at least one card
@@ -237,17 +290,12 @@ func (s submission) check() (batches, leftOut int) {
 
 // list logs the batches of unknown outcome and the refused batches, which somebody has to look up at the service.
 func (s submission) list(ctx context.Context, journal *sqlpayvault.Journal) error {
-	for p := range s.parts {
-		unknown, err := journal.Unresolved(ctx, p.name())
-		refused, refusedErr := journal.Refused(ctx, p.name())
-		if err := errors.Join(err, refusedErr); err != nil {
-			return err
-		}
-		for _, b := range slices.Concat(unknown, refused) {
-			log.Printf("the batch of card %d is %s: %s %s", p.From+b.Start, b.Outcome.Status, b.Outcome.Code, b.Outcome.Message)
-		}
+	unknown, err := journal.Unresolved(ctx, s.job)
+	refused, refusedErr := journal.Refused(ctx, s.job)
+	for _, b := range slices.Concat(unknown, refused) {
+		log.Printf("the batch of card %d is %s: %s %s", b.Start, b.Outcome.Status, b.Outcome.Code, b.Outcome.Message)
 	}
-	return nil
+	return errors.Join(err, refusedErr)
 }
 
 // resolve records the outcome of a batch that somebody has looked up. The argument text has the position of the first
@@ -263,9 +311,8 @@ func resolve(ctx context.Context, pool *pgxpool.Pool, job, text string) error {
 		return err
 	}
 	defer journal.Close() //nolint:errcheck // as above
-	p := part{Job: job, From: card - card%perPart}
 	outcome := payvault.BatchOutcome{Status: payvault.BatchStatus(strings.ReplaceAll(status, "-", " "))}
-	return journal.Resolve(ctx, p.name(), card%perPart/payvault.MaxAccountUpdaterCards, outcome)
+	return journal.Resolve(ctx, job, card/payvault.MaxAccountUpdaterCards, outcome)
 }
 
 func main() {

@@ -121,7 +121,7 @@ func TestKilled(t *testing.T) {
 		require.NoError(t, err)
 		performed[first/payvault.MaxAccountUpdaterCards]++
 	}
-	rows, err := pool.Query(ctx, `SELECT split_part(job, '/', 2)::int / 100 + batch, status FROM payvault_batches`)
+	rows, err := pool.Query(ctx, `SELECT batch, status FROM payvault_batches`)
 	require.NoError(t, err)
 	total := 0
 	for rows.Next() {
@@ -200,7 +200,7 @@ func TestRun_cardsThatCannotBeSent(t *testing.T) {
 		return made
 	}
 	for range 2 {
-		err := submission{"job", 5050, false, bad}.run(t.Context(), pool, srv.Client())
+		err := submission{"job", 5050, perPart, false, bad}.run(t.Context(), pool, srv.Client())
 		require.EqualError(t, err, "all other cards are accepted: 2600 cannot be sent")
 		assert.Equal(t, map[string]int{"accepted": 25}, counts(t, pool))
 		assert.Equal(t, 25, srv.Commits(op))
@@ -251,23 +251,50 @@ func TestRun_otherJobs(t *testing.T) {
 	}
 }
 
-// TestRun_moreCards checks that a second run of a job with more cards returns an error. The run must not send the batch
-// whose number of cards has changed.
-func TestRun_moreCards(t *testing.T) {
+// TestRun_otherNumber checks that a run refuses another number of cards under the name of an earlier job, and sends
+// nothing.
+func TestRun_otherNumber(t *testing.T) {
 	t.Parallel()
 	pool, _ := newPool(t)
 	srv := newServer(t)
-	require.NoError(t, run(t.Context(), pool, srv.Client(), "job", 5050, false))
-	// The last 50 cards of the first run are its 51st batch. Each part of 5000 cards is a River job that counts its
-	// batches from 0, so this batch is batch 0 of the second part. In the second run, it has 100 cards.
-	require.ErrorContains(t, run(t.Context(), pool, srv.Client(), "job", 6000, false), " of 60 batches are accepted")
-	// The first run sent 51 batches. Four batches may begin at a time: batch 0, which is not sent, and three others.
-	assert.LessOrEqual(t, srv.Commits(op), 51+3)
-	var state, why string
-	require.NoError(t, pool.QueryRow(t.Context(), `SELECT state, errors[1]->>'error' FROM river_job
-		WHERE args->>'To' = '6000'`).Scan(&state, &why))
-	assert.Equal(t, "cancelled", state)
-	assert.Contains(t, why, "had another number of cards in an earlier run, in batch 0")
+	require.NoError(t, run(t.Context(), pool, srv.Client(), "job", 9950, false))
+	for _, n := range []int{10_000, 10_050, 9900} {
+		err := run(t.Context(), pool, srv.Client(), "job", n, false)
+		require.ErrorContains(t, err, `the job "job" has 9950 cards, and not `+strconv.Itoa(n))
+	}
+	assert.Equal(t, 100, srv.Commits(op))
+	require.NoError(t, run(t.Context(), pool, srv.Client(), "job", 9950, false))
+}
+
+// TestRun_canceledPart checks that a run returns an error if one of its parts was canceled, even if as many batches are
+// accepted as the job has. Here a batch has 100 good cards, and had 50 in an earlier run.
+func TestRun_canceledPart(t *testing.T) {
+	t.Parallel()
+	pool, _ := newPool(t)
+	srv := newServer(t)
+	bad := func(p part) []payvault.AccountUpdaterCard {
+		made := cards(p)
+		for i := range 50 {
+			made[i].ExpDate = "1330"
+		}
+		return made
+	}
+	err := submission{"job", 5000, perPart, false, bad}.run(t.Context(), pool, srv.Client())
+	require.EqualError(t, err, "all other cards are accepted: 50 cannot be sent")
+	err = run(t.Context(), pool, srv.Client(), "job", 5000, false)
+	require.ErrorContains(t, err, "50 of 50 batches are accepted, 1 of 1 parts are not done")
+	assert.Equal(t, 50, srv.Commits(op))
+}
+
+// TestRun_otherParts checks that a run with parts of another size sends no batch of an earlier run again.
+func TestRun_otherParts(t *testing.T) {
+	t.Parallel()
+	pool, _ := newPool(t)
+	srv := newServer(t)
+	for _, size := range []int{5000, 2500, 700} {
+		require.NoError(t, submission{"job", 10_000, size, false, cards}.run(t.Context(), pool, srv.Client()))
+		assert.Equal(t, 100, srv.Commits(op), "parts of %d cards", size)
+	}
 }
 
 // stopping is a RoundTripper that stops the run at its 20th request, as ctrl-C would do.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -25,6 +26,37 @@ func (f *failing) Begin(context.Context, string, int) (payvault.BatchState, erro
 }
 
 func (*failing) End(context.Context, string, int, payvault.BatchOutcome) error { return nil }
+
+// away is a journal whose method End fails three times for each batch, as while a database is away.
+type away struct {
+	failing
+
+	mu       sync.Mutex
+	failed   map[int]int
+	recorded map[int]string // request IDs by number of the batch
+}
+
+func (a *away) End(_ context.Context, _ string, batch int, o payvault.BatchOutcome) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.failed[batch]++; a.failed[batch] <= 3 {
+		return errors.New("connection refused")
+	}
+	a.recorded[batch] = o.RequestID
+	return nil
+}
+
+// TestWork_databaseAway checks that the outcomes of the batches in flight are recorded when the database is back.
+func TestWork_databaseAway(t *testing.T) {
+	t.Parallel()
+	srv, journal := newServer(t), &away{failed: map[int]int{}, recorded: map[int]string{}}
+	journal.left.Store(1000)
+	w := &worker{client: srv.Client(), journal: journal, cards: cards}
+	require.NoError(t, w.Work(t.Context(), &river.Job[part]{Args: part{"job", perPart, 2 * perPart}}))
+	for i := range perPart / payvault.MaxAccountUpdaterCards {
+		assert.NotEmpty(t, journal.recorded[50+i], "batch %d of the job", 50+i)
+	}
+}
 
 // TestWork_batchesLeft checks that Work returns an error if some batches of its job were not sent, so that River runs
 // the job again.

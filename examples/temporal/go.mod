@@ -6,6 +6,7 @@ require (
 	example.com/payvault v0.0.0
 	example.com/payvault/temporalpayvault v0.0.0
 	github.com/stretchr/testify v1.12.1
+	go.temporal.io/api v1.64.1
 	go.temporal.io/sdk v1.50.0
 )
 
@@ -15,7 +16,6 @@ require (
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
-	go.temporal.io/api v1.64.1 // indirect
 	modernc.org/libc v1.77.1 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect

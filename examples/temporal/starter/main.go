@@ -15,6 +15,10 @@
 //	temporal workflow query --workflow-id cards-november-… --name progress
 //	temporal workflow update execute --workflow-id cards-november-… --name pause
 //	temporal workflow update execute --workflow-id cards-november-… --name resume
+//
+// If a workflow is paused, the program prints the reason and ends with exit status 3. Resume the workflow, and run the
+// program again with the same file. If the file has changed, restore it first: a changed file is another job, which
+// sends all of its cards. Exit status 4 means that an export is incomplete: the service promised more records.
 package main
 
 import (
@@ -29,6 +33,7 @@ import (
 	"strings"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -47,8 +52,24 @@ func main() {
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "starter:", err)
-		os.Exit(1)
+		os.Exit(exitStatus(err))
 	}
+}
+
+var (
+	errPaused     = errors.New("the workflow is paused")
+	errIncomplete = errors.New("the export is incomplete")
+)
+
+// exitStatus returns 3 if a workflow is paused, 4 if an export lacks records, and 1 after any other error.
+func exitStatus(err error) int {
+	switch {
+	case errors.Is(err, errPaused):
+		return 3
+	case errors.Is(err, errIncomplete):
+		return 4
+	}
+	return 1
 }
 
 func run(ctx context.Context, file string, out io.Writer) error {
@@ -88,15 +109,13 @@ func submit(ctx context.Context, server client.Client, file string, out io.Write
 		return err
 	}
 	fmt.Fprintln(out, "submitting", file, "by the workflow", id)
-	watching, stop := context.WithCancel(ctx)
-	defer stop()
-	go watch(watching, server, id, out)
-	var summary temporalpayvault.Summary
-	err = run.Get(ctx, &summary)
+	summary, err := await(ctx, server, run, out, func(s *temporalpayvault.Summary) (progress, paused string) {
+		return fmt.Sprintf("%d of %d batches accepted, %d refused, %d unknown", s.Accepted, s.Batches, s.Refused, s.Unknown),
+			s.Paused
+	})
 	if canceled, ok := errors.AsType[*temporal.CanceledError](err); ok {
 		err = canceled.Details(&summary)
 	}
-	stop()
 	if err != nil {
 		return err
 	}
@@ -133,28 +152,61 @@ func report(file string, s *temporalpayvault.Summary, out io.Writer) error {
 	return nil
 }
 
-// watch prints the progress of the workflow each second until ctx ends.
-func watch(ctx context.Context, server client.Client, id string, out io.Writer) {
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
+// await waits for the result of a workflow, and prints the progress each second. If the workflow is paused, await
+// returns errPaused. If the server does not answer, the workflow may go on, so await goes on too.
+func await[S any](
+	ctx context.Context, server client.Client, run client.WorkflowRun, out io.Writer,
+	describe func(*S) (progress, paused string),
+) (result S, err error) {
+	printed := ""
 	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
+		second, cancel := context.WithTimeout(ctx, time.Second)
+		err := run.Get(second, &result)
+		if err == nil || ctx.Err() != nil || !isUnanswered(err) {
+			cancel()
+			return result, err
 		}
-		value, err := server.QueryWorkflow(ctx, id, "", temporalpayvault.QueryProgress)
-		var s temporalpayvault.Summary
-		if err != nil || value.Get(&s) != nil {
-			continue // there may be no worker yet
+		<-second.Done()
+		cancel()
+		progress, paused, err := query(ctx, server, run.GetID(), describe)
+		if err != nil {
+			progress = "no answer of the server or of a worker: " + err.Error()
 		}
-		fmt.Fprintf(out, "%d of %d batches accepted, %d refused, %d unknown\n", s.Accepted, s.Batches, s.Refused, s.Unknown)
-		if s.Paused != "" {
-			fmt.Fprintln(out, "paused:", s.Paused)
+		if progress != printed {
+			fmt.Fprintln(out, progress)
+		}
+		if printed = progress; paused != "" {
+			return result, fmt.Errorf("%w: %s: %s", errPaused, run.GetID(), paused)
 		}
 	}
 }
 
+// query asks a worker for the progress of a workflow, and describes it.
+func query[S any](
+	ctx context.Context, server client.Client, id string, describe func(*S) (progress, paused string),
+) (progress, paused string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	value, err := server.QueryWorkflow(ctx, id, "", temporalpayvault.QueryProgress)
+	if err != nil {
+		return "", "", err
+	}
+	var s S
+	if err := value.Get(&s); err != nil {
+		return "", "", err
+	}
+	progress, paused = describe(&s)
+	return progress, paused, nil
+}
+
+// isUnanswered reports whether the server gave no answer in time.
+func isUnanswered(err error) bool {
+	_, isLate := errors.AsType[*serviceerror.DeadlineExceeded](err)
+	_, isAway := errors.AsType[*serviceerror.Unavailable](err)
+	return isLate || isAway || errors.Is(err, context.DeadlineExceeded)
+}
+
+// export exports the transactions of two subscriptions. If the service promised more records, it returns errIncomplete.
 func export(ctx context.Context, server client.Client, out io.Writer) error {
 	run, err := server.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: "transactions", TaskQueue: demo.Queue},
 		temporalpayvault.ExportLists, temporalpayvault.ExportJob{
@@ -164,10 +216,19 @@ func export(ctx context.Context, server client.Client, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var s temporalpayvault.ExportSummary
-	if err := run.Get(ctx, &s); err != nil {
+	s, err := await(ctx, server, run, out, func(s *temporalpayvault.ExportSummary) (progress, paused string) {
+		return fmt.Sprintf("%d records of %d subscriptions, in %d pages", s.Records, s.Done, s.Pages), s.Paused
+	})
+	if err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "%d records of %d subscriptions, in %d pages\n", s.Records, s.Done, s.Pages)
+	for _, list := range s.IncompleteLists {
+		fmt.Fprintf(out, "subscription %d: %d of %d records; these pages are short: %v\n",
+			list.Subscription, list.Written, list.Promised, list.ShortPages)
+	}
+	if s.Incomplete > 0 {
+		return fmt.Errorf("%w: %d of %d subscriptions lack records", errIncomplete, s.Incomplete, s.Lists)
+	}
 	return nil
 }

@@ -580,7 +580,13 @@ func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 		noCode(400, ``), // an empty body: a code may have been lost
 		{400, `{"code":2,"message":"Invalid"}`, "", "", nil},
 	}, func(t *testing.T, test test) {
-		s := &fake{answer: func(asked) (*http.Response, error) { return service.Reply(test.status, test.body), nil }}
+		s := &fake{answer: func(asked) (*http.Response, error) {
+			reply := service.Reply(test.status, test.body)
+			if strings.HasPrefix(test.body, "<") {
+				reply.Header.Set("Content-Type", "text/html")
+			}
+			return reply, nil
+		}}
 		got, err := collect(s.submitAll(t, stream(1950, nil), nil))
 		sent := s.numbers()
 		if test.reason == "" {

@@ -73,27 +73,30 @@ func (c counts) twice() (n int) {
 	return n
 }
 
-func (w *world) performed(part string) counts {
-	c := make(counts, (w.cards+batchSize-1)/batchSize)
+// performed returns how often the service has performed each batch, and the latest request ID of each batch.
+func (w *world) performed(part string) (c counts, ids map[int]string) {
+	c, ids = make(counts, (w.cards+batchSize-1)/batchSize), map[int]string{}
 	for _, r := range w.emulator.AccountUpdaterRequests.All() {
 		if position, ok := strings.CutPrefix(r.Cards[0].CardID, part+"-"); ok {
 			first, _ := strconv.Atoi(position)
 			c[first/batchSize]++
+			ids[first/batchSize] = r.RequestID
 		}
 	}
-	return c
+	return c, ids
 }
 
 // audit compares the batches that the service has performed with the journal of a part. It returns an error if they
 // contradict each other, or if a batch is missing or was performed twice.
 func (w *world) audit(ctx context.Context, part string) error {
-	statuses, err := w.statuses(ctx, part)
+	outcomes, err := w.outcomes(ctx, part)
 	if err != nil {
 		return err
 	}
-	performed, found := w.performed(part), map[string]int{}
+	found := map[string]int{}
+	performed, ids := w.performed(part)
 	for i, n := range performed {
-		status := statuses[i]
+		status := outcomes[i].Status
 		found[cmpOr(string(status), "missing")]++
 		switch {
 		case status == payvault.BatchAccepted && n == 0, status == "", status == payvault.BatchNotSent:
@@ -101,10 +104,13 @@ func (w *world) audit(ctx context.Context, part string) error {
 		case status == payvault.BatchRefused && n > 0:
 			found["REFUSED AND PERFORMED"]++
 		}
+		if status == payvault.BatchAccepted && outcomes[i].RequestID != ids[i] {
+			found["ID LOST"]++
+		}
 	}
 	found["PERFORMED TWICE"] = performed.twice()
 	say("%s: the journal of %d batches: %v", part, len(performed), found)
-	if found["LOST"]+found["REFUSED AND PERFORMED"]+found["PERFORMED TWICE"] > 0 {
+	if found["LOST"]+found["REFUSED AND PERFORMED"]+found["PERFORMED TWICE"]+found["ID LOST"] > 0 {
 		return errors.New("the audit has failed")
 	}
 	return nil
@@ -117,29 +123,29 @@ func cmpOr(text, instead string) string {
 	return text
 }
 
-// statuses reads the status of each batch from the journal of a part.
-func (w *world) statuses(ctx context.Context, part string) (_ map[int]payvault.BatchStatus, err error) {
+// outcomes reads the status and the request ID of each batch from the journal of a part.
+func (w *world) outcomes(ctx context.Context, part string) (_ map[int]payvault.BatchOutcome, err error) {
 	db, err := sql.Open("sqlite", w.journal(part))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	rows, err := db.QueryContext(ctx, `SELECT batch, status FROM payvault_batches WHERE job = $1`,
+	rows, err := db.QueryContext(ctx, `SELECT batch, status, request_id FROM payvault_batches WHERE job = $1`,
 		deck{w.settings}.snapshot(part).Checksum)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close() //nolint:errcheck // Err returns the error
-	statuses := map[int]payvault.BatchStatus{}
+	outcomes := map[int]payvault.BatchOutcome{}
 	for rows.Next() {
 		var i int
-		var status payvault.BatchStatus
-		if err := rows.Scan(&i, &status); err != nil {
+		var o payvault.BatchOutcome
+		if err := rows.Scan(&i, &o.Status, &o.RequestID); err != nil {
 			return nil, err
 		}
-		statuses[i] = status
+		outcomes[i] = o
 	}
-	return statuses, rows.Err()
+	return outcomes, rows.Err()
 }
 
 // histories returns the events of all runs of a workflow, or of all workflows if id is "". The events of the newest run

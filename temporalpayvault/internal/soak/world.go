@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -29,6 +30,8 @@ const (
 	opSubmit  = payvault.OpAccountUpdaterSubmit
 	batchSize = payvault.MaxAccountUpdaterCards
 	heartbeat = 3 * time.Second
+
+	databaseAway = 30 * time.Second // longer than the journal itself tries
 
 	partSQLite, partTemporal, partNaive = "sqlite", "temporal", "naive"
 )
@@ -200,9 +203,12 @@ func (w *world) supervise(ctx context.Context, as string) (working context.Conte
 				if err == nil {
 					err = child.Wait()
 				}
-				if err == nil {
+				if err == nil && as == childSubmit {
 					once.Do(func() { close(w.finished) })
 					return
+				}
+				if err == nil { // a worker that a deploy has stopped
+					continue
 				}
 				failures++
 				if wasKilled := child.ProcessState != nil && !child.ProcessState.Exited(); wasKilled {
@@ -266,7 +272,7 @@ func (w *world) amid(ctx context.Context, part, as string, requests int, do func
 	harmed := make(chan error, 1)
 	harming, end := context.WithCancel(ctx)
 	var done harms
-	go func() { harmed <- w.harmAll(harming, as, requests, &done) }()
+	go func() { harmed <- w.harmAll(harming, part, as, requests, &done) }()
 	err := orCause(ctx, do(ctx))
 	took := time.Since(began)
 	end()
@@ -281,7 +287,8 @@ func (w *world) amid(ctx context.Context, part, as string, requests int, do func
 		return err
 	}
 	say("%s: %+v", part, done)
-	missing := done.Frozen == 0 || done.Cut == 0 || done.Late == 0 || as == childWork && done.Server == 0
+	missing := done.Frozen == 0 || done.Cut == 0 || done.Late == 0 ||
+		as == childWork && (done.Server == 0 || done.Deployed == 0) || part == partTemporal && done.Locked == 0
 	if missing || done.Killed < w.kills {
 		err = errors.Join(err, errors.New("it ended before enough had happened: give it more -cards"))
 	}
@@ -289,11 +296,11 @@ func (w *world) amid(ctx context.Context, part, as string, requests int, do func
 }
 
 // harms counts the disturbances of processes and networks.
-type harms struct{ Killed, Frozen, Cut, Late, Server int }
+type harms struct{ Killed, Frozen, Cut, Late, Server, Deployed, Locked int }
 
 // harmAll disturbs the processes and connections, and counts the disturbances in the argument done. It spreads the
 // disturbances evenly over the expected number of requests.
-func (w *world) harmAll(ctx context.Context, as string, requests int, done *harms) error {
+func (w *world) harmAll(ctx context.Context, part, as string, requests int, done *harms) error {
 	if !w.harm {
 		return nil
 	}
@@ -312,6 +319,16 @@ func (w *world) harmAll(ctx context.Context, as string, requests int, done *harm
 				return fmt.Errorf("the server does not start again: %w", err)
 			}
 			done.Server++
+		case step == steps/4*2+2 && as == childWork: // a deploy stops all workers, which supervise starts again
+			for i := range w.workers {
+				w.signal(i, syscall.SIGTERM)
+			}
+			done.Deployed++
+		case step == steps/4*2+4 && part == partTemporal:
+			if err := w.lock(ctx, part, databaseAway); err != nil {
+				return fmt.Errorf("the journal cannot be locked: %w", err)
+			}
+			done.Locked++
 		case step%2 == 0:
 			w.signal(i, syscall.SIGKILL)
 			done.Killed++
@@ -332,6 +349,26 @@ func (w *world) harmAll(ctx context.Context, as string, requests int, done *harm
 		}
 	}
 	return nil
+}
+
+// lock locks the journal of a part for some time, so that no process can read or write it.
+func (w *world) lock(ctx context.Context, part string, d time.Duration) error {
+	db, err := sql.Open("sqlite", w.journal(part)+"?_pragma=busy_timeout(20000)")
+	if err != nil {
+		return err
+	}
+	defer db.Close() //nolint:errcheck // nothing is written
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // as above
+	if _, err := conn.ExecContext(ctx, `BEGIN EXCLUSIVE`); err != nil {
+		return err
+	}
+	wait(ctx, d)
+	_, err = conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
+	return err
 }
 
 // memory returns the peak of the resident memory of the first child process.

@@ -97,10 +97,11 @@ func (File) Cards(_ context.Context, ref string, start, end int) (cards []payvau
 	return cards, nil
 }
 
-// toMend returns an error that pauses the job until somebody has corrected the problem. The text of the error is stored
-// in the history of the workflow, so that the operator can read it.
+// toMend returns an error that lets other workers try, because only this one may be unable to read the file. If all
+// tries fail, the job pauses until somebody has corrected the problem. The text of the error is stored in the history of
+// the workflow, so that the operator can read it.
 func toMend(err error) error {
-	return temporal.NewNonRetryableApplicationError(err.Error(), "File", nil)
+	return temporal.NewApplicationError(err.Error(), "File")
 }
 
 // MakeUp writes a CSV file with n made-up cards.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -60,6 +61,30 @@ func TestSubmit(t *testing.T) {
 		assert.Equal(t, temporalpayvault.Summary{Cards: 2050, Batches: 21, Accepted: 21, FromJournal: known}, s)
 		assert.Equal(t, 21, srv.Commits(payvault.OpAccountUpdaterSubmit))
 	}
+}
+
+// TestSubmit_unreadable checks that a job goes on without a pause if the file cannot be read for a while, as by one of
+// several workers.
+func TestSubmit_unreadable(t *testing.T) {
+	t.Parallel()
+	srv := payvaulttest.NewServer()
+	t.Cleanup(srv.Close)
+	journal, err := sqlpayvault.Open(t.Context(), filepath.Join(t.TempDir(), "journal.db"), sqlpayvault.WithoutLease())
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, journal.Close()) })
+	name := filepath.Join(t.TempDir(), "cards.csv")
+	require.NoError(t, demo.MakeUp(name, 250))
+	snapshot, _, err := demo.Check(t.Context(), name)
+	require.NoError(t, err)
+	require.NoError(t, os.Rename(name, name+".away"))
+	env := newEnvironment()
+	temporalpayvault.Register(env, &temporalpayvault.Activities{Client: srv.Client(), Cards: demo.File{}, Journal: journal})
+	env.RegisterDelayedCallback(func() { assert.NoError(t, os.Rename(name+".away", name)) }, 10*time.Second)
+	env.ExecuteWorkflow(temporalpayvault.SubmitCards, temporalpayvault.Job{Source: name, Snapshot: snapshot})
+	var s temporalpayvault.Summary
+	require.NoError(t, env.GetWorkflowError())
+	require.NoError(t, env.GetWorkflowResult(&s))
+	assert.Equal(t, 3, s.Accepted)
 }
 
 // TestExport checks that the workflow ExportLists writes the pages of a list to the Folder. If the list is shorter at a
