@@ -32,6 +32,7 @@ type limited struct {
 	burst      float64 // number of requests that are permitted at once
 	retryAfter string
 	jitter     time.Duration // the longest random delay of a request on its way to the service
+	refusing   atomic.Int64  // number of requests that are refused whatever the rate is
 
 	mu                  sync.Mutex
 	tokens              float64
@@ -61,6 +62,8 @@ func (s *limited) serve() (retryAfter string, err error) {
 		s.last, s.tokens = s.last.Add(passed.Truncate(time.Minute)), s.burst
 	}
 	switch s.requests++; {
+	case s.refusing.Add(-1) >= 0:
+		return "", errRefused
 	case s.rate == 0:
 		return "", errDown
 	case s.tokens >= 1:
