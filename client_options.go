@@ -219,9 +219,9 @@ func WithMaxResponseBytes(n int64) Option {
 // of the service, the service then need not refuse requests with status 429. All operations, [Client.Call], and all
 // clients of [Client.ForMerchant] share the limit, and every attempt counts.
 //
-// A request waits for its turn. If its turn comes after the deadline of its context, the call fails at once, the request
-// is not sent, and the error matches [ErrRateLimited]. Of all walks, such as SubmitAll, at most one request at a time is
-// in the queue of single calls. The rate limit that the client learns from status 429 applies too.
+// A request waits for its turn. If its turn comes after the deadline of its context, the call fails at once, the
+// request is not sent, and the error matches [ErrRateLimited]. Of all walks, such as SubmitAll, at most one request at
+// a time is in the queue of single calls. The rate limit that the client learns from status 429 applies too.
 func WithRateLimit(perSecond float64, burst int) Option {
 	return func(c *config) {
 		isValidRate := perSecond > 0 && !math.IsInf(perSecond, 0) // a NaN is not > 0

@@ -76,8 +76,8 @@ func TestLimitAndContext(t *testing.T) {
 	})
 }
 
-// TestLimitBesideWalks checks that a single call waits for at most one request of a walk, even if eight are waiting, and
-// that the wait for the turn among the walks counts as waited.
+// TestLimitBesideWalks checks that a single call waits for at most one request of a walk, even if eight are waiting,
+// and that the wait for the turn among the walks counts as waited.
 func TestLimitBesideWalks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -274,8 +274,8 @@ func TestSlowQueue(t *testing.T) {
 	}
 }
 
-// TestQueueThatBecomesSlow checks that a call that waits for its turn is sent when half of its time is over, if the rate
-// has fallen meanwhile.
+// TestQueueThatBecomesSlow checks that a call that waits for its turn is sent when half of its time is over, if the
+// rate has fallen meanwhile.
 func TestQueueThatBecomesSlow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -287,9 +287,9 @@ func TestQueueThatBecomesSlow(t *testing.T) {
 	})
 }
 
-// TestConfirmedRate checks that after the refusal of a call that was sent without its turn, calls wait for half of their
-// time. A second later, calls are sent at once again. Such a refusal does not make other calls wait longer for their
-// turns.
+// TestConfirmedRate checks that after the refusal of a call that was sent without its turn, calls wait for half of
+// their time. A second later, calls are sent at once again. Such a refusal does not make other calls wait longer for
+// their turns.
 func TestConfirmedRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

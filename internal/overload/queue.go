@@ -222,10 +222,10 @@ func receive[T any](w waiter, from <-chan T) error {
 	}
 }
 
-// mayWait returns a HeldError if the request must not wait until p.askedUntil. If ctx has ended, it returns the error of
-// ctx and not the cause, which may be the error of another call. Otherwise it returns two channels. The channel postponed
-// is closed when p.until moves. The channel tooLate gets a value when the request is to be sent without its turn; it is
-// nil if the request always waits for its turn.
+// mayWait returns a HeldError if the request must not wait until p.askedUntil. If ctx has ended, it returns the error
+// of ctx and not the cause, which may be the error of another call. Otherwise it returns two channels. The channel
+// postponed is closed when p.until moves. The channel tooLate gets a value when the request is to be sent without its
+// turn; it is nil if the request always waits for its turn.
 func (w waiter) mayWait() (postponed <-chan struct{}, tooLate <-chan time.Time, err error) {
 	if err := w.ctx.Err(); err != nil {
 		return nil, nil, err

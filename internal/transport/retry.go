@@ -32,7 +32,7 @@ func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (
 	}
 	after := retryAfter(resp)
 	c.tellPace(resp, after)
-	c.isPaced = isRefused(resp) && c.Pace != nil && (c.Gate != nil || !c.Pace.IsTooSlow(c.ctx))
+	c.isPaced = isRefused(resp) && c.Pace != nil && (c.Gate != nil || !c.Pace.IsTooSlow(ctx))
 	final := c.whyFinal(ctx, resp, failed, after)
 	if final == "" && !c.payForRetry(failed) {
 		final = FinalBudget

@@ -170,8 +170,8 @@ func TestBurstOfAQuietClient(t *testing.T) {
 	}
 }
 
-// TestOutageWith429 checks that calls with deadlines do not flood a service that refuses all requests. They are all sent
-// once, and the budget limits their retries.
+// TestOutageWith429 checks that calls with deadlines do not flood a service that refuses all requests. They are all
+// sent once, and the budget limits their retries.
 func TestOutageWith429(t *testing.T) {
 	t.Parallel()
 	for _, deadline := range []time.Duration{2 * time.Second, 10 * time.Second} {
@@ -217,8 +217,8 @@ func TestOverloadByCallers(t *testing.T) {
 	})
 }
 
-// TestWithRateLimit checks that all operations, Client.Call, the clients of ForMerchant and every attempt share the limit
-// of WithRateLimit. A call whose turn comes after its deadline fails at once and is not sent.
+// TestWithRateLimit checks that all operations, Client.Call, the clients of ForMerchant and every attempt share the
+// limit of WithRateLimit. A call whose turn comes after its deadline fails at once and is not sent.
 func TestWithRateLimit(t *testing.T) {
 	t.Parallel()
 	for _, limits := range [][]payvault.Option{nil, {payvault.WithoutOverloadLimits()}} {
