@@ -70,6 +70,7 @@ type Config struct {
 	MaxResponseBytes int64
 	Policy           Policy
 	Budget           *overload.Budget // nil means no retry budget
+	Limit            *overload.Limit  // rate limit of all requests that the caller has set; nil means none
 	// Disown hides the error of another call inside an error of the RoundTripper, of a response body or of Authorization.
 	// The result has the same text but does not match the hidden error. For example, errgroup makes the error of one call
 	// the cause of the contexts of all others, and a RoundTripper may return that cause. If Disown is nil, errors are not
@@ -118,7 +119,7 @@ type Attempt struct {
 	Status   int // 0 if no response came
 	Delivery Delivery
 	Duration time.Duration
-	Waited   time.Duration // wait for the rate limit before the attempt
+	Waited   time.Duration // wait for the rate limits before the attempt
 	Final    Final         // why no further attempt follows; "" if one follows, or if the attempt succeeded
 	Err      error
 }
