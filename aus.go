@@ -97,10 +97,7 @@ func (r *AccountUpdaterSubmission) missing() string {
 // Submit submits 1 to 100 cards. Without a card, with more than 100 cards, or with a card that fails
 // [AccountUpdaterCard.Check], Submit fails before anything is sent.
 //
-// Without [WithReplay], the client repeats Submit only after status 429, or if Submit cannot have been performed
-// ([DeliveryNotSent]); see [SafeToRetry].
-//
-// POST /platform/aus/add.
+// Not replayable. POST /platform/aus/add.
 func (s *AccountUpdaterService) Submit(
 	ctx context.Context, cards []AccountUpdaterCard, opts ...CallOption,
 ) (*AccountUpdaterSubmission, error) {

@@ -3,6 +3,7 @@ package repository
 import (
 	"encoding/json"
 	"fmt"
+	"go/ast"
 	"go/doc"
 	"go/doc/comment"
 	"go/parser"
@@ -150,6 +151,30 @@ func TestOperationTable(t *testing.T) {
 			op.Method, op.Path, strings.Join(methods, ", "), repeated[op.Replay], merchants[op.Merchant]))
 	}
 	service.CompareDoc(t, "README.md", "operations", strings.Join(table, ""), *update)
+}
+
+// TestMethodComments checks that the comment of each method that performs an operation ends with the class of replay
+// and the endpoint.
+func TestMethodComments(t *testing.T) {
+	t.Parallel()
+	classes := map[payvault.Replay]string{
+		payvault.ReplayNever: "Not replayable", payvault.ReplayWithCardID: "Replayable with a CardID",
+		payvault.ReplaySame: "Replayable", payvault.ReplayRead: "Replayable",
+	}
+	comments := map[string]string{} // by method, such as "PayeesService.Delete"
+	_, files := parse(t, repo(), ".", parser.ParseComments)
+	for _, file := range files {
+		for _, decl := range file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv != nil {
+				comments[typeName(f.Recv.List[0].Type)+"."+f.Name.Name] = f.Doc.Text()
+			}
+		}
+	}
+	for _, c := range calls.All() {
+		method := strings.Replace(c.GoName, ".", "Service.", 1)
+		last := fmt.Sprintf("\n\n%s. %s %s.\n", classes[c.Replay], c.Method, c.Path)
+		assert.True(t, strings.HasSuffix(comments[method], last), "the comment of %s does not end with %q", method, last)
+	}
 }
 
 // TestExamples checks that example_test.go has an example for each iterator, and for common tasks such as NewClient.
