@@ -237,14 +237,32 @@ func TestDocs(t *testing.T) {
 			for _, command := range commands(b.text) {
 				checkCommand(t, b.dir, command)
 			}
-		default: // output of programs, other text and diagrams are not checked
-			assert.Contains(t, []string{"text", "mermaid"}, b.language, "%s is in no known language", b.name)
+		default: // output of programs, other text and diagrams are not checked, and TestQueries checks queries
+			assert.Contains(t, []string{"text", "mermaid", "promql"}, b.language, "%s is in no known language", b.name)
 		}
 	}
 	run := goCommand(t, snippets)
 	run("build", "...")
 	at := slices.IndexFunc(readme, func(b block) bool { return strings.HasPrefix(b.text, "package main") })
 	assert.Equal(t, readme[at+1].text, run("run", readme[at].name))
+}
+
+// TestQueries checks that package otelpayvault documents the metrics and attributes in the queries of the documents.
+// Prometheus writes _ for each dot in a name, and puts the unit and the kind of the series behind the name.
+func TestQueries(t *testing.T) {
+	t.Parallel()
+	documented := strings.ReplaceAll(read(t, "otelpayvault/doc.go"), ".", "_")
+	suffix := regexp.MustCompile(`(_seconds)?(_count|_bucket|_total)$`)
+	found := 0
+	for _, b := range markdownBlocks(t, markdownFiles(t)...) {
+		if b.language == "promql" {
+			for _, name := range regexp.MustCompile(`\b(payvault|http|error)_\w+`).FindAllString(b.text, -1) {
+				found++
+				assert.Regexp(t, `\b`+suffix.ReplaceAllString(name, "")+`\b`, documented)
+			}
+		}
+	}
+	assert.Greater(t, found, 10)
 }
 
 // markdownBlocks returns the fenced code blocks of Markdown files. An indented code block fails the test, because it
@@ -317,7 +335,8 @@ func reconcile(payvault.SubscriptionID) {}
 func report(...any) {}
 
 func snippet(t *testing.T, ctx context.Context, baseURL, apiKey string, client *payvault.Client,
-	srv *payvaulttest.Server, id payvault.SubscriptionID, invoice payvaulttest.Invoice, logger *slog.Logger) error {
+	srv *payvaulttest.Server, id payvault.SubscriptionID, invoice payvaulttest.Invoice, logger *slog.Logger,
+	db *sql.DB) error {
 	{
 `
 
@@ -328,8 +347,8 @@ func wholeFile(text string) string {
 	}
 	body := given + text + "\n}\nreturn nil\n}\n"
 	imports := []string{"package snippet"}
-	for name := range strings.FieldsSeq(`context errors fmt log/slog net/http os slices testing testing/synctest time
-		example.com/payvault example.com/payvault/payvaulttest`) {
+	for name := range strings.FieldsSeq(`context crypto/x509 database/sql errors fmt log/slog net/http net/url os slices strings
+		testing testing/synctest time example.com/payvault example.com/payvault/payvaulttest`) {
 		if regexp.MustCompile(`\b` + path.Base(name) + `\.[A-Z]`).MatchString(body) {
 			imports = append(imports, fmt.Sprintf("import %q", name))
 		}
