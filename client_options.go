@@ -47,8 +47,8 @@ func defaultConfig() config {
 // If the RoundTripper, which is the Transport of hc, is not an [http.Transport], or is one that can use HTTP/2, a
 // request has no GetBody and its body can be read only once. So net/http cannot send the request again. Only the SDK
 // itself repeats a request that was not sent. With such a RoundTripper, a POST that has no body and is not replayable
-// declares no length: HTTP/1.1 sends it chunked. These are the POSTs of Webhooks.AddEvent and of [Client.Call] without a
-// body. Over HTTP/2 some servers refuse them: lighttpd 1.4.69 answers status 411, and Fastify 5.12 status 415. With an
+// declares no length: HTTP/1.1 sends it chunked. Webhooks.AddEvent and [Client.Call] without a body make such requests.
+// Over HTTP/2 some servers refuse them: lighttpd 1.4.69 answers status 411, and Fastify 5.12 status 415. With an
 // [http.Transport] that uses HTTP/1 only, such as one of NewTransport, the request declares its length.
 //
 // The SDK learns whether a request was sent from the hooks of [net/http/httptrace], and from reads of the request body.

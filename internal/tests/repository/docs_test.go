@@ -347,8 +347,9 @@ func wholeFile(text string) string {
 	}
 	body := given + text + "\n}\nreturn nil\n}\n"
 	imports := []string{"package snippet"}
-	for name := range strings.FieldsSeq(`context crypto/x509 database/sql errors fmt log/slog net/http net/url os slices strings
-		testing testing/synctest time example.com/payvault example.com/payvault/payvaulttest`) {
+	for name := range strings.FieldsSeq(`context crypto/x509 database/sql errors fmt log/slog net/http net/url os
+		slices strings testing testing/synctest time
+		example.com/payvault example.com/payvault/payvaulttest`) {
 		if regexp.MustCompile(`\b` + path.Base(name) + `\.[A-Z]`).MatchString(body) {
 			imports = append(imports, fmt.Sprintf("import %q", name))
 		}
