@@ -120,8 +120,8 @@ func TestRetryWithoutTurn(t *testing.T) {
 	}
 }
 
-// TestLimit checks that every attempt waits for the limit that the caller has set, with or without a Gate, and that this
-// wait counts as Waited.
+// TestLimit checks that every attempt waits for the limit that the caller has set, with or without a Gate, and that
+// this wait counts as Waited.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	for _, gate := range []*Gate{nil, {Patience: time.Minute}} {

@@ -107,7 +107,9 @@ func encoders() map[string]func(v any) (string, error) {
 // nothing would pass TestRedaction.
 func TestRedaction_shows(t *testing.T) {
 	t.Parallel()
-	card := payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(canary.Secret), ExpDate: "1230", CardID: "mine", Ref: "7"}
+	card := payvault.AccountUpdaterCard{
+		CardNumber: payvault.NewSecret(canary.Secret), ExpDate: "1230", CardID: "mine", Ref: "7",
+	}
 	for name, encode := range encoders() {
 		text, err := encode(card)
 		require.NoError(t, err, name)
