@@ -11,8 +11,8 @@ import (
 )
 
 // rangeJournal is the journal for a SubmitAll over a range of batches. SubmitAll counts the batches of the range from
-// 0, so a rangeJournal adds the number of the first batch. It also gives back the permits of accepted batches, and stops
-// SubmitAll when too many batches are refused or of unknown outcome.
+// 0, so a rangeJournal adds the number of the first batch. It also gives back the permits of accepted batches, and
+// stops SubmitAll when too many batches are refused or of unknown outcome.
 type rangeJournal struct {
 	payvault.Journal
 	*permits
