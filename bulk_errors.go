@@ -114,34 +114,34 @@ const (
 	// StopNoCode means that a batch got another status from 400 to 499, except 408 and 429, without a code of the service.
 	// Such an answer mostly comes from something in front of the service, such as a proxy, or from a wrong base URL.
 	StopNoCode StopReason = "no code"
-	// StopRateLimit means that a batch got status 429 and may not wait. There are three cases: the service asks for a longer
-	// wait than RetryPolicy.MaxBulkRetryAfter, the deadline of ctx is before the end of the wait, or only one attempt is
-	// allowed.
+	// StopRateLimit means that a batch may not wait for a rate limit. There are four cases: the service asks for a longer
+	// wait than RetryPolicy.MaxBulkRetryAfter, the deadline of ctx is before the end of this wait, only one attempt is
+	// allowed and got status 429, or the turn in the limit of [WithRateLimit] comes after the deadline of ctx.
 	StopRateLimit StopReason = "rate limit"
 	// StopUnknown means that 10 sent batches in a row, or 2 × Concurrency if that is more, are of unknown outcome. The
 	// service seems to be down, and somebody has to look up each of these batches.
 	StopUnknown StopReason = "unknown outcome"
-	// StopNotSent means that as many batches in a row could not be sent: no connection can be made, or the key source fails.
+	// StopNotSent means that as many batches in a row could not be sent: no connection can be made, or the key source
+	// fails.
 	StopNotSent StopReason = "not sent"
 )
 
 // refusalStop returns the reason for a walk that stops because of e, the error of a batch. The reason does not wrap e,
 // because e says nothing about the other batches.
 func refusalStop(e *Error) *StopError {
+	text := "a request was refused with status " + strconv.Itoa(e.StatusCode)
 	switch {
 	case e.StatusCode == http.StatusUnauthorized:
-		return &StopError{Reason: StopKey, cause: ErrUnauthorized}
+		return &StopError{Reason: StopKey, cause: fmt.Errorf("%w: %s", ErrUnauthorized, text)}
 	case e.StatusCode == http.StatusForbidden && e.Code != "":
-		return &StopError{Reason: StopKey, cause: ErrForbidden}
+		return &StopError{Reason: StopKey, cause: fmt.Errorf("%w: %s", ErrForbidden, text)}
 	case errors.Is(e, ErrRateLimited):
-		text := "a request was refused"
-		if e.RetryAfter > 0 {
+		if e.RetryAfter > 0 { // the request may not even have been sent
 			text = "a request has to wait " + e.RetryAfter.Round(time.Millisecond).String()
 		}
 		return &StopError{StopRateLimit, e.RetryAfter, fmt.Errorf("%w: %s", ErrRateLimited, text)}
 	}
-	text := "a request was refused with status " + strconv.Itoa(e.StatusCode) + " and no code of the service"
-	return &StopError{Reason: StopNoCode, cause: errors.New(text)}
+	return &StopError{Reason: StopNoCode, cause: errors.New(text + " and no code of the service")}
 }
 
 func journalStop(err error) *StopError { return &StopError{Reason: StopJournal, cause: disown(err)} }

@@ -71,17 +71,17 @@ func (w *bulkWalk) lastError() error {
 	return nil
 }
 
-// leaveOut marks a batch as not sent, because the walk has stopped. With a journal the error of the batch is not safe to
-// retry, because an earlier run may have sent the batch.
+// leaveOut marks a batch as not sent, because the walk has stopped. With a journal the error of the batch is not safe
+// to retry, because an earlier run may have sent the batch.
 func (w *bulkWalk) leaveOut(b *bulkBatch) {
 	w.isCut.Store(true)
 	b.Status = BatchNotSent
 	b.Err = &Error{Op: OpAccountUpdaterSubmit, Delivery: DeliveryNotSent, cause: ErrStopped, final: w.journal != nil}
 }
 
-// mostLost is the number of batches in a row that stop a walk, if they are of unknown outcome or could not be sent. With
-// a Concurrency above 5 the limit is 2 × Concurrency, because one failure may hit all batches in flight and must not
-// stop the walk.
+// mostLost is the number of batches in a row that stop a walk, if they are of unknown outcome or could not be sent.
+// With a Concurrency above 5 the limit is 2 × Concurrency, because one failure may hit all batches in flight and must
+// not stop the walk.
 const mostLost = 10
 
 // stopIfHopeless stops the walk if the service refuses all batches, or if it seems to be down.

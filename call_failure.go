@@ -155,10 +155,9 @@ func (e *Error) readFailure(r transport.Result) {
 	}
 	if e.Message == "" && e.StatusCode >= 400 {
 		e.Message = cmp.Or(f.gatewayText(), plainText(r))
-	}
-	isPage := errors.Is(err, answer.ErrNotJSON) && len(r.Body) > 0 && !r.BodyIncomplete
-	if wrong := notJSON(r); isPage && e.StatusCode >= 400 && e.Message == "" && !errors.Is(wrong, answer.ErrNotJSON) {
-		e.cause = wrong
+		if e.Message == "" && errors.Is(err, answer.ErrNotJSON) {
+			e.cause = pageCause(r)
+		}
 	}
 	if e.rejected() || e.StatusCode >= 400 {
 		e.readData(f.Data.Value) // the data of any other answer is a record without messages
@@ -169,6 +168,16 @@ func (e *Error) readFailure(r transport.Result) {
 	if !e.decided() {
 		e.Delivery = DeliveryUnknown
 	}
+}
+
+// pageCause returns the error of a refusal that is neither JSON nor plain text, such as the HTML page of a proxy. It
+// returns nil if the answer is empty, or if its body may be the first part of JSON.
+func pageCause(r transport.Result) error {
+	wrong := notJSON(r)
+	if len(r.Body) == 0 || r.BodyIncomplete || errors.Is(wrong, answer.ErrNotJSON) {
+		return nil
+	}
+	return wrong
 }
 
 // plainText returns the first line of an answer of the type text/plain, or "".

@@ -127,8 +127,8 @@ type pageError string
 
 func (e pageError) Error() string { return string(e) }
 
-// contentType returns the type and the subtype of an answer, such as text/html. It returns "" if there is none, or if it
-// is not of the usual form.
+// contentType returns the type and the subtype of an answer, such as text/html. It returns "" if there is none, or if
+// it is not of the usual form.
 func contentType(r transport.Result) string {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if len(kind) > 64 {

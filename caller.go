@@ -26,7 +26,7 @@ type core struct {
 	observers   observers
 	server      string                       // host and port, for the observers
 	header      http.Header                  // headers of each request; the requests share the values
-	paces       map[Operation]*overload.Pace // rate limits, none for Client.Call; nil with WithoutOverloadLimits
+	paces       map[Operation]*overload.Pace // learned rate limits, none for Client.Call; nil with WithoutOverloadLimits
 	policy      RetryPolicy                  // with the defaults in place of zero fields
 }
 

@@ -3,6 +3,7 @@ package payvault
 import (
 	"context"
 	"log/slog"
+	"math"
 	"net/http"
 	"time"
 
@@ -26,7 +27,7 @@ type config struct {
 	problems    problems
 
 	policy       RetryPolicy
-	unlimited    bool // neither a budget of retries nor rate limits
+	unlimited    bool // neither a budget of retries nor learned rate limits
 	insecureHTTP bool
 }
 
@@ -165,7 +166,7 @@ func WithDeveloperID(id string) Option {
 // WithLogger logs one record per attempt, "payvault attempt", and one per call, "payvault call". Their attributes are:
 //
 //   - operation, status, code, attempts, delivery
-//   - duration, and waited: how long an attempt waited for the rate limit. Both are a [time.Duration], which
+//   - duration, and waited: how long an attempt waited for the rate limits. Both are a [time.Duration], which
 //     [slog.JSONHandler] writes in nanoseconds, such as 1500000000, and [slog.TextHandler] as 1.5s
 //   - not_repeated: why no further attempt followed a failure; see [CallResult.NotRepeated]
 //   - unread: paths of values in the answer that could not be read or are missing; see [Response.Unread]
@@ -224,9 +225,29 @@ func WithMaxResponseBytes(n int64) Option {
 	}
 }
 
+// WithRateLimit limits the requests of the client to perSecond on average, and to burst at once. If you know the limit
+// of the service, the service then need not refuse requests with status 429. All operations, [Client.Call], and all
+// clients of [Client.ForMerchant] share the limit, and every attempt counts.
+//
+// A request waits for its turn. If its turn comes after the deadline of its context, the call fails at once, the
+// request is not sent, and the error matches [ErrRateLimited]. Of all walks, such as SubmitAll, at most one request at
+// a time is in the queue of single calls. The rate limit that the client learns from status 429 applies too.
+func WithRateLimit(perSecond float64, burst int) Option {
+	return func(c *config) {
+		isValidRate := perSecond > 0 && !math.IsInf(perSecond, 0) // a NaN is not > 0
+		if !isValidRate {
+			c.problems.add("WithRateLimit", "has a rate that is not positive and finite")
+		}
+		if burst < 1 {
+			c.problems.add("WithRateLimit", "has a burst that is not positive")
+		}
+		c.transport.Limit = overload.NewLimit(perSecond, burst)
+	}
+}
+
 // WithoutOverloadLimits turns off the two limits that the calls of a client share: the budget of retries, and the rate
-// limit of an operation after status 429; see docs/failures.md. It is for tests against a service of your own, which
-// needs no protection: package payvaulttest uses it.
+// limit of an operation after status 429; see docs/failures.md. It does not turn off [WithRateLimit]. It is for tests
+// against a service of your own, which needs no protection: package payvaulttest uses it.
 func WithoutOverloadLimits() Option {
 	return func(c *config) { c.unlimited = true }
 }

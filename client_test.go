@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -95,6 +96,11 @@ func TestNewClient_options(t *testing.T) {
 		"WithLogger is nil":                          {payvault.WithLogger(nil)},
 		"WithUserAgent contains a control character": {payvault.WithUserAgent("acme\r\nX: y")},
 		"WithMaxResponseBytes is not positive":       {payvault.WithMaxResponseBytes(0)},
+		"WithRateLimit has a rate that is not positive and finite": {
+			payvault.WithRateLimit(0, 1), payvault.WithRateLimit(-1, 1), payvault.WithRateLimit(math.NaN(), 1),
+			payvault.WithRateLimit(math.Inf(1), 1), payvault.WithRateLimit(math.Inf(-1), 1),
+		},
+		"WithRateLimit has a burst that is not positive": {payvault.WithRateLimit(1, 0), payvault.WithRateLimit(1, -1)},
 	} {
 		name, text, _ := strings.Cut(problem, " ")
 		for _, option := range options {

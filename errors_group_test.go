@@ -67,12 +67,11 @@ func (causeJournal) Begin(ctx context.Context, _ string, _ int) (payvault.BatchS
 func (causeJournal) End(context.Context, string, int, payvault.BatchOutcome) error { return nil }
 
 // besides returns the functions under test. Each function makes one call or runs SubmitAll, and returns one error per
-// call or batch. The last error of SubmitAll has to match context.Canceled and no sentinel. The test makes a sibling fail while the first requests of the function are in flight.
+// call or batch. The test makes a sibling fail while the first requests of the function are in flight. The last error
+// of SubmitAll has to match context.Canceled and no sentinel.
 func besides(t *testing.T) map[string]func(context.Context, *payvault.Client) []error {
 	t.Helper()
-	submitAll := func(
-		ctx context.Context, c *payvault.Client, t *testing.T, options payvault.SubmitAllOptions,
-	) (errs []error) {
+	submitAll := func(ctx context.Context, c *payvault.Client, options payvault.SubmitAllOptions) (errs []error) {
 		cards := slices.Repeat([]payvault.AccountUpdaterCard{card()}, 10*payvault.MaxAccountUpdaterCards)
 		for b, err := range c.AccountUpdater.SubmitAll(ctx, payvault.Cards(cards...), &options) {
 			if err != nil {
@@ -90,10 +89,10 @@ func besides(t *testing.T) map[string]func(context.Context, *payvault.Client) []
 			return []error{c.Invoices.Send(ctx, "I1", nil)}
 		},
 		"SubmitAll": func(ctx context.Context, c *payvault.Client) []error {
-			return submitAll(ctx, c, t, payvault.SubmitAllOptions{})
+			return submitAll(ctx, c, payvault.SubmitAllOptions{})
 		},
 		"a job": func(ctx context.Context, c *payvault.Client) []error {
-			return submitAll(ctx, c, t, payvault.SubmitAllOptions{Journal: causeJournal{}, Job: "job"})
+			return submitAll(ctx, c, payvault.SubmitAllOptions{Journal: causeJournal{}, Job: "job"})
 		},
 	}
 }

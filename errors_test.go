@@ -79,7 +79,8 @@ func TestError_text(t *testing.T) {
 // words of a gateway in its usual forms, or the type of the answer. The words are redacted like a text of the service.
 func TestError_gateway(t *testing.T) {
 	t.Parallel()
-	const html, plain, problem, js = "text/html; charset=utf-8", "text/plain", "application/problem+json", "application/json"
+	const html, plain = "text/html; charset=utf-8", "text/plain"
+	const problem, js = "application/problem+json", "application/json"
 	for _, test := range []struct {
 		status           int
 		kind, body, want string
@@ -89,10 +90,16 @@ func TestError_gateway(t *testing.T) {
 		{403, plain, "RBAC: access denied\nrequest 7", `403 Forbidden: RBAC: access denied`},
 		{403, plain, "\xff denied for 4111 1111 1111 1111", "403 Forbidden: \ufffd denied for [REDACTED]"},
 		{403, plain, strings.Repeat("x", 5000), `403 Forbidden: ` + strings.Repeat("x", 300) + "…"},
-		{429, problem, `{"type":"about:blank","title":"Quota","detail":"5 a second"}`, `429 Too Many Requests: Quota: 5 a second`},
+		{
+			429, problem, `{"type":"about:blank","title":"Quota","detail":"5 a second"}`,
+			`429 Too Many Requests: Quota: 5 a second`,
+		},
 		{401, js, `{"error":{"message":"no key for secret-webhook"}}`, `401 Unauthorized: no key for [REDACTED]`},
 		{401, js, `{"error":"invalid_token"}`, `401 Unauthorized: invalid_token`},
-		{400, js, `{"errors":["one",{"message":"two"},{"title":"three","detail":"four"},5]}`, `400 Bad Request: one: two: three: four`},
+		{
+			400, js, `{"errors":["one",{"message":"two"},{"title":"three","detail":"four"},5]}`,
+			`400 Bad Request: one: two: three: four`,
+		},
 		{400, js, `{"message":"Wrong","errors":["one"]}`, `400 Bad Request: Wrong`},
 		{400, js, `{"error":{"customer":{"name":"Jane Doe"}},"errors":{"name":"Jane Doe"}}`, `400 Bad Request`},
 		{403, js, ``, `403 Forbidden`},
@@ -203,7 +210,7 @@ func TestError_setup(t *testing.T) {
 	own.DialContext, own.Proxy = proxied("HTTP/1.1 407 Log in first\r\n\r\n").(*http.Transport).DialContext,
 		http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test"})
 	noVersion := speaks("").(*http.Transport)
-	noVersion.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS13, MaxVersion: tls.VersionTLS12}
+	noVersion.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS13 + 1}
 	var mistake *url.Error
 	for name, test := range map[string]struct {
 		url  string
@@ -215,7 +222,8 @@ func TestError_setup(t *testing.T) {
 			"https://service.test", own, "the proxy refused CONNECT with status 407 (not sent)", nil,
 		},
 		"a proxy and a Transport of the caller": {
-			"https://service.test", proxied("HTTP/1.1 502 Bad Gateway\r\n\r\n"), "the proxy refused CONNECT with status 502 (not sent)", nil,
+			"https://service.test", proxied("HTTP/1.1 502 Bad Gateway\r\n\r\n"),
+			"the proxy refused CONNECT with status 502 (not sent)", nil,
 		},
 		"https to a port without TLS": {
 			"https" + strings.TrimPrefix(plain.URL, "http"), http.DefaultTransport, "the server does not speak TLS (not sent)",
@@ -239,7 +247,8 @@ func TestError_setup(t *testing.T) {
 			service.Nowhere, service.RoundTripper(func(*http.Request) (*http.Response, error) {
 				return nil, &url.Error{Op: "Post", URL: "https://user:password@service.test", Err: errShutdown}
 			}),
-			"the RoundTripper service.RoundTripper failed (errors.Is and errors.As find its error) (outcome unknown)", errShutdown,
+			"the RoundTripper service.RoundTripper failed (errors.Is and errors.As find its error) (outcome unknown)",
+			errShutdown,
 		},
 	} {
 		err := addEvent(t, service.Client(t, test.url, service.Impatient(1), service.Over(test.rt)))

@@ -41,6 +41,8 @@ func doConfirm(ctx context.Context, c *caller, call call, opts []CallOption) (*C
 
 // perform checks a call, sends it, reads a successful answer into the reply, and calls the observers. Every operation
 // goes through perform.
+//
+//nolint:contextcheck // newRequest refuses a call whose context is nil
 func (c *caller) perform(ctx context.Context, call call, o callOptions) error {
 	o.problems = o.problems.clone() // all calls of a walk have the same options
 	info := CallInfo{Op: call.op.Op, Method: call.op.Method, Path: call.op.Path, Server: c.server}
@@ -53,7 +55,7 @@ func (c *caller) perform(ctx context.Context, call call, o callOptions) error {
 	if ctx == nil {
 		o.problems.add("context", "is nil")
 		// The observers are not called, because Start needs the context of the call.
-		ctx, end.observers = context.Background(), nil //nolint:contextcheck // newRequest refuses the call
+		ctx, end.observers = context.Background(), nil
 	}
 	if o.gate == nil { // the call of a walk begins later, when its first attempt is permitted
 		ctx = end.begin(ctx)
@@ -90,7 +92,8 @@ type outcome struct {
 	err       error
 }
 
-// begin begins the time of the call and calls the method Start of the observers. It returns the context of the attempts.
+// begin begins the time of the call and calls the method Start of the observers. It returns the context of the
+// attempts.
 func (e *outcome) begin(ctx context.Context) context.Context {
 	e.start = time.Now()
 	e.ctx = e.observers.start(ctx, e.info)

@@ -1,6 +1,7 @@
 package payvault
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"reflect"
 	"slices"
 	"sync/atomic"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"example.com/payvault/internal/transport"
 	"example.com/payvault/internal/window"
@@ -87,6 +90,7 @@ type pageWalk[T any] struct {
 	total           int      // the latest TotalRecords that is not 0
 	longest         int      // number of records on the longest page of the walk
 	emptyPages      int      // number of empty pages in a row up to previous
+	isGuess         bool     // records is a guess: the walk begins at a later page, which may be the last
 	isFull          bool     // previous may have as many records as the service puts on a page
 	beyondTotals    bool     // the totals do not promise the page after previous
 }
@@ -117,7 +121,7 @@ func (w *pageWalk[T]) run(ctx context.Context) (changed bool) {
 		if f.err == nil {
 			page = f.page.withoutSlices()
 		}
-		if w.beyondTotals && w.isNoPage(page, f.err) {
+		if w.mayBeEnd() && w.isNoPage(page, f) {
 			return false
 		}
 		if w.call.response != nil {
@@ -167,14 +171,15 @@ func (w *pageWalk[T]) get(ctx context.Context, number int) fetched[T] {
 func (w *pageWalk[T]) fetch(ctx context.Context, number int) (f fetched[T]) {
 	options, call := w.options, w.call
 	options.Page = number
-	if call.response != nil {
-		call.response = &f.raw
-	}
+	call.response = &f.raw
 	call.gate = &transport.Gate{Patience: w.list.caller.policy.MaxBulkRetryAfter}
 	page, err := w.list.page(ctx, &options, call)
-	if err != nil {
+	switch {
+	case err != nil:
 		w.failed.Store(true)
 		f.err = onPage(number, err)
+	case w.call.response == nil:
+		f.raw = Response{} // only isNoPage needs it, after an error
 	}
 	f.page = page
 	return f
@@ -189,16 +194,28 @@ func (w *pageWalk[T]) mayLackRecords(p *Page[T]) bool {
 	return isAhead && (p.TotalRecords != w.previous.TotalRecords || p.TotalPages != w.previous.TotalPages)
 }
 
-// isNoPage reports whether the answer to a request for a page that the totals do not promise means that there is no such
-// page. Some services refuse the request. Others answer with their last page or their first page instead.
-func (w *pageWalk[T]) isNoPage(p *Page[T], err error) bool {
-	if err == nil {
+// isNoPage reports whether an answer means that the page does not exist. It is for a page that the totals do not
+// promise. Some services answer with their last page or their first page instead. Others refuse the request: by a
+// status, or by a code if the totals were right so far. The page of a proxy, which is not JSON, is no answer of the
+// service.
+func (w *pageWalk[T]) isNoPage(p *Page[T], f fetched[T]) bool {
+	if f.err == nil {
 		return p.repeats(w.previous) || p.repeats(w.first)
 	}
-	refusal, ok := errors.AsType[*Error](err)
-	return ok && slices.Contains([]int{
-		http.StatusBadRequest, http.StatusNotFound, http.StatusRequestedRangeNotSatisfiable,
-	}, refusal.StatusCode)
+	refusal, ok := errors.AsType[*Error](f.err)
+	if !ok {
+		return false
+	}
+	body := bytes.TrimSpace(f.raw.Body)
+	isOfService := len(body) == 0 || jsontext.Value(body).IsValid()
+	isFirstBeyond := w.previous.Number+1 == w.previous.TotalPages
+	switch refusal.StatusCode {
+	case http.StatusNoContent, http.StatusBadRequest, http.StatusNotFound, http.StatusRequestedRangeNotSatisfiable:
+		return isOfService
+	case http.StatusOK, http.StatusUnprocessableEntity:
+		return refusal.rejected() && isFirstBeyond
+	}
+	return false
 }
 
 // checkProgress returns an error if the walk would never end: if p repeats the page before it, or if there are too many
@@ -206,11 +223,11 @@ func (w *pageWalk[T]) isNoPage(p *Page[T], err error) bool {
 func (w *pageWalk[T]) checkProgress(p *Page[T]) error {
 	switch {
 	case w.previous != nil && p.repeats(w.previous):
-		return walkError(w.list.op, fmt.Sprintf("page %d repeats the one before it", p.Number))
+		return walkError(w.list.op, fmt.Sprintf("page %d repeats the one before it", p.Number), false)
 	case len(p.Items) == 0 && w.emptyPages >= maxEmptyPages:
-		return walkError(w.list.op, fmt.Sprintf("more than %d pages in a row are empty", maxEmptyPages))
+		return walkError(w.list.op, fmt.Sprintf("more than %d pages in a row are empty", maxEmptyPages), true)
 	case p.Number >= pageLimit: // page numbers begin at 0
-		return walkError(w.list.op, fmt.Sprintf("there are more than %d pages", pageLimit))
+		return walkError(w.list.op, fmt.Sprintf("there are more than %d pages", pageLimit), true)
 	}
 	return nil
 }
@@ -219,6 +236,7 @@ func (w *pageWalk[T]) checkProgress(p *Page[T]) error {
 func (w *pageWalk[T]) count(p *Page[T]) {
 	if w.previous == nil {
 		w.first, w.records = p, w.recordsBefore(p)
+		w.isGuess = p.Number > 0 && p.mayBeShorter()
 	}
 	w.previous = p
 	if p.TotalRecords > 0 {
@@ -237,8 +255,8 @@ func (w *pageWalk[T]) count(p *Page[T]) {
 }
 
 // looksFull reports whether a page that has records may have as many records as the service puts on a page. It compares
-// the page with the earlier pages of the walk. If there are none, it uses that page sizes are round numbers. The service
-// may have a maximum below Count.
+// the page with the earlier pages of the walk. If there are none, it uses that page sizes are round numbers. The
+// service may have a maximum below Count.
 func (w *pageWalk[T]) looksFull(p *Page[T]) bool {
 	if w.longest > 0 {
 		return len(p.Items) >= w.longest
@@ -255,19 +273,31 @@ func (w *pageWalk[T]) looksFull(p *Page[T]) bool {
 // A result that is too low does no harm: the walk still ends at an empty page. With a result that is too high, the walk
 // may end before the last record.
 func (w *pageWalk[T]) recordsBefore(first *Page[T]) int {
-	mayBeShorter := first.Number+1 >= first.TotalPages
 	countFits := first.Number*w.options.Count+len(first.Items) <= first.TotalRecords
-	if mayBeShorter && countFits && w.options.Count > 0 {
+	if first.mayBeShorter() && countFits && w.options.Count > 0 {
 		return first.Number * w.options.Count
 	}
 	return first.Number * len(first.Items)
 }
 
+// mayBeShorter reports whether the totals permit that p is the last page, and so shorter than others.
+func (p *Page[T]) mayBeShorter() bool { return p.Number+1 >= p.TotalPages }
+
+// mayBeEnd reports whether the page after the latest one may not exist: the totals do not promise it. If the number of
+// records before the first page of the walk is a guess, only the number of pages counts.
+func (w *pageWalk[T]) mayBeEnd() bool {
+	if w.previous == nil {
+		return false
+	}
+	morePages, _ := w.promised()
+	return w.beyondTotals || w.isGuess && w.previous.TotalPages > 0 && !morePages
+}
+
 // isLast reports whether the walk ends with p, which was counted.
 //
 // The totals of the service are lower bounds. Some services round totalPages down, and others count up to a maximum or
-// count one page only. So the walk goes on while one of the totals promises more. After a full page it also asks for one
-// page that they do not promise. After an empty page it goes on only if both totals promise more.
+// count one page only. So the walk goes on while one of the totals promises more. After a full page it also asks for
+// one page that they do not promise. After an empty page it goes on only if both totals promise more.
 func (w *pageWalk[T]) isLast(p *Page[T]) bool {
 	if len(p.Items) == 0 {
 		morePages, moreRecords := w.promised()
@@ -316,11 +346,13 @@ func (p *Page[T]) withoutSlices() *Page[T] {
 	return &copied
 }
 
-// walkError returns an error for checkProgress. The error is safe to retry, because the next walk may succeed: without
-// TotalRecords, a page seems to repeat the previous page if exactly one page of new records was just added.
-func walkError(op Operation, text string) error {
+// walkError returns an error for checkProgress. If it is final, the next walk would fail in the same way. The error
+// about a repeated page is not final: without TotalRecords, a page seems to repeat the previous page if exactly one
+// page of new records was just added.
+func walkError(op Operation, text string, final bool) error {
 	return &Error{
 		Op: op, Attempts: 1, Delivery: DeliveryUnknown, cause: fmt.Errorf("%w: %s", ErrMalformedResponse, text),
+		final: final,
 	}
 }
 

@@ -34,6 +34,7 @@ type limited struct {
 	burst      float64 // number of requests that are permitted at once
 	retryAfter string
 	jitter     time.Duration // the longest random delay of a request on its way to the service
+	refusing   atomic.Int64  // number of requests that are refused first, whatever the rate is
 
 	mu                  sync.Mutex
 	tokens              float64
@@ -63,6 +64,8 @@ func (s *limited) serve() (retryAfter string, err error) {
 		s.last, s.tokens = s.last.Add(passed.Truncate(time.Minute)), s.burst
 	}
 	switch s.requests++; {
+	case s.refusing.Add(-1) >= 0:
+		return "", errRefused
 	case s.rate == 0:
 		return "", errDown
 	case s.tokens >= 1:
@@ -118,7 +121,8 @@ func bulk(t *testing.T, impl string, s *limited, items int) (failed int) {
 
 // TestLimited prints the share of the permitted rate that bulk work reaches, the number of refusals per success, and
 // the number of failed items. It checks that payvault reaches the share that the test case requires, and that no item
-// of payvault fails. The strict limit with five clients varies much from run to run, so its share is the median of nine.
+// of payvault fails. The strict limit with five clients varies much from run to run, so its share is the median of
+// nine.
 func TestLimited(t *testing.T) {
 	t.Parallel()
 	const way = 5 * time.Millisecond
@@ -202,6 +206,112 @@ func TestDown(t *testing.T) {
 			_, _ = fmt.Fprintf(os.Stdout, "BenchmarkDown/impl=%s 1 %.3f requests/call\n", impl, s.requests/calls)
 		})
 	}
+}
+
+// submitOne sends one item in a single call. If timeout is not 0, the call has a deadline.
+func submitOne(ctx context.Context, c *payvault.Client, timeout time.Duration) error {
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	cards := []payvault.AccountUpdaterCard{{CardNumber: secret("4111111111111111"), ExpDate: "1230"}}
+	_, err := c.AccountUpdater.Submit(ctx, cards)
+	return err
+}
+
+// TestBurst prints the number of calls that fail, and the number of these whose outcome is unknown. A client with one
+// call a second gets one or two refusals. Three seconds later it makes 100 calls at once, with deadlines after two
+// seconds. The service permits all of them.
+func TestBurst(t *testing.T) {
+	t.Parallel()
+	for _, refusals := range []int64{1, 2} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &limited{rate: 1000, burst: 1000}
+			c := newPayvault(t, "http://127.0.0.1", s)
+			for i := range 6 {
+				if i == 5 {
+					s.refusing.Store(refusals)
+				}
+				assert.NoError(t, submitOne(t.Context(), c, 0))
+				<-time.After(time.Second)
+			}
+			<-time.After(2 * time.Second)
+			var failed, unknown atomic.Int64
+			var calls sync.WaitGroup
+			for range 100 {
+				calls.Go(func() {
+					err := submitOne(t.Context(), c, 2*time.Second)
+					if err != nil {
+						failed.Add(1)
+					}
+					if errors.Is(err, payvault.ErrOutcomeUnknown) {
+						unknown.Add(1)
+					}
+				})
+			}
+			calls.Wait()
+			_, _ = fmt.Fprintf(os.Stdout, "BenchmarkBurst/refusals=%d/impl=payvault 1 %d failed %d unknown\n",
+				refusals, failed.Load(), unknown.Load())
+			assert.Zero(t, failed.Load())
+		})
+	}
+}
+
+// TestLimitedCallers prints the same figures as TestLimited. It has 64 callers without deadlines, who make one single
+// call after the other for 100 seconds.
+func TestLimitedCallers(t *testing.T) {
+	t.Parallel()
+	for _, impl := range []string{"payvault", "aws-standard"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &limited{rate: 20, burst: 20}
+			c, retryer := newPayvault(t, "http://127.0.0.1", s), newAWS()
+			call := func() error { return submitOne(t.Context(), c, 0) }
+			if impl == "aws-standard" {
+				call = func() error { return retryer.call(t.Context(), s) }
+			}
+			start := time.Now()
+			var failed atomic.Int64
+			var callers sync.WaitGroup
+			for range 64 {
+				callers.Go(func() {
+					for time.Since(start) < 100*time.Second {
+						if call() != nil {
+							failed.Add(1)
+						}
+					}
+				})
+			}
+			callers.Wait()
+			share := (s.performed - s.burst) / s.rate / time.Since(start).Seconds()
+			_, _ = fmt.Fprintf(os.Stdout, "BenchmarkLimited/callers/impl=%s 1 %.3f share %.3f refusals %d failed\n",
+				impl, share, s.requests/s.performed-1, failed.Load())
+			if impl == "payvault" {
+				assert.Zero(t, failed.Load())
+				assert.GreaterOrEqual(t, share, 0.9)
+			}
+		})
+	}
+}
+
+// TestOutage prints the number of requests per call when the service refuses all requests with status 429. It makes 10
+// calls a second for 100 seconds, with deadlines after two seconds.
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const calls = 1000
+		s := new(limited)
+		s.refusing.Store(math.MaxInt64)
+		c := newPayvault(t, "http://127.0.0.1", s)
+		var running sync.WaitGroup
+		for range calls {
+			running.Go(func() { assert.ErrorIs(t, submitOne(t.Context(), c, 2*time.Second), payvault.ErrRateLimited) })
+			<-time.After(100 * time.Millisecond)
+		}
+		running.Wait()
+		_, _ = fmt.Fprintf(os.Stdout, "BenchmarkOutage/impl=payvault 1 %.3f requests/call\n", s.requests/calls)
+		assert.LessOrEqual(t, s.requests/calls, 1.3)
+	})
 }
 
 // aws calls the service as the AWS SDK does, with the standard retryer of that SDK.

@@ -62,7 +62,9 @@ func Example() {
 
 // This example keeps a journal in Postgres. The program imports the driver: _ "github.com/jackc/pgx/v5/stdlib".
 func ExampleNew() { //nolint:testableexamples // it needs a Postgres
-	submit := func(ctx context.Context, client *payvault.Client, cards iter.Seq2[payvault.AccountUpdaterCard, error]) error {
+	submit := func(
+		ctx context.Context, client *payvault.Client, cards iter.Seq2[payvault.AccountUpdaterCard, error],
+	) error {
 		db, err := sql.Open("pgx", os.Getenv("DATABASE_URL"))
 		if err != nil {
 			return err

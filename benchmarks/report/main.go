@@ -1,6 +1,6 @@
 // Command report runs all benchmarks of this module in several rounds, so that a slow period of the machine affects all
-// benchmarks alike. It runs TestLimited and TestDown only once, because they run in virtual time. The command prints
-// the output of benchstat, and writes tables of the medians to README.md.
+// benchmarks alike. It runs the tests of overload_test.go only once, because they run in virtual time. The command
+// prints the output of benchstat, and writes tables of the medians to README.md.
 package main
 
 import (
@@ -59,7 +59,8 @@ func report(rounds int) error {
 		}
 		lines = append(lines, bytes.ReplaceAll(more, []byte("/impl=payvault"), []byte("/impl=before"))...)
 	}
-	more, err := command("test", "-run=TestLimited|TestDown", "-v", ".") // they run in virtual time, so one run is enough
+	const virtual = "-run=TestLimited|TestDown|TestBurst|TestOutage" // in virtual time, so one run is enough
+	more, err := command("test", virtual, "-v", ".")
 	if err != nil {
 		return err
 	}
@@ -202,12 +203,18 @@ func goals(s samples) string {
 		s.line("upload of 100 MB: rate", "Upload", wall, "≥", 0.9, "byhand") +
 		s.line("upload of 100 MB: memory allocated", "Upload", "B/op", "≤", 1e6) +
 		s.line("service down, 10 calls a second: requests per call", "Down", "requests/call", "≤", 1.3) +
+		s.line("429 for all requests, 10 calls a second: requests per call", "Outage", "requests/call", "≤", 1.3) +
+		s.line("one 429, then 100 calls at once: failed calls", "Burst/refusals=1", "failed", "≤", 0) +
+		s.line("two 429, then 100 calls at once: failed calls", "Burst/refusals=2", "failed", "≤", 0) +
+		s.line("one 429, then 100 calls at once: unknown outcomes", "Burst/refusals=1", "unknown", "≤", 0) +
+		s.line("two 429, then 100 calls at once: unknown outcomes", "Burst/refusals=2", "unknown", "≤", 0) +
 		"\n| service permits | goal | share of the rate | refusals per success | failed |\n|---|---|---|---|---|\n" +
 		s.limitedWithBurst(20, 200, "", 0.85) + s.limitedWithBurst(20, 200, "1", 0.85) +
 		s.limitedWithBurst(20, 2000, "", 0.95) + s.limitedWithBurst(20, 2000, "1", 0.95) +
 		s.limitedWithBurst(200, 2000, "", 0.85) + s.limitedWithBurst(200, 2000, "1", 0.85) +
 		s.limited("one request in 50 ms, 1 client", "strict/clients=1", 0.85) +
 		s.limited("one request in 50 ms, 5 clients", "strict/clients=5", 0.6) +
+		s.limited("20/s, 64 callers of single calls, 100 s", "callers", 0.95) +
 		s.limited("1,200 a minute, 13,200 items, Retry-After", "per-minute", 0.9)
 }
 

@@ -23,12 +23,15 @@ type Pace struct {
 	walkTurn chan struct{} // has one token; a walk has to hold it while it waits for the token of turn
 
 	mu        sync.Mutex
+	waiting   int           // number of requests that wait for the token of turn, or hold it
 	until     time.Time     // no request is sent before this time
 	postponed chan struct{} // closed when the wait becomes longer
 	// askedUntil is the end of the wait that the service has asked for with Retry-After. The wait itself may end later,
 	// because a part of it is random.
 	askedUntil time.Time
-	jitter     float64 // random number from 0 to 1 that sets the random part of a wait
+	// refusedWithoutTurn is the time of the last refusal of a request that was sent without its turn, or before the limit.
+	refusedWithoutTurn time.Time
+	jitter             float64 // random number from 0 to 1 that sets the random part of a wait
 
 	// These fields are described in rate.go.
 	limiter         *rate.Limiter // decides when a request may be sent; nil before the first refusal
@@ -53,7 +56,7 @@ func (p *Pace) IsLimited() bool { return p != nil && p.limited.Load() }
 type Place struct {
 	Waited time.Duration
 
-	at time.Time // time of the permission; zero if there was no limit
+	at time.Time // time of the permission; zero if there was no limit, or if the request is sent without its turn
 }
 
 // These figures come from simulations, like the figures in rate.go. An interval is the time between two requests at the
@@ -68,6 +71,9 @@ const (
 	// the quiet time, the limit ends.
 	quietTime           = time.Minute
 	leastQuietIntervals = 40 // the quiet time is at least this many intervals
+
+	// A refusal of a request that was sent without its turn confirms the learned rate for this time.
+	confirmedFor = time.Second
 )
 
 // Answered records an answer that is not a refusal. It raises the rate, or ends the limit if the last refusal was long
@@ -96,9 +102,12 @@ func (p *Pace) Answered(place Place) {
 	p.raise(place)
 }
 
-// Refused records a refusal with status 429. It makes all requests wait. It also cuts the rate, unless the request was
-// sent before the last cut. place is what Wait or WaitInWalk returned for the request. after is the wait that the
-// service asks for, or 0.
+// Refused records a refusal with status 429. It makes all requests wait, and cuts the rate. There are two exceptions:
+//   - If the request was sent before the last cut, the rate stays.
+//   - If the request was sent without its turn, the rate stays, and requests wait only if the service asks for it. So
+//     many such refusals do not stop the queue.
+//
+// place is what Wait or WaitInWalk returned for the request. after is the wait that the service asks for, or 0.
 func (p *Pace) Refused(place Place, after time.Duration) {
 	if p == nil {
 		return
@@ -111,18 +120,24 @@ func (p *Pace) Refused(place Place, after time.Duration) {
 		p.cut(now, after)
 	}
 	p.limited.Store(true)
-	p.postpone(now, after)
+	hadNoTurn := place.at.IsZero() && !startsLimit
+	if hadNoTurn {
+		p.refusedWithoutTurn = now
+	}
+	if !hadNoTurn || after > 0 {
+		p.postpone(now, after)
+	}
 }
 
 // postpone makes requests wait after a refusal. after is the Retry-After of the refusal, or 0. With a Retry-After, the
 // wait is the Retry-After plus a random addition. Otherwise it is a random time, at most half of p.interval(). An
 // earlier wait is never shortened.
 func (p *Pace) postpone(now time.Time, after time.Duration) {
-	if asked := now.Add(after); asked.After(p.askedUntil) {
-		p.askedUntil = asked
-	}
 	wait := time.Duration(p.jitter * longestPause * float64(p.interval()))
 	if after > 0 {
+		if asked := now.Add(after); asked.After(p.askedUntil) {
+			p.askedUntil = asked
+		}
 		wait = after + time.Duration(p.jitter*mostJitter*float64(after))
 	}
 	until := now.Add(wait)

@@ -2,6 +2,7 @@ package overload
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -27,8 +28,10 @@ func play(p *Pace, script string) {
 			p.Answered(first)
 		case 'q': // a refusal of a request that was sent before all others
 			p.Refused(first, 0)
-		case 'u': // an answer to a request that was sent when there was no limit
+		case 'u': // an answer to a request that was sent without its turn, or when there was no limit
 			p.Answered(Place{})
+		case 'v': // a refusal of such a request
+			p.Refused(Place{}, 0)
 		case 's':
 			<-time.After(time.Second)
 		case 'm':
@@ -45,7 +48,8 @@ func TestRateOfAPace(t *testing.T) {
 	const hundred = ten + ten + ten + ten + ten + ten + ten + ten + ten + ten
 	for script, want := range map[string]rate.Limit{
 		// The first refusal sets the rate to 0.8 times the number of answers in a second, and to at least 0.8. The answer to
-		// a request that was sent without a limit counts even after the refusal.
+		// a request that was sent without its turn, or when there was no limit, counts even after a refusal. The refusal of
+		// such a request does not change the rate.
 		"r":                       0.8,
 		hundred + "r":             80,
 		hundred + "sr":            80,
@@ -53,6 +57,9 @@ func TestRateOfAPace(t *testing.T) {
 		hundred + "s" + ten + "r": 80,
 		"ruuuuuuuuuu":             8,
 		hundred + "ru":            80.8,
+		"rarruuuuuuuuuu":          0.8 * 11,
+		"rv":                      0.8,
+		"rarvvvv":                 1.194,
 		// If no answer has come since the previous refusal, a refusal halves the rate, down to 0.1. If the refused request
 		// was sent before the last cut, the rate does not change.
 		"rr":    0.4,
@@ -218,6 +225,120 @@ func TestWhileHeld(t *testing.T) {
 		<-time.After(90 * time.Second)
 		p.Answered(first) // an answer does not end the wait
 		all.Wait()
+	})
+}
+
+// timeout returns a context with a deadline.
+func timeout(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// waits makes calls with the same timeout at the same time. It returns how long they waited, in order.
+func waits(t *testing.T, p *Pace, calls int, within time.Duration) []time.Duration {
+	t.Helper()
+	waited := make(chan time.Duration, calls)
+	for range calls {
+		go func() {
+			place, err := p.Wait(timeout(t, within), time.Hour)
+			assert.NoError(t, err)
+			waited <- place.Waited
+		}()
+	}
+	all := make([]time.Duration, calls)
+	for i := range all {
+		all[i] = <-waited
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestSlowQueue checks that a call is sent at once if its turn would come when more than half of its time is over. The
+// rate is 0.8 requests a second. So the turns of calls come after 0, 1.25, 2.5 seconds and so on.
+func TestSlowQueue(t *testing.T) {
+	t.Parallel()
+	const turn = 1250 * time.Millisecond
+	for within, want := range map[time.Duration][]time.Duration{
+		2 * time.Second: {0, 0, 0, 0, 0, 0, 0, 0}, // one of these has its turn
+		4 * time.Second: {0, 0, 0, 0, 0, 0, 0, turn},
+		6 * time.Second: {0, 0, 0, 0, 0, 0, turn, 2 * turn},
+		time.Minute:     {0, turn, 2 * turn, 3 * turn, 4 * turn, 5 * turn, 6 * turn, 7 * turn},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := NewPace()
+			play(p, "rss")
+			assert.InDeltaSlice(t, want, waits(t, p, len(want), within), float64(time.Millisecond), within)
+		})
+	}
+}
+
+// TestQueueThatBecomesSlow checks that a call that waits for its turn is sent when half of its time is over, if the
+// rate has fallen meanwhile.
+func TestQueueThatBecomesSlow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPace()
+		play(p, "rss")
+		time.AfterFunc(time.Millisecond, func() { play(p, "rrr") }) // sets the lowest rate: one request in ten seconds
+		want := []time.Duration{0, 0, 0, 2 * time.Second}
+		assert.InDeltaSlice(t, want, waits(t, p, len(want), 4*time.Second), float64(time.Millisecond))
+	})
+}
+
+// TestConfirmedRate checks that after the refusal of a call that was sent without its turn, calls wait for half of
+// their time. A second later, calls are sent at once again. Such a refusal does not make other calls wait longer for
+// their turns.
+func TestConfirmedRate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPace()
+		play(p, "rss")
+		assert.Zero(t, waits(t, p, 2, 2*time.Second)[1])
+		until := p.until
+		p.Refused(Place{}, 0)
+		assert.Equal(t, until, p.until)
+		assert.Equal(t, []time.Duration{time.Second, time.Second}, waits(t, p, 2, 2*time.Second))
+		assert.Zero(t, waits(t, p, 2, 2*time.Second)[0])
+	})
+}
+
+// TestSlowQueueWhileHeld checks that a call that is sent without its turn waits as long as the service has asked. The
+// half of its time is counted from the end of this wait. A call whose deadline is before this end fails at once.
+func TestSlowQueueWhileHeld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPace()
+		play(p, "rss")
+		p.Refused(Place{}, 3*time.Second)
+		start := time.Now()
+		_, err := p.Wait(timeout(t, 2*time.Second), time.Hour)
+		require.ErrorAs(t, err, new(*HeldError))
+		assert.Zero(t, time.Since(start))
+		<-time.After(time.Second)
+		got := waits(t, p, 3, 3*time.Second) // one second more than the wait
+		assert.Equal(t, []time.Duration{2 * time.Second, 2 * time.Second}, got[:2])
+		assert.Greater(t, got[2], 2*time.Second, "it has its turn after the random addition")
+	})
+}
+
+// TestWalkInASlowQueue checks that a call of a walk and a call without a deadline are sent in their turns only.
+func TestWalkInASlowQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPace()
+		play(p, "rarrrm") // sets the rate to one request in 3.35 seconds
+		_, err := p.WaitInWalk(timeout(t, time.Second), time.Hour)
+		require.NoError(t, err)
+		place, err := p.WaitInWalk(timeout(t, 4*time.Second), time.Hour)
+		require.NoError(t, err)
+		assert.InDelta(t, 3.35, place.Waited.Seconds(), 0.01)
+		place, err = p.Wait(t.Context(), time.Hour)
+		require.NoError(t, err)
+		assert.InDelta(t, 3.35, place.Waited.Seconds(), 0.01)
+		_, err = p.WaitInWalk(timeout(t, time.Second), time.Hour)
+		require.Equal(t, context.DeadlineExceeded, err)
 	})
 }
 

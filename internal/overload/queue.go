@@ -2,6 +2,7 @@ package overload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -10,43 +11,179 @@ import (
 // retries wait for the token of turn. The calls of a walk, which is a loop of many calls, first wait for the token of
 // walkTurn, and then for the token of turn. The request that holds the token of turn is sent when the limiter permits
 // it, but not before the time p.until.
+//
+// The learned rate may delay a single call, but never makes it fail. So a single call is sent without its turn if its
+// turn would come when more than half of the time until its deadline is over. It then waits only as long as the service
+// has asked. If the service has refused such a request within the last second, the learned rate is probably right. Then
+// a call first waits for its turn, for half of the time.
 
 // HeldError is the error of a request that is not sent because it would have to wait too long. Its field After has the
 // length of the wait. There are two cases:
-//   - The service has asked for a longer wait than the caller accepts.
-//   - The context of the request has a deadline before the end of the wait.
+//   - The service has asked for a wait that is longer than the caller accepts, or ends after the deadline of the
+//     context.
+//   - The request exceeds a [Limit], and its turn comes after the deadline of the context.
 type HeldError struct{ After time.Duration }
 
 func (e *HeldError) Error() string {
 	return fmt.Sprintf("requests have to wait %v, longer than this call may", e.After.Round(time.Millisecond))
 }
 
-// Wait waits until the request may be sent. Without a limit it returns at once. It fails with one of these errors:
+// errSlow is returned for a request that is sent without its turn, because the queue is too slow.
+var errSlow = errors.New("the queue takes more than half of the time until the deadline")
+
+// waiter is a request that waits.
+type waiter struct {
+	*Pace
+
+	ctx     context.Context //nolint:containedctx // the context of the request
+	longest time.Duration   // longest wait that the service may ask for
+	start   time.Time
+	// isPatient means that the request waits however long that takes: it belongs to a walk, or waits only as asked.
+	isPatient bool
+}
+
+// Wait waits until a single call may be sent. Without a limit it returns at once. It fails with one of these errors:
 //   - the error of ctx, if ctx ends first;
-//   - a [HeldError], as soon as the service has asked for a longer wait than the parameter longest;
-//   - a [HeldError], as soon as it is certain that no request is sent before the deadline of ctx;
-//   - a [HeldError], if the request is the next one and would be sent after the deadline of ctx.
+//   - a [HeldError], as soon as the service has asked for a longer wait than the parameter longest, or for a wait that
+//     ends after the deadline of ctx.
 func (p *Pace) Wait(ctx context.Context, longest time.Duration) (Place, error) {
 	if !p.IsLimited() {
 		return Place{}, nil
 	}
-	start := time.Now()
-	if err := receive(ctx, p, longest, p.turn); err != nil {
+	w := waiter{p, ctx, longest, time.Now(), false}
+	err := errSlow
+	if w.join() {
+		defer w.leave()
+		err = w.waitForTurn()
+	}
+	switch {
+	case err == nil:
+		now := time.Now()
+		return Place{now.Sub(w.start), now}, nil
+	case errors.Is(err, errSlow):
+		err = w.waitAsAsked()
+		return Place{Waited: time.Since(w.start)}, err
+	}
+	return Place{}, err
+}
+
+// WaitInWalk waits like Wait, before a call of a walk. The call is always sent in its turn. Only one request of all
+// walks competes with single calls, so that a single call waits for at most one request of a walk.
+func (p *Pace) WaitInWalk(ctx context.Context, longest time.Duration) (Place, error) {
+	if !p.IsLimited() {
+		return Place{}, nil
+	}
+	w := waiter{p, ctx, longest, time.Now(), true}
+	if err := receive(w, p.walkTurn); err != nil {
 		return Place{}, err
 	}
-	defer func() { p.turn <- struct{}{} }()
-	deadline, hasDeadline := ctx.Deadline()
-	for delay := p.take(); delay > 0; delay = p.take() {
-		if hasDeadline && time.Until(deadline) < delay {
-			return Place{}, &HeldError{delay}
-		}
-		// The rate may rise during the wait, so the loop computes the delay anew each second.
-		if err := receive(ctx, p, longest, time.After(min(delay, time.Second))); err != nil {
-			return Place{}, err
-		}
+	defer func() { p.walkTurn <- struct{}{} }()
+	w.join()
+	defer w.leave()
+	if err := w.waitForTurn(); err != nil {
+		return Place{}, err
 	}
 	now := time.Now()
-	return Place{now.Sub(start), now}, nil
+	return Place{now.Sub(w.start), now}, nil
+}
+
+// IsTooSlow reports whether a single call with this context would wait for its turn for more than half of its time.
+func (p *Pace) IsTooSlow(ctx context.Context) bool {
+	if !p.IsLimited() {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return waiter{p, ctx, 0, time.Now(), false}.isTooSlow()
+}
+
+// IsHeld reports whether the service has asked for a wait that has not ended.
+func (p *Pace) IsHeld() bool {
+	if !p.IsLimited() {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Now().Before(p.askedUntil)
+}
+
+// join counts the request as waiting for the token of turn, and returns true. If the request is to be sent at once,
+// without its turn, join returns false.
+func (w waiter) join() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	isConfirmed := time.Since(w.refusedWithoutTurn) < confirmedFor
+	if !isConfirmed && w.isTooSlow() {
+		return false
+	}
+	w.waiting++
+	return true
+}
+
+// leave takes back a join.
+func (w waiter) leave() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waiting--
+}
+
+// isTooSlow reports whether the turn of a request that joins the queue now would come after w.latest. It assumes that
+// the rate does not change. The caller holds mu.
+func (w waiter) isTooSlow() bool {
+	latest, hasLatest := w.latest()
+	if !hasLatest {
+		return false
+	}
+	now := time.Now()
+	untilToken := time.Duration((1 - w.limiter.TokensAt(now)) * float64(w.interval()))
+	turn := max(w.until.Sub(now), untilToken) + time.Duration(w.waiting)*w.interval()
+	return now.Add(turn).After(latest)
+}
+
+// latest returns the time at which the request is sent even if it is not its turn. Then half of the time from the start
+// of the wait to the deadline is over. The wait that the service has asked for does not count. The caller holds mu.
+func (w waiter) latest() (latest time.Time, hasLatest bool) {
+	deadline, hasDeadline := w.ctx.Deadline()
+	if w.isPatient || !hasDeadline {
+		return time.Time{}, false
+	}
+	start := w.start
+	if w.askedUntil.After(start) {
+		start = w.askedUntil
+	}
+	return start.Add(deadline.Sub(start) / 2), true
+}
+
+// waitForTurn waits until the request has the token of turn and the limiter permits it. Then it returns the token. It
+// returns errSlow if the request is to be sent before its turn.
+func (w waiter) waitForTurn() error {
+	if err := receive(w, w.turn); err != nil {
+		return err
+	}
+	defer func() { w.turn <- struct{}{} }()
+	for delay := w.take(); delay > 0; delay = w.take() {
+		// The rate may rise during the wait, so the loop computes the delay anew each second.
+		if err := receive(w, time.After(min(delay, time.Second))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitAsAsked waits until p.askedUntil.
+func (w waiter) waitAsAsked() error {
+	w.isPatient = true
+	for {
+		w.mu.Lock()
+		delay := time.Until(w.askedUntil)
+		w.mu.Unlock()
+		if delay <= 0 {
+			return w.ctx.Err()
+		}
+		if err := receive(w, time.After(delay)); err != nil {
+			return err
+		}
+	}
 }
 
 // take takes a token from the limiter for a request that is sent now, and returns 0. If the request has to wait, take
@@ -65,58 +202,44 @@ func (p *Pace) take() time.Duration {
 	return delay
 }
 
-// WaitInWalk waits like Wait, before a call of a walk. Only one request of all walks competes with single calls, so
-// that a single call waits for at most one request of a walk.
-func (p *Pace) WaitInWalk(ctx context.Context, longest time.Duration) (Place, error) {
-	if !p.IsLimited() {
-		return Place{}, nil
-	}
-	start := time.Now()
-	if err := receive(ctx, p, longest, p.walkTurn); err != nil {
-		return Place{}, err
-	}
-	defer func() { p.walkTurn <- struct{}{} }()
-	place, err := p.Wait(ctx, longest)
-	place.Waited = time.Since(start)
-	return place, err
-}
-
-// receive waits for a value from a channel. It returns an error when ctx ends, or as soon as mayWait returns one. It
-// calls mayWait again each time that p.until moves.
-func receive[T any](ctx context.Context, p *Pace, longest time.Duration, from <-chan T) error {
+// receive waits for a value from a channel. It returns an error when ctx ends, or as soon as mayWait returns one, and
+// errSlow if the request is to be sent before its turn. It calls mayWait again each time that p.until moves.
+func receive[T any](w waiter, from <-chan T) error {
 	for {
-		postponed, err := p.mayWait(ctx, longest)
+		postponed, tooLate, err := w.mayWait()
 		if err != nil {
 			return err
 		}
 		select {
 		case <-from:
 			return nil
-		case <-ctx.Done():
-			return ctx.Err()
+		case <-w.ctx.Done():
+			return w.ctx.Err()
+		case <-tooLate:
+			return errSlow
 		case <-postponed: // the wait may be too long now
 		}
 	}
 }
 
-// mayWait returns a HeldError if the request must not wait until p.until. If ctx has ended, it returns the error of ctx
-// and not the cause, which may be the error of another call. Otherwise it returns a channel that is closed when p.until
-// moves.
-//
-// The service has asked for a wait until p.askedUntil. A random addition makes p.until later than that. longest is
-// compared with p.askedUntil, because a caller that accepts the wait also accepts the addition. The deadline is
-// compared with p.until, because no request is sent earlier.
-func (p *Pace) mayWait(ctx context.Context, longest time.Duration) (postponed <-chan struct{}, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+// mayWait returns a HeldError if the request must not wait until p.askedUntil. If ctx has ended, it returns the error
+// of ctx and not the cause, which may be the error of another call. Otherwise it returns two channels. The channel
+// postponed is closed when p.until moves. The channel tooLate gets a value when the request is to be sent without its
+// turn; it is nil if the request always waits for its turn.
+func (w waiter) mayWait() (postponed <-chan struct{}, tooLate <-chan time.Time, err error) {
+	if err := w.ctx.Err(); err != nil {
+		return nil, nil, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	deadline, hasDeadline := ctx.Deadline()
-	asksTooMuch := time.Until(p.askedUntil) > longest
-	endsBefore := hasDeadline && p.until.After(deadline)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	deadline, hasDeadline := w.ctx.Deadline()
+	asksTooMuch := time.Until(w.askedUntil) > w.longest
+	endsBefore := hasDeadline && w.askedUntil.After(deadline)
 	if asksTooMuch || endsBefore {
-		return nil, &HeldError{time.Until(p.until)}
+		return nil, nil, &HeldError{time.Until(w.until)}
 	}
-	return p.postponed, nil
+	if latest, hasLatest := w.latest(); hasLatest {
+		tooLate = time.After(time.Until(latest))
+	}
+	return w.postponed, tooLate, nil
 }

@@ -14,7 +14,7 @@ import (
 //     time. A later cut sets it to the new rate, if an answer has come since the previous cut. The rate grows fast up
 //     to knownRate, and then slowly.
 //   - cutAt is the time of the last cut. A request that was sent before cutAt was sent at another rate, so its outcome
-//     does not change the rate. The exception is an answer to a request that was sent without a limit: see raise.
+//     does not change the rate. The exception is an answer to a request that did not wait for the rate: see raise.
 //   - answersSinceCut is the number of answers to requests that were sent after cutAt.
 //
 // Example: 100 answers a second come before the first refusal, so the rate becomes 80. Each answer adds 0.69, until the
@@ -46,18 +46,18 @@ func (p *Pace) interval() time.Duration {
 }
 
 // isSentAfterCut reports whether a request was sent after the last cut. place is what Wait returned for the request: it
-// has the time at which the request was permitted, or the zero time if there was no limit. With the zero time the
-// result is false.
+// has the time at which the request was permitted, or the zero time if the request did not wait for the rate. With the
+// zero time the result is false.
 func (p *Pace) isSentAfterCut(place Place) bool { return place.at.After(p.cutAt) }
 
 // raise raises the rate after an answer: fast up to knownRate, then slowly.
 func (p *Pace) raise(place Place) {
 	r := p.limiter.Limit()
-	wasUnlimited := place.at.IsZero()
+	hadNoTurn := place.at.IsZero()
 	switch {
-	case wasUnlimited:
-		// The request was sent without a limit, so its answer counts toward the rate that the first refusal has set. If the
-		// answer comes after a second cut, it may undo that cut.
+	case hadNoTurn:
+		// The request was sent without its turn, or before the limit. So the service permits about as many requests as it
+		// has answered within a second. If the answer comes after a second cut, it may undo that cut.
 		p.limiter.SetLimit(max(r, rateCut*p.answers.recent()))
 		return
 	case !p.isSentAfterCut(place):

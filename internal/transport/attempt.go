@@ -26,8 +26,8 @@ func (e *attemptError) Error() string { return fmt.Sprintf("%v (%v)", e.Err, e.D
 func (e *attemptError) Unwrap() error { return e.Err }
 
 // RoundTrip waits for the rate limit and makes one attempt. The response has no body, because the body is in c.result.
-// The error of a failed attempt is an *attemptError. If there is no attempt, RoundTrip returns the error of the wait, or
-// ErrStopped.
+// The error of a failed attempt is an *attemptError. If there is no attempt, RoundTrip returns the error of the wait,
+// or ErrStopped.
 //
 // The type call must not have a method CloseIdleConnections. The engine would call it after a failure, and so close the
 // idle connections of all callers.
@@ -47,19 +47,32 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// waitForTurn waits for the rate limit before an attempt.
+// waitForTurn waits for the learned rate limit of the operation, and then for the limit that the caller has set, before
+// an attempt. If the service asks for a wait during the second wait, waitForTurn begins anew.
 func (c *call) waitForTurn() error {
-	wait := c.Pace.Wait
+	waitInPace, waitInLimit := c.Pace.Wait, c.client.config.Limit.Wait
 	if c.Gate != nil {
-		wait = c.Pace.WaitInWalk
+		waitInPace, waitInLimit = c.Pace.WaitInWalk, c.client.config.Limit.WaitInWalk
 	}
-	place, err := wait(c.waitContext(), c.longestRetryAfter())
-	c.lastPlace = place
-	return cmp.Or(err, c.waitContext().Err())
+	ctx, waited := c.waitContext(), time.Duration(0)
+	for {
+		place, err := waitInPace(ctx, c.longestRetryAfter())
+		waited += place.Waited
+		if err == nil {
+			var more time.Duration
+			more, err = waitInLimit(ctx)
+			waited += more
+		}
+		place.Waited = waited
+		c.lastPlace = place
+		if err != nil || !c.Pace.IsHeld() {
+			return cmp.Or(err, ctx.Err())
+		}
+	}
 }
 
-// begin calls Begin, unless the call has begun, and Start before the first attempt. It returns an error if the call must
-// send nothing more.
+// begin calls Begin, unless the call has begun, and Start before the first attempt. It returns an error if the call
+// must send nothing more.
 func (c *call) begin() error {
 	if !c.begun && c.Gate != nil && c.Gate.Begin != nil {
 		if !c.Gate.Begin() {

@@ -118,8 +118,12 @@ func TestRetryAfter(t *testing.T) {
 		"infinity":       {"Inf", "", 0, none},
 		"two points":     {"1.5.0", "", 0, none},
 		"point":          {".", "", 0, none},
-		"server ahead":   {"Sat, 01 Jan 2000 00:10:03 GMT", "Sat, 01 Jan 2000 00:10:00 GMT", 3 * time.Second, 3 * time.Second},
-		"server behind":  {"Fri, 31 Dec 1999 23:50:03 GMT", "Fri, 31 Dec 1999 23:50:00 GMT", 3 * time.Second, 3 * time.Second},
+		"server ahead": {
+			"Sat, 01 Jan 2000 00:10:03 GMT", "Sat, 01 Jan 2000 00:10:00 GMT", 3 * time.Second, 3 * time.Second,
+		},
+		"server behind": {
+			"Fri, 31 Dec 1999 23:50:03 GMT", "Fri, 31 Dec 1999 23:50:00 GMT", 3 * time.Second, 3 * time.Second,
+		},
 		"wrong Date":     {"Sat, 01 Jan 2000 00:00:09 GMT", "yesterday", 9 * time.Second, 9 * time.Second},
 		"digits, letter": {"5s", "", 0, none},
 		"empty":          {"", "", 0, none},

@@ -35,6 +35,7 @@ type call struct {
 	prepaid   int64          // cost of a retry that was paid for and has not begun; otherwise 0
 	begun     bool           // Begin was called, and Unbegin was not called since
 	refusals  int            // number of attempts that got a 429 and do not count toward max
+	isPaced   bool           // the next attempt waits for its turn in the rate limit, instead of a backoff
 }
 
 func newCall(ctx context.Context, client *Client, r *Request) *call {

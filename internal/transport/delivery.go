@@ -101,10 +101,8 @@ func (c *call) deliveryWithoutResponse(err error, trace *attemptTrace, bodyMayBe
 func (c *call) isProvenUnsent(err error, trace *attemptTrace, bodyMayBeRead bool) bool {
 	bodyIsUnread := c.Length > 0 && !bodyMayBeRead
 	switch {
-	case c.client.standard && trace.connections.Load() == 1 && isUnprocessed(err):
+	case c.isUnprocessed(err, trace):
 		return true
-	case trace.isNew() && trace.connections.Load() == 1 && trust.IsAlert(err):
-		return true // the server has refused the client's certificate, before it read a request from the new connection
 	case trace.wroteHeaders.Load():
 		// On HTTP/1 net/http calls WroteHeaders before it flushes its buffer, and reads the body after the flush. HTTP/2
 		// calls WroteHeaders after the flush, and reads the body if the flush did not fail. So if a write failed and the body
@@ -129,15 +127,20 @@ func (c *call) isProvenUnsent(err error, trace *attemptTrace, bodyMayBeRead bool
 // unprocessed has the texts of errors for a stream of HTTP/2 that the server has not processed (RFC 9113, sections 6.8
 // and 8.7): it is above the last stream of a GOAWAY frame, or it was refused. net/http has no types for these errors.
 // The texts do not match a stream that was reset with another code, such as PROTOCOL_ERROR: it may have been processed.
-//
-//nolint:gochecknoglobals // never changed
 var unprocessed = regexp.MustCompile(`^http2: Transport: cannot retry err \[(` +
 	`http2: Transport received Server's graceful shutdown GOAWAY|` +
 	`stream error: stream ID \d+; REFUSED_STREAM; received from peer` +
 	`)\] after Request\.Body was written; define Request\.GetBody to avoid this error$`)
 
-// isUnprocessed reports whether err proves that an HTTP/2 server has not processed the request.
-func isUnprocessed(err error) bool { return unprocessed.MatchString(err.Error()) }
+// isUnprocessed reports whether err proves that the server has not processed the request of an attempt with one
+// connection. There are two proofs: what an HTTP/2 server says about the stream, and an alert about the client's
+// certificate on a new connection, because such a server reads no request.
+func (c *call) isUnprocessed(err error, trace *attemptTrace) bool {
+	if trace.connections.Load() != 1 {
+		return false
+	}
+	return c.client.standard && unprocessed.MatchString(err.Error()) || trace.isNew() && trust.IsAlert(err)
+}
 
 // isContextError reports whether the attempt failed because of its timeout, or because the caller's context has ended.
 func isContextError(err error) bool {

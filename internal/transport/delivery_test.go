@@ -297,13 +297,13 @@ func TestRefusedClientCertificate(t *testing.T) {
 	authority := httptest.NewTLSServer(nil) // only its certificate is used
 	defer authority.Close()
 	certificates := authority.TLS.Certificates
-	refuse := func([][]byte, [][]*x509.Certificate) error { return errRefused }
+	refuse := func(tls.ConnectionState) error { return errRefused }
 	for alert, test := range map[string]struct {
 		server *tls.Config
 		client []tls.Certificate
 	}{
 		"certificate required": {&tls.Config{ClientAuth: tls.RequireAnyClientCert}, nil},
-		"bad certificate":      {&tls.Config{ClientAuth: tls.RequireAnyClientCert, VerifyPeerCertificate: refuse}, certificates},
+		"bad certificate":      {&tls.Config{ClientAuth: tls.RequireAnyClientCert, VerifyConnection: refuse}, certificates},
 		"unknown certificate authority": {
 			&tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: x509.NewCertPool()}, certificates,
 		},

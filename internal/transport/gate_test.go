@@ -15,8 +15,8 @@ import (
 )
 
 // gated returns a request of a walk, and the list of what its Gate is told. In the list, "send" stands for an attempt.
-func gated(replay bool) (request *Request, told *[]string) {
-	request, told = post(replay), new([]string)
+func gated() (request *Request, told *[]string) {
+	request, told = post(true), new([]string)
 	tell := func(text string) { *told = append(*told, text) }
 	request.Pace = overload.NewPace()
 	request.Gate = &Gate{
@@ -31,9 +31,9 @@ func gated(replay bool) (request *Request, told *[]string) {
 	return request, told
 }
 
-// TestGate checks what a walk is told about the attempts of its call. Begin comes before each attempt, unless an earlier
-// attempt may have been performed: then the call stays begun. The function Unbegin is never called for such a call.
-// Attempts with a 429 do not count, unless only one attempt is allowed.
+// TestGate checks what a walk is told about the attempts of its call. Begin comes before each attempt, unless an
+// earlier attempt may have been performed: then the call stays begun. The function Unbegin is never called for such a
+// call. Attempts with a 429 do not count, unless only one attempt is allowed.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	succeeds, refuses := answer(200, ""), answer(429, "")
@@ -60,7 +60,7 @@ func TestGate(t *testing.T) {
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			request, told := gated(true)
+			request, told := gated()
 			request.MaxAttempts = test.max
 			result, err := New(testConfig(&script{steps: test.steps})).Do(t.Context(), request)
 			require.NoError(t, err, name)
@@ -70,8 +70,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestGateWaitsOutRefusals checks that a call of a walk waits after each of many 429s. The backoff of a later retry does
-// not grow with them.
+// TestGateWaitsOutRefusals checks that a call of a walk waits after each of many 429s. The backoff of a later retry
+// does not grow with them.
 func TestGateWaitsOutRefusals(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestGateWaitsOutRefusals(t *testing.T) {
 		s := &script{steps: append(times(refusals, answer(429, "")), answer(503, ""), answer(200, ""))}
 		config := testConfig(s)
 		config.Policy.MinBackoff, config.Policy.MaxBackoff = time.Second, time.Hour
-		request, _ := gated(true)
+		request, _ := gated()
 		request.MaxAttempts = 2
 		result, err := New(config).Do(t.Context(), request)
 		require.NoError(t, err)
@@ -90,13 +90,14 @@ func TestGateWaitsOutRefusals(t *testing.T) {
 	})
 }
 
-// TestGateThatDoesNotBegin checks that nothing is sent if Begin returns false, before the first attempt or after a wait.
+// TestGateThatDoesNotBegin checks that nothing is sent if Begin returns false, before the first attempt or after a
+// wait.
 func TestGateThatDoesNotBegin(t *testing.T) {
 	t.Parallel()
 	for _, before := range []int{0, 1} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &script{steps: times(2, answer(429, ""))}
-			request, _ := gated(true)
+			request, _ := gated()
 			begun := 0
 			request.Gate.Begin = func() bool {
 				begun++
@@ -128,7 +129,7 @@ func TestGateThatStops(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &script{steps: test.steps}
-			request, _ := gated(true)
+			request, _ := gated()
 			stop, cancel := context.WithCancel(t.Context())
 			request.Gate.Stop = stop
 			time.AfterFunc(time.Second, cancel)

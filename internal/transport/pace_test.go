@@ -83,6 +83,112 @@ func TestWaitedIsThatOfTheAttempt(t *testing.T) {
 	})
 }
 
+// TestRetryWithoutTurn checks the retry of a single call after a 429. The 429 sets the rate to one request in 1.25
+// seconds. With a deadline after 2 seconds, the retry is sent without its turn, so it has a backoff and costs a part of
+// the retry budget. A retry that is sent in its turn costs nothing.
+func TestRetryWithoutTurn(t *testing.T) {
+	t.Parallel()
+	const backoff = 100 * time.Millisecond
+	for _, test := range []struct {
+		within      time.Duration
+		budgetIsOut bool
+		status      int
+		wait        [2]time.Duration // shortest and longest wait before the retry
+	}{
+		{2 * time.Second, false, 200, [2]time.Duration{0, backoff}},
+		{2 * time.Second, true, 429, [2]time.Duration{0, 0}},
+		{10 * time.Second, true, 200, [2]time.Duration{1249 * time.Millisecond, 1876 * time.Millisecond}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &script{steps: []step{answer(429, ""), answer(200, "")}}
+			config := testConfig(s)
+			config.Policy.MinBackoff, config.Policy.MaxBackoff = backoff, backoff
+			config.Budget = new(overload.Budget)
+			for test.budgetIsOut && config.Budget.Take(false) > 0 {
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), test.within)
+			defer cancel()
+			request, start := post(false), time.Now()
+			request.Pace = overload.NewPace()
+			result, err := New(config).Do(ctx, request)
+			require.NoError(t, err)
+			assert.Equal(t, test.status, result.Status)
+			assert.Equal(t, map[int]Final{200: "", 429: FinalBudget}[test.status], result.Final)
+			assert.GreaterOrEqual(t, time.Since(start), test.wait[0])
+			assert.LessOrEqual(t, time.Since(start), test.wait[1])
+		})
+	}
+}
+
+// TestLimit checks that every attempt waits for the limit that the caller has set, with or without a Gate, and that this
+// wait counts as Waited.
+func TestLimit(t *testing.T) {
+	t.Parallel()
+	for _, gate := range []*Gate{nil, {Patience: time.Minute}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &script{steps: []step{answer(503, ""), refused(errRefused), answer(200, "")}}
+			config := testConfig(s)
+			config.Limit = overload.NewLimit(0.1, 1)
+			var waited []float64
+			request := post(true)
+			request.Gate, request.Observe = gate, func(a Attempt) { waited = append(waited, a.Waited.Seconds()) }
+			_, err := New(config).Do(t.Context(), request)
+			require.NoError(t, err)
+			assert.InDeltaSlice(t, []float64{0, 10, 10}, waited, 0.01)
+			assert.InDelta(t, 20, s.sent[2].at.Sub(s.sent[0].at).Seconds(), 0.01)
+		})
+	}
+}
+
+// TestLimitThatEndsACall checks that nothing is sent if the turn in the limit comes after the deadline, or if Stop ends
+// during the wait.
+func TestLimitThatEndsACall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{steps: times(1, answer(200, ""))}
+		config := testConfig(s)
+		config.Limit = overload.NewLimit(0.1, 1)
+		c := New(config)
+		_, err := c.Do(t.Context(), post(false))
+		require.NoError(t, err)
+
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second)
+		defer cancel()
+		result, err := c.Do(ctx, post(false))
+		require.ErrorAs(t, err, new(*overload.HeldError))
+		assert.Zero(t, result.Attempts)
+		assert.Zero(t, time.Since(start))
+
+		stop, end := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, end)
+		request := post(false)
+		request.Gate = &Gate{Stop: stop}
+		_, err = c.Do(t.Context(), request)
+		require.ErrorIs(t, err, ErrStopped)
+		assert.Equal(t, time.Second, time.Since(start))
+		assert.Len(t, s.sent, 1)
+	})
+}
+
+// TestLimitWhileHeld checks that a call that waits for the limit of the caller is not sent before the end of a
+// Retry-After that comes during this wait.
+func TestLimitWhileHeld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		config := testConfig(&script{steps: times(2, answer(200, ""))})
+		config.Limit, config.Policy.MaxRetryAfter = overload.NewLimit(0.1, 1), time.Minute
+		c, request, start := New(config), post(false), time.Now()
+		request.Pace = overload.NewPace()
+		_, err := c.Do(t.Context(), request)
+		require.NoError(t, err)
+		time.AfterFunc(time.Second, func() { request.Pace.Refused(overload.Place{}, 40*time.Second) })
+		_, err = c.Do(t.Context(), request)
+		require.NoError(t, err)
+		assert.GreaterOrEqual(t, time.Since(start), 41*time.Second)
+	})
+}
+
 // TestHeldBack checks that a call fails at once with a HeldError if a 429 asks for a wait beyond the deadline of the
 // context Stop.
 func TestHeldBack(t *testing.T) {

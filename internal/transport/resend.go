@@ -49,9 +49,9 @@ func isSafe(method string) bool {
 // setBody sets the body of an attempt. The caller must call end on the result. If net/http must not repeat the request,
 // setBody removes GetBody.
 //
-// net/http may repeat a request without a body that has Replay. It may repeat any other request only if the RoundTripper
-// uses nothing but HTTP/1. A request with a safe method must then have Replay too, because net/http repeats it even
-// after it was written.
+// net/http may repeat a request without a body that has Replay. It may repeat any other request only if the
+// RoundTripper uses nothing but HTTP/1. A request with a safe method must then have Replay too, because net/http
+// repeats it even after it was written.
 func (c *call) setBody(req *http.Request) *attemptBody {
 	body := &attemptBody{}
 	mayRepeat := c.client.onlyHTTP1 && (!isSafe(req.Method) || c.Replay)

@@ -32,8 +32,9 @@ func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (
 	}
 	after := retryAfter(resp)
 	c.tellPace(resp, after)
+	c.isPaced = isRefused(resp) && c.Pace != nil && (c.Gate != nil || !c.Pace.IsTooSlow(ctx))
 	final := c.whyFinal(ctx, resp, failed, after)
-	if final == "" && !c.payForRetry(resp, failed) {
+	if final == "" && !c.payForRetry(failed) {
 		final = FinalBudget
 	}
 	isSuccess := resp != nil && resp.StatusCode < http.StatusMultipleChoices
@@ -75,9 +76,9 @@ func (c *call) whyFinal(
 		return FinalAttempts
 	case c.isTooLong(after):
 		return FinalRetryAfter
-	// A retry that waits for the rate limit is not checked here. It may have to wait longer than the Retry-After, so
-	// Pace.Wait compares the whole wait with the deadline, and returns a HeldError if the wait is too long.
-	case after > 0 && !c.isPaced(resp) && endsWithin(ctx, after):
+	// A retry that waits for the rate limit is not checked here. The service may have asked for a longer wait in another
+	// response, so Pace.Wait compares the longest of these waits with the deadline.
+	case after > 0 && !c.isPaced && endsWithin(ctx, after):
 		return FinalDeadline
 	}
 	return ""
@@ -103,16 +104,13 @@ func (c *call) longestRetryAfter() time.Duration {
 // isWaitedOut reports whether the call waits after a 429 as often as it gets one. Such a 429 does not count toward max.
 // A walk whose user allows only one attempt ends with the first 429.
 func (c *call) isWaitedOut(resp *http.Response) bool {
-	return c.Gate != nil && c.isPaced(resp) && c.max > 1
+	return c.Gate != nil && isRefused(resp) && c.Pace != nil && c.max > 1
 }
 
 // isRefused reports whether the service refused the request with status 429.
 func isRefused(resp *http.Response) bool {
 	return resp != nil && resp.StatusCode == http.StatusTooManyRequests
 }
-
-// isPaced reports whether the next attempt waits for the rate limit instead of a backoff.
-func (c *call) isPaced(resp *http.Response) bool { return isRefused(resp) && c.Pace != nil }
 
 // endsWithin reports whether the deadline of the context comes before the end of a wait.
 func endsWithin(ctx context.Context, wait time.Duration) bool {
@@ -162,8 +160,8 @@ func isPermanent(err error) bool {
 // payForRetry takes the cost of a retry from the budget, and reports whether the budget had enough. A retry that waits
 // for the rate limit costs nothing, because the rate limit already spares the service. The cost is also in c.prepaid
 // until the retry begins.
-func (c *call) payForRetry(resp *http.Response, failed *attemptError) bool {
-	if c.isPaced(resp) {
+func (c *call) payForRetry(failed *attemptError) bool {
+	if c.isPaced {
 		return true
 	}
 	c.cost = c.client.config.Budget.Take(failed != nil && isTimeout(failed.Err))
@@ -180,7 +178,7 @@ func isTimeout(err error) bool {
 // backoff returns the wait before a retry. If the retry waits for the rate limit, backoff returns 0.
 // Otherwise it returns the Retry-After of the response or, if there is none, an exponential backoff with full jitter.
 func (c *call) backoff(_, _ time.Duration, _ int, resp *http.Response) time.Duration {
-	if c.isPaced(resp) {
+	if c.isPaced {
 		return 0 // the attempt waits for the rate limit
 	}
 	after := retryAfter(resp)

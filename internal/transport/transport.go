@@ -70,6 +70,7 @@ type Config struct {
 	MaxResponseBytes int64
 	Policy           Policy
 	Budget           *overload.Budget // nil means no retry budget
+	Limit            *overload.Limit  // rate limit of all requests that the caller has set; nil means none
 	// Disown hides the error of another call inside an error of the RoundTripper, of a response body or of Authorization.
 	// The result has the same text but does not match the hidden error. For example, errgroup makes the error of one call
 	// the cause of the contexts of all others, and a RoundTripper may return that cause. If Disown is nil, errors are not
@@ -106,9 +107,9 @@ type Gate struct {
 	// Unbegin is called before another attempt, if no attempt so far can have performed the operation. The status is that
 	// of the last response, or 0 if the last request was not sent.
 	Unbegin func(status int)
-	// Stop ends when the walk stops. Then the call begins no wait and no attempt, and a wait under way ends. An attempt in
-	// flight goes on, so that its outcome is not lost. Stop must not outlive the context of the call. If Stop is nil, waits
-	// end with the context of the call.
+	// Stop ends when the walk stops. Then the call begins no wait and no attempt, and a wait under way ends. An attempt
+	// in flight goes on, so that its outcome is not lost. Stop must not outlive the context of the call. If Stop is nil,
+	// waits end with the context of the call.
 	Stop context.Context //nolint:containedctx // the call has two contexts
 }
 
@@ -118,7 +119,7 @@ type Attempt struct {
 	Status   int // 0 if no response came
 	Delivery Delivery
 	Duration time.Duration
-	Waited   time.Duration // wait for the rate limit before the attempt
+	Waited   time.Duration // wait for the rate limits before the attempt
 	Final    Final         // why no further attempt follows; "" if one follows, or if the attempt succeeded
 	Err      error
 }

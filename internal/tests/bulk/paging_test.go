@@ -359,9 +359,10 @@ func pagingExamples(t *testing.T) (examples []pagingExample) {
 	require.True(t, found)
 	table, _, _ = strings.Cut(table, "\n\n")
 	for row := range strings.Lines(table) {
-		cells := strings.Split(strings.NewReplacer("–", "0", "*", "", " of 27", "").Replace(row), "|")
+		cells := strings.Split(strings.NewReplacer("–", "0", "*", "", " of 27", "", " of 24", "").Replace(row), "|")
 		e := pagingExample{then: strings.TrimSpace(cells[5])}
-		for i, into := range map[int][]*int{2: {&e.count}, 3: {&e.totalPages, &e.totalRecords}, 6: {&e.records}, 7: {&e.requests}} {
+		numbers := map[int][]*int{2: {&e.count}, 3: {&e.totalPages, &e.totalRecords}, 6: {&e.records}, 7: {&e.requests}}
+		for i, into := range numbers {
 			for j, text := range strings.Split(cells[i], ",") {
 				*into[j], err = strconv.Atoi(strings.TrimSpace(text))
 				require.NoError(t, err, row)
@@ -390,6 +391,10 @@ func (e pagingExample) reply(page int) *http.Response {
 			page = 0
 		case "last page":
 			page = len(e.pages) - 1
+		case "code 4":
+			return service.Reply(http.StatusOK, `{"code":4,"message":"page out of range"}`)
+		case "page of a proxy":
+			return service.Reply(http.StatusNotFound, "<html>")
 		case "empty":
 			return service.Reply(http.StatusOK, pageBody(e.totalPages, e.totalRecords))
 		default:
@@ -409,7 +414,7 @@ func (e pagingExample) reply(page int) *http.Response {
 func TestWalkEndsAsDocumented(t *testing.T) {
 	t.Parallel()
 	examples := pagingExamples(t)
-	require.Len(t, examples, 17)
+	require.Len(t, examples, 20)
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
 		for _, e := range examples {
 			s := &fake{answer: func(r asked) (*http.Response, error) { return e.reply(r.n), nil }}
@@ -429,7 +434,8 @@ func TestWalkEndsAsDocumented(t *testing.T) {
 }
 
 // TestWalkBeyondTheTotals checks that a walk does not take every answer for the end of the list: a page that the totals
-// do not promise may fail for another reason, and pages that they promise must not all be empty.
+// do not promise may fail for another reason, and pages that they promise must not all be empty. A code that refuses is
+// no end if the totals were too low before.
 func TestWalkBeyondTheTotals(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
@@ -452,7 +458,33 @@ func TestWalkBeyondTheTotals(t *testing.T) {
 			}
 			require.ErrorIs(t, err, payvault.ErrMalformedResponse)
 			require.ErrorContains(t, err, "more than 100 pages in a row are empty")
+			assert.False(t, payvault.SafeToRetry(err), "the next walk would fail in the same way")
 			assert.Len(t, ids, 1)
+		}
+		for _, broken := range []pagingExample{
+			{totalPages: 1, totalRecords: 10, pages: []int{10}, then: "page of a proxy"},
+			{totalPages: 1, totalRecords: 10, pages: []int{10, 10}, then: "code 4"},
+		} {
+			s := &fake{answer: func(r asked) (*http.Response, error) { return broken.reply(r.n), nil }}
+			ids, err := walk(s.all(t, ahead))
+			require.Error(t, err, broken.then)
+			assert.Len(t, ids, 10*len(broken.pages))
+		}
+	})
+}
+
+// TestWalkFromTheLastPage checks a walk that begins at the last page of a list whose pages are longer. The walk cannot
+// tell that it is the last page, and the service refuses the next one.
+func TestWalkFromTheLastPage(t *testing.T) {
+	t.Parallel()
+	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
+		for _, count := range []int{0, 1000} { // the service sends 50 at most
+			list := pagingExample{totalPages: 3, totalRecords: 118, pages: []int{50, 50, 18}, then: "404"}
+			s := &fake{answer: func(r asked) (*http.Response, error) { return list.reply(r.n), nil }}
+			ahead.Page, ahead.Count = 2, count
+			ids, err := walk(s.all(t, ahead))
+			require.NoError(t, err)
+			assert.Len(t, ids, 18)
 		}
 	})
 }

@@ -147,6 +147,153 @@ func TestRateLimitHoldsTheOperation(t *testing.T) {
 	})
 }
 
+// TestBurstOfAQuietClient checks that a client with one call a second may get status 429 without harm: three seconds
+// later, 100 calls at once with deadlines after two seconds all succeed.
+func TestBurstOfAQuietClient(t *testing.T) {
+	t.Parallel()
+	for refusals := range 4 {
+		synctest.Test(t, func(t *testing.T) {
+			s := refusing(append(times(5, succeeds), times(refusals, "")...)...)
+			c := s.client(t)
+			for range 6 {
+				require.NoError(t, addEvent(t.Context(), c))
+				<-time.After(time.Second)
+			}
+			<-time.After(2 * time.Second)
+			service.Together(100, func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				defer cancel()
+				assert.NoError(t, addEvent(ctx, c))
+			})
+			assert.Len(t, s.asked(), 6+refusals+100)
+		})
+	}
+}
+
+// TestOutageWith429 checks that calls with deadlines do not flood a service that refuses all requests. They are all
+// sent once, and the budget limits their retries.
+func TestOutageWith429(t *testing.T) {
+	t.Parallel()
+	for _, deadline := range []time.Duration{2 * time.Second, 10 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			const calls, retriesInBudget = 1000, 100
+			s := refusing(times(10*calls, "")...)
+			c := s.client(t)
+			var all sync.WaitGroup
+			for range calls {
+				all.Go(func() {
+					ctx, cancel := context.WithTimeout(t.Context(), deadline)
+					defer cancel()
+					err := addEvent(ctx, c)
+					assert.Equal(t, http.StatusTooManyRequests, service.AsError(t, err).StatusCode)
+				})
+				<-time.After(100 * time.Millisecond)
+			}
+			all.Wait()
+			retries := len(s.asked()) - calls
+			assert.LessOrEqual(t, retries, retriesInBudget+20, "a few retries wait for their turn and cost nothing")
+		})
+	}
+}
+
+// TestOverloadByCallers checks that callers with deadlines who call again and again are slowed down, and do not flood a
+// service that permits 20 requests a second.
+func TestOverloadByCallers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, refused := limited(20, 20, "")
+		c := s.client(t)
+		start := time.Now()
+		service.Together(64, func() {
+			for time.Since(start) < 60*time.Second {
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				_ = addEvent(ctx, c)
+				cancel()
+			}
+		})
+		succeeded := len(s.asked()) - *refused
+		assert.GreaterOrEqual(t, succeeded, 60*20*95/100)
+		assert.LessOrEqual(t, *refused, succeeded)
+	})
+}
+
+// TestWithRateLimit checks that all operations, Client.Call, the clients of ForMerchant and every attempt share the
+// limit of WithRateLimit. A call whose turn comes after its deadline fails at once and is not sent.
+func TestWithRateLimit(t *testing.T) {
+	t.Parallel()
+	for _, limits := range [][]payvault.Option{nil, {payvault.WithoutOverloadLimits()}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := refusing(reply429{0, ""}) // the first request, which is sent again
+			c := s.client(t, append(limits, payvault.WithRateLimit(0.1, 2))...)
+			for _, call := range []func() error{
+				func() error { return addEvent(t.Context(), c) },
+				func() error {
+					_, err := c.Customers.List(t.Context(), nil)
+					return err
+				},
+				func() error { return c.ForMerchant(7).Payees.Delete(t.Context(), 1) },
+				func() error {
+					return c.Call(t.Context(), payvault.Request{Method: http.MethodGet, Path: []string{"a"}}, nil)
+				},
+			} {
+				require.NoError(t, call())
+			}
+			var times []float64
+			for _, r := range s.asked() {
+				times = append(times, r.at.Seconds())
+			}
+			assert.InDeltaSlice(t, []float64{0, 0, 10, 20, 30}, times, 2, "the retry after the 429 waits for up to 1.9 s")
+
+			start := time.Now()
+			brief, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+			defer cancel()
+			err := addEvent(brief, c)
+			require.ErrorIs(t, err, payvault.ErrRateLimited)
+			assert.Zero(t, time.Since(start))
+			e := service.AsError(t, err)
+			assert.Equal(t, []int{0, 0}, []int{e.StatusCode, e.Attempts})
+			assert.Equal(t, payvault.DeliveryNotSent, e.Delivery)
+			assert.InDelta(t, 10, e.RetryAfter.Seconds(), 0.1)
+			assert.True(t, payvault.SafeToRetry(err))
+			assert.Len(t, s.asked(), 5)
+		})
+	}
+}
+
+// TestWithRateLimitInWalks checks that the requests of a walk wait for the limit of WithRateLimit, that a single call
+// waits for at most one of them, and that SubmitAll ends during such a wait when its context ends.
+func TestWithRateLimitInWalks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &fake{pages: 1}
+		c := s.client(t, payvault.WithRateLimit(1, 1))
+		start := time.Now()
+		assert.Equal(t, batchesOf(1000), complete(t, c.AccountUpdater.SubmitAll(t.Context(), stream(1000, nil), atATime(8))))
+		assert.Equal(t, 9*time.Second, time.Since(start))
+
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(2500*time.Millisecond, func() {
+			before := time.Now()
+			assert.NoError(t, addEvent(t.Context(), c))
+			assert.Equal(t, 1500*time.Millisecond, time.Since(before), "one request of the walk goes before it")
+			<-time.After(time.Second / 2)
+			cancel()
+		})
+		got, err := collect(c.AccountUpdater.SubmitAll(ctx, stream(1000, nil), atATime(8)))
+		require.ErrorIs(t, assertStopped(t, err, payvault.StopContext), context.Canceled)
+		accepted := 0
+		for _, b := range got {
+			if b.Err == nil {
+				accepted++
+				continue
+			}
+			assertLeftOut(t, b, false)
+		}
+		assert.Equal(t, 3, accepted)
+		assert.Equal(t, 13500*time.Millisecond, time.Since(start))
+	})
+}
+
 // TestSubmitAllBeyondTheCap checks that SubmitAll stops after a batch that got a 429 whose Retry-After is more than
 // MaxBulkRetryAfter. The last error must have this Retry-After. A later single call must be sent.
 func TestSubmitAllBeyondTheCap(t *testing.T) {
@@ -197,13 +344,14 @@ func TestSubmitAllOfOneAttempt(t *testing.T) {
 		require.ErrorIs(t, got[0].Err, payvault.ErrRateLimited)
 		stop := assertStopped(t, err, payvault.StopRateLimit, payvault.ErrRateLimited)
 		assert.Zero(t, stop.RetryAfter)
-		assert.EqualError(t, err, "payvault: account_updater.submit: rate limit: rate limited: a request was refused")
+		assert.EqualError(t, err,
+			"payvault: account_updater.submit: rate limit: rate limited: a request was refused with status 429")
 	})
 }
 
-// TestSubmitAllOf429AfterALostAttempt checks a batch that gets first a 503, then, with WithReplay, a 429. The walk waits
-// and sends the batch again. During the wait the journal must not say that the batch was not sent, because the first
-// attempt may have been performed. If the walk stops during the wait, the outcome is unknown.
+// TestSubmitAllOf429AfterALostAttempt checks a batch that gets first a 503, then, with WithReplay, a 429. The walk
+// waits and sends the batch again. During the wait the journal must not say that the batch was not sent, because the
+// first attempt may have been performed. If the walk stops during the wait, the outcome is unknown.
 func TestSubmitAllOf429AfterALostAttempt(t *testing.T) {
 	t.Parallel()
 	forEach(t, []bool{false, true}, func(t *testing.T, isStopped bool) {
@@ -342,7 +490,8 @@ func TestBudget(t *testing.T) {
 		var log strings.Builder
 		assert.Equal(t, calls+retries, requests(s.client(t, debug(&log))))
 		withAllRetries := retries / retriesPerCall
-		assert.Equal(t, 2*(calls-withAllRetries), strings.Count(log.String(), " not_repeated=budget"), "of attempts and of calls")
+		records := 2 * (calls - withAllRetries) // of attempts and of calls
+		assert.Equal(t, records, strings.Count(log.String(), " not_repeated=budget"))
 		assert.Equal(t, calls*(1+retriesPerCall), requests(s.client(t, payvault.WithoutOverloadLimits())))
 	})
 }

@@ -207,7 +207,8 @@ func TestSubmitAllThatIsLeft(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{3, 8}, func(t *testing.T, concurrency int) {
 		s, taken := fake{gates: newGates(1)}, 0
-		for range s.submitAll(t, stream(2000, func(i int) { taken = i }), atATime(concurrency)) {
+		for _, err := range s.submitAll(t, stream(2000, func(i int) { taken = i }), atATime(concurrency)) {
+			require.NoError(t, err)
 			synctest.Wait() // requests of the next batches are in flight
 			break
 		}
@@ -265,8 +266,8 @@ func TestSubmitAllOfASlowStream(t *testing.T) {
 }
 
 // TestSubmitAllWhoseStreamFails checks a stream of cards that ends with an error. The last card before the error may be
-// a part of a card, so its batch must not be sent, even if it is complete. Requests in flight are completed. A later run
-// with the whole stream sends the rest, and nothing twice.
+// a part of a card, so its batch must not be sent, even if it is complete. Requests in flight are completed. A later
+// run with the whole stream sends the rest, and nothing twice.
 func TestSubmitAllWhoseStreamFails(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 1, 99, 100, 101, 200, 250}, func(t *testing.T, n int) {
@@ -342,8 +343,8 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 	})
 }
 
-// TestSubmitAllWhoseContextEnds checks what SubmitAll without a journal yields when its context ends: a batch that is in
-// flight at that time is of unknown outcome, a batch that was read later is not sent, and the last error says why.
+// TestSubmitAllWhoseContextEnds checks what SubmitAll without a journal yields when its context ends: a batch that is
+// in flight at that time is of unknown outcome, a batch that was read later is not sent, and the last error says why.
 func TestSubmitAllWhoseContextEnds(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{1, 5}, func(t *testing.T, after int) {
@@ -447,8 +448,8 @@ func TestSubmitAllOfALostService(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfBatchesThatCannotBeSent checks that SubmitAll stops after 10 batches in a row that could not be sent, or
-// 2 × Concurrency if that is more. Such a batch is recorded as not sent.
+// TestSubmitAllOfBatchesThatCannotBeSent checks that SubmitAll stops after 10 batches in a row that could not be sent,
+// or 2 × Concurrency if that is more. Such a batch is recorded as not sent.
 func TestSubmitAllOfBatchesThatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	type test struct {
@@ -563,14 +564,15 @@ func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
 		text   string              // text of the last error
 		match  []error
 	}
+	const refused = "a request was refused with status "
 	noCode := func(status int, body string) test {
-		text := fmt.Sprintf("no code: a request was refused with status %d and no code of the service", status)
+		text := fmt.Sprintf("no code: %s%d and no code of the service", refused, status)
 		return test{status, body, payvault.StopNoCode, text, nil}
 	}
 	forEach(t, []test{
-		{401, `{"code":1}`, payvault.StopKey, "key: unauthorized", []error{payvault.ErrUnauthorized}},
-		{401, ``, payvault.StopKey, "key: unauthorized", []error{payvault.ErrUnauthorized}},
-		{403, `{"code":1}`, payvault.StopKey, "key: forbidden", []error{payvault.ErrForbidden}},
+		{401, `{"code":1}`, payvault.StopKey, "key: unauthorized: " + refused + "401", []error{payvault.ErrUnauthorized}},
+		{401, ``, payvault.StopKey, "key: unauthorized: " + refused + "401", []error{payvault.ErrUnauthorized}},
+		{403, `{"code":1}`, payvault.StopKey, "key: forbidden: " + refused + "403", []error{payvault.ErrForbidden}},
 		noCode(403, `<h1>Blocked</h1>`),
 		noCode(404, `<h1>Not Found</h1>`),
 		noCode(400, `{"error":"Invalid","error":"host"}`), // a complete body, although a name is repeated

@@ -52,8 +52,8 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestLibraryWithoutEmulator checks that the library needs no module that is only for the emulator. So such a module is not in
-// the go.mod of a program that does not import payvaulttest.
+// TestLibraryWithoutEmulator checks that the library needs no module that is only for the emulator. So such a module is
+// not in the go.mod of a program that does not import payvaulttest.
 func TestLibraryWithoutEmulator(t *testing.T) {
 	t.Parallel()
 	modules := func(dir string) string {

@@ -67,8 +67,7 @@ func (c *caller) auditUnit(u unit) {
 	if c.plan.Form == formWalk {
 		return
 	}
-	http1 := c.run.Wire == wireHTTP1 || c.run.Wire == wireHTTP1TLS
-	repeats := http1 && c.kind.Method == http.MethodGet // on HTTP/1.1, net/http may repeat a GET on its own
+	repeats := c.kind.Method == http.MethodGet // net/http may repeat a GET on its own
 	most = copies(c.run.Caller) * c.mostAttempts() * (1 + len(c.plan.Deaths)) * max(1, c.plan.Times)
 	if c.plan.Form == formBulk {
 		most += copies(c.run.Caller) * n.turned // a job sends a batch again after status 429
@@ -98,7 +97,7 @@ func (c *caller) auditOutcome(o *outcome) {
 		c.fail("batch %d: it failed, and there was no fault: %v", o.unit.batch, o.err)
 	}
 	c.say("%q %q %q %v %v", e.Code, e.Message, e.Detail, e.Fields, chain(o.err))
-	turned := n.turned
+	turned := n.turned + n.leftOut
 	// If earlier processes only got refusals that do not concern the batch, the batch counts as not sent.
 	if o.life > 0 {
 		turned += n.forbidden

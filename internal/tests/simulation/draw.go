@@ -171,6 +171,9 @@ func (d die) job(c *Call) {
 	}
 	if d.chance(10) {
 		c.Breaks = 1 + d.IntN(cardsOf(c.Length))
+		if inBatch := c.Breaks % payvault.MaxAccountUpdaterCards; c.Breaks > inBatch && d.chance(50) {
+			c.Breaks -= inBatch // after a complete batch
+		}
 	}
 	if c.Job = d.chance(70); !c.Job {
 		return

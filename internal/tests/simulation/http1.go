@@ -51,6 +51,9 @@ func (c *http1) serve(req *http.Request) bool {
 	}
 	early := x.early() && !c.gaveUp
 	if !early {
+		if req.Header.Get("Expect") == "100-continue" {
+			_, _ = io.WriteString(c, "HTTP/1.1 100 Continue\r\n\r\n")
+		}
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
 			c.run.trace("service", "call %d: the request is cut off", x.call)

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -23,6 +24,8 @@ type peer struct {
 	mu     sync.Mutex // guards the fields below and all writes of frames
 	header bytes.Buffer
 	coder  *hpack.Encoder
+	opened uint32 // the last stream that the client has opened
+	gone   bool   // a GOAWAY was sent: later streams are left out
 }
 
 // inbound is an HTTP/2 stream whose request has not arrived completely.
@@ -87,6 +90,16 @@ func (p *peer) write(f func() error) bool {
 }
 
 func (p *peer) open(f *http2.MetaHeadersFrame) {
+	isLeftOut := !p.write(func() error {
+		if p.gone {
+			return errGone
+		}
+		p.opened = f.StreamID
+		return nil
+	})
+	if isLeftOut {
+		return
+	}
 	header := http.Header{}
 	for _, field := range f.RegularFields() {
 		header.Add(field.Name, field.Value)
@@ -134,6 +147,7 @@ func (p *peer) end(stream uint32, s *inbound) {
 }
 
 func (p *peer) answer(stream uint32, x *exchange) {
+	x.keepHTTP2()
 	x.perform()
 	step := x.step
 	a := x.answer()
@@ -177,7 +191,9 @@ func (p *peer) answer(stream uint32, x *exchange) {
 		x.call, step.Status, step.Body, step.Framing, step.Cut, stream)
 	if step.Cut != "" {
 		p.run.strike("cut: " + step.Cut)
-		p.cutOff(stream, fields, a.body, &step)
+		if isUnprocessed := p.cutOff(stream, fields, a.body, &step); isUnprocessed {
+			x.run.note(x.unit, func(n *record) { n.leftOut++ })
+		}
 		return
 	}
 	if step.Drip > 0 {
@@ -225,10 +241,43 @@ func (p *peer) reply(stream uint32, fields []string, body []byte, drip time.Dura
 	return true
 }
 
-// cutOff cuts an answer off as the step says. If CutAt is more than 300 and the cut is not "GOAWAY before", it first
-// writes a part of the answer.
-func (p *peer) cutOff(stream uint32, fields []string, body []byte, step *Step) {
-	if step.CutAt > 300 && step.Cut != "GOAWAY before" {
+// keepHTTP2 changes a step that performs the operation and then states that the stream was not processed. RFC 9113
+// forbids that.
+func (x *exchange) keepHTTP2() {
+	switch step := &x.step; {
+	case !step.Perform:
+	case step.Cut == "GOAWAY before":
+		step.Cut = "GOAWAY"
+	case step.refusesStream():
+		step.Code = uint32(http2.ErrCodeInternal)
+	}
+}
+
+// refusesStream reports whether the step resets the stream and states that it was not processed.
+func (s *Step) refusesStream() bool {
+	return s.Cut == "RST_STREAM" && http2.ErrCode(s.Code) == http2.ErrCodeRefusedStream
+}
+
+var errGone = errors.New("a GOAWAY was sent")
+
+// goAway sends a GOAWAY frame. Its last stream is the last one that the client has opened. If leaveOut is true and that
+// is the given stream, the frame leaves this stream out. goAway reports whether it does.
+func (p *peer) goAway(stream uint32, code http2.ErrCode, leaveOut bool) (isLeftOut bool) {
+	p.write(func() error {
+		last := p.opened
+		if isLeftOut = leaveOut && last == stream; isLeftOut {
+			last = max(stream, 2) - 2
+		}
+		p.gone = true
+		return p.framer.WriteGoAway(last, code, nil)
+	})
+	return isLeftOut
+}
+
+// cutOff cuts an answer off as the step says. If CutAt is more than 300, it first writes a part of the answer, unless the
+// step states that the stream was not processed. It reports whether the step does.
+func (p *peer) cutOff(stream uint32, fields []string, body []byte, step *Step) (isUnprocessed bool) {
+	if step.CutAt > 300 && step.Cut != "GOAWAY before" && !step.refusesStream() {
 		p.headers(stream, fields, false)
 		part := body[:len(body)*step.CutAt/1000]
 		p.write(func() error { return p.framer.WriteData(stream, false, part[:min(len(part), largestFrame)]) })
@@ -236,11 +285,12 @@ func (p *peer) cutOff(stream uint32, fields []string, body []byte, step *Step) {
 	switch code := http2.ErrCode(step.Code); step.Cut {
 	case "RST_STREAM":
 		p.write(func() error { return p.framer.WriteRSTStream(stream, code) })
-	case "GOAWAY": // the last stream ID of the frame is this stream, so the request counts as received
-		p.write(func() error { return p.framer.WriteGoAway(stream, code, nil) })
+		return step.refusesStream()
+	case "GOAWAY":
+		p.goAway(stream, code, false)
 		_ = p.raw.Close()
-	case "GOAWAY before": // the last stream ID of the frame is below this stream, so the request counts as not received
-		p.write(func() error { return p.framer.WriteGoAway(max(stream, 2)-2, code, []byte("late")) })
+	case "GOAWAY before":
+		isUnprocessed = p.goAway(stream, code, true)
 		if step.Pick%2 == 0 {
 			_ = p.raw.Close()
 		}
@@ -250,6 +300,7 @@ func (p *peer) cutOff(stream uint32, fields []string, body []byte, step *Step) {
 	default:
 		p.cut(step.Cut)
 	}
+	return isUnprocessed
 }
 
 // after causes the fault that follows the answer, such as a closed connection or garbage.
@@ -260,13 +311,13 @@ func (p *peer) after(stream uint32, step *Step) {
 	}
 	switch step.After {
 	case "close":
-		p.write(func() error { return p.framer.WriteGoAway(stream, http2.ErrCodeNo, nil) })
+		p.goAway(stream, http2.ErrCodeNo, false)
 		_ = p.raw.Close()
 	case "late close":
 		<-time.After(time.Duration(step.Pick%1000) * time.Microsecond)
 		_ = p.raw.Close()
 	case "late 408": // HTTP/2 has no 408 for idle connections; the service sends a GOAWAY instead
-		p.write(func() error { return p.framer.WriteGoAway(stream, http2.ErrCodeNo, nil) })
+		p.goAway(stream, http2.ErrCodeNo, false)
 	case "duplicate":
 		p.headers(stream, []string{":status", "200"}, true)
 	case "garbage":

@@ -313,8 +313,8 @@ func (c *caller) auditStop(ctx context.Context, l *life, err error) {
 	}
 }
 
-// auditBreak checks that the first process sent no batch that may lack cards or have a part of a card, because the stream
-// ended with an error after the given number of cards.
+// auditBreak checks that the first process sent no batch that may lack cards or have a part of a card, because the
+// stream ended with an error after the given number of cards.
 func (c *caller) auditBreak(cards int) {
 	for batch := (cards - 1) / batchSize; batch < c.plan.Length; batch++ {
 		if n := c.run.note(unit{c.n, batch}, nil); n.lives[0] > 0 {
@@ -325,8 +325,8 @@ func (c *caller) auditBreak(cards int) {
 
 var errStream = errors.New("the file of cards breaks off")
 
-// cards returns a stream of cards and counts those that SubmitAll has read. A slow stream ends when ctx ends. The stream
-// ends with an error after the given number of cards, or never if breaks is 0.
+// cards returns a stream of cards and counts those that SubmitAll has read. A slow stream ends when ctx ends. The
+// stream ends with an error after the given number of cards, or never if breaks is 0.
 func (c *caller) cards(
 	ctx context.Context, total, breaks int, read *atomic.Int64,
 ) iter.Seq2[payvault.AccountUpdaterCard, error] {
@@ -351,6 +351,9 @@ func (c *caller) cards(
 			}
 			if i+1 == breaks {
 				c.run.strike("caller: the stream breaks off")
+				if pause(ctx, time.Second) != nil { // a batch that does not wait for its next card is sent meanwhile
+					return
+				}
 				yield(payvault.AccountUpdaterCard{}, errStream)
 				return
 			}

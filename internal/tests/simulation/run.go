@@ -37,6 +37,7 @@ type record struct {
 	heads     int            // number of requests whose header arrived
 	lives     [mostLives]int // number of requests whose header arrived, by process of a bulk job
 	arrivals  int            // number of requests that arrived completely
+	leftOut   int            // number of requests that the service has not processed, as HTTP/2 states
 	performed int
 	attempt   string    // header X-Sim-Attempt of the last request that the service performed
 	again     bool      // the service performed requests of two different attempts

@@ -96,12 +96,15 @@ func (w *World) cutPage(op payvault.Operation, field string) error {
 	return nil
 }
 
-// page returns one page of a list that has the given number of pages.
+// page returns one page of a list that has the given number of pages. A later page is empty.
 func (w *World) page(op payvault.Operation, page, pages int) []byte {
 	doc := w.pages[op]
 	const start = `{"code":0,"message":"Success","totalPages":%d,"totalRecords":%d,"data":[`
 	b := fmt.Appendf(nil, start, pages, recordsPerPage*pages)
 	for i := range recordsPerPage {
+		if page >= pages {
+			break
+		}
 		if i > 0 {
 			b = append(b, ',')
 		}

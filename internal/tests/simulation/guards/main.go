@@ -223,9 +223,9 @@ func guards() []guard {
 				"\t\t\tbatch, valid = next, nil\n\t\t}\n",
 		},
 		{
-			"a walk that has stopped does not wait", "internal/transport/call.go",
-			"return c.Gate.Stop",
-			"return c.ctx",
+			"an error of the stream stops the walk", "bulk_stream.go",
+			"w.stop(&StopError{Reason: StopStream, cause: disown(err)})",
+			"_ = err",
 		},
 		{
 			"journal: what it was not asked about is not safe to retry", "bulk_walk.go",

@@ -1,0 +1,106 @@
+package overload
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestLimit checks that a limit lets the burst go at once, and then one request after the other at its rate.
+func TestLimit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLimit(10, 3)
+		var total time.Duration
+		for i := range 9 {
+			waited, err := l.Wait(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, i >= 3, waited > 0)
+			total += waited
+		}
+		assert.InDelta(t, 0.6, total.Seconds(), 0.001)
+	})
+}
+
+// TestLimitAndDeadline checks that a request fails at once if its turn comes after its deadline. Requests that fail do
+// not delay others, even if many of them fail at the same time.
+func TestLimitAndDeadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, start := NewLimit(1, 1), time.Now()
+		_, err := l.Wait(timeout(t, time.Second/2))
+		require.NoError(t, err)
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() {
+				_, err := l.Wait(timeout(t, time.Second/2))
+				var held *HeldError
+				if assert.ErrorAs(t, err, &held) {
+					assert.Equal(t, time.Second, held.After)
+				}
+			})
+		}
+		all.Wait()
+		assert.Zero(t, time.Since(start))
+		waited, err := l.Wait(timeout(t, time.Second))
+		require.NoError(t, err)
+		assert.Equal(t, time.Second, waited)
+	})
+}
+
+// TestLimitAndContext checks that a request that waits fails when its context ends, with the error of the context and
+// not with the cause. Its token is free for the next request.
+func TestLimitAndContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, wait := range []func(*Limit, context.Context) (time.Duration, error){(*Limit).Wait, (*Limit).WaitInWalk} {
+			l := NewLimit(1, 1)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			_, err := wait(l, ctx)
+			require.NoError(t, err)
+			time.AfterFunc(time.Second/4, func() { cancel(&HeldError{time.Minute}) })
+			waited, err := wait(l, ctx)
+			require.Equal(t, context.Canceled, err)
+			assert.Equal(t, time.Second/4, waited)
+			_, err = wait(l, ctx)
+			require.Equal(t, context.Canceled, err)
+			waited, err = wait(l, t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, 3*time.Second/4, waited)
+		}
+	})
+}
+
+// TestLimitBesideWalks checks that a single call waits for at most one request of a walk, even if eight are waiting,
+// and that the wait for the turn among the walks counts as waited.
+func TestLimitBesideWalks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLimit(1, 1)
+		_, err := l.Wait(t.Context())
+		require.NoError(t, err)
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		var sum time.Duration
+		for range 8 {
+			all.Go(func() {
+				waited, err := l.WaitInWalk(t.Context())
+				assert.NoError(t, err)
+				mu.Lock()
+				defer mu.Unlock()
+				sum += waited
+			})
+		}
+		synctest.Wait()
+		waited, err := l.Wait(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, 2*time.Second, waited)
+		all.Wait()
+		assert.Equal(t, (1+3+4+5+6+7+8+9)*time.Second, sum)
+	})
+}
