@@ -57,7 +57,8 @@ type InvalidCard struct {
 	Reason string `json:"reason"`
 }
 
-const reasonChanged = "the source has other cards than those of the snapshot"
+const reasonChanged = "the source has other cards than those of the snapshot: restore the cards and resume, " +
+	"because a new job with the changed cards sends all of them"
 
 // errEnd cancels SubmitAll when the worker stops, or when all permits of the activity are lost (see the type permits).
 // Another activity submits the remaining batches.
