@@ -114,11 +114,9 @@ func (v *Validation) OK() bool { return len(v.Problems) == 0 }
 // it lacks the channel ID or the sales representative. Create does not take a merchant_id: through [Client.ForMerchant]
 // it fails with [ErrMerchantNotSupported].
 //
-// Without [WithReplay], the client repeats Create only after status 429, or if Create cannot have been performed
-// ([DeliveryNotSent]); see [SafeToRetry]. After [ErrOutcomeUnknown] the service may have created an application whose
-// ID the caller does not know.
+// After [ErrOutcomeUnknown] the service may have created an application whose ID the caller does not know.
 //
-// POST /platform/application/add.
+// Not replayable. POST /platform/application/add.
 func (s *ApplicationsService) Create(
 	ctx context.Context, req *ApplicationCreateRequest, opts ...CallOption,
 ) (*ApplicationCreated, error) {
@@ -127,9 +125,9 @@ func (s *ApplicationsService) Create(
 
 // SaveData saves the fields of data that are set. It returns every saved field with its type and settings. SaveData
 // fails before anything is sent if no field is set, if only one of routing number and account number is set, if a date
-// is not in the calendar, or if Extra has a value for a key that has a field of its own. SaveData is replayable.
+// is not in the calendar, or if Extra has a value for a key that has a field of its own.
 //
-// POST /platform/application/{appId}/data.
+// Replayable. POST /platform/application/{appId}/data.
 func (s *ApplicationsService) SaveData(
 	ctx context.Context, id ApplicationID, data *ApplicationData, opts ...CallOption,
 ) ([]SavedField, error) {
@@ -154,9 +152,9 @@ func (s *ApplicationsService) SaveData(
 // Validate accepts such an answer with HTTP status 400, 422 or any status below 300; with another status the answer is
 // an error. Code 2 without messages is also an error, because an empty Validation would mean that all fields pass. Data
 // of more than 64 KiB is an error with every code, because the SDK does not search longer data for messages;
-// [WithResponse] has the whole answer. Validate is replayable.
+// [WithResponse] has the whole answer.
 //
-// GET /platform/application/{appId}/validate.
+// Replayable. GET /platform/application/{appId}/validate.
 func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, opts ...CallOption) (*Validation, error) {
 	var r validationReply
 	validate := call{op: OpApplicationsValidate.info(), path: inPath(id), reply: &r}

@@ -18,6 +18,10 @@ type AccountUpdaterCard struct {
 	CardNumber Secret `json:"card_number"`      // card number
 	ExpDate    string `json:"exp_date"`         // MMYY; see FormatExpDate
 	CardID     string `json:"card_id,omitzero"` // chosen by the caller; not the ID of a tokenized card
+	// Ref is a text of your own that identifies the card, such as its line in a file. It is neither sent nor stored in
+	// a Journal, and JSON leaves it out. SubmitAll gives it back in InvalidCard.Ref and AccountUpdaterBatch.Refs. It is
+	// printed as it is, so keep card numbers out of it.
+	Ref string `json:"-"`
 }
 
 // Check returns nil if the card can be sent. The number has to be 12 to 19 digits, the expiration date MMYY, and the
@@ -93,10 +97,7 @@ func (r *AccountUpdaterSubmission) missing() string {
 // Submit submits 1 to 100 cards. Without a card, with more than 100 cards, or with a card that fails
 // [AccountUpdaterCard.Check], Submit fails before anything is sent.
 //
-// Without [WithReplay], the client repeats Submit only after status 429, or if Submit cannot have been performed
-// ([DeliveryNotSent]); see [SafeToRetry].
-//
-// POST /platform/aus/add.
+// Not replayable. POST /platform/aus/add.
 func (s *AccountUpdaterService) Submit(
 	ctx context.Context, cards []AccountUpdaterCard, opts ...CallOption,
 ) (*AccountUpdaterSubmission, error) {

@@ -11,6 +11,7 @@ type AccountUpdaterBatch struct {
 	Index       int           // number of the batch in the stream, zero-based
 	Start       int           // position of the first card in the stream, zero-based
 	End         int           // position in the stream after the last card of the batch
+	Refs        []string      // the Ref of each card from Start to End-1, also of invalid cards; nil if none has a Ref
 	Invalid     []InvalidCard // cards that Check refuses, in the order of the stream; they are not sent
 	Status      BatchStatus   // BatchAccepted, BatchRefused, BatchUnknown or BatchNotSent
 	RequestID   string        // set if the service accepted the batch
@@ -20,12 +21,14 @@ type AccountUpdaterBatch struct {
 
 // InvalidCard is a card that cannot be sent.
 type InvalidCard struct {
-	Position int   // zero-based position in the stream
-	Err      error // error of AccountUpdaterCard.Check
+	Position int    // zero-based position in the stream
+	Ref      string // the Ref of the card
+	Err      error  // error of AccountUpdaterCard.Check
 }
 
 // Position turns i, the index of a card in the request, into the position of the card in the stream. An error of the
-// batch names this card data[i]. The index does not count the invalid cards, because they are not sent.
+// batch names this card data[i]. The index does not count the invalid cards, because they are not sent. The result is
+// not below End if the request has no such card. The Ref of the card is Refs[position-Start].
 func (b *AccountUpdaterBatch) Position(i int) int {
 	position := b.Start + i
 	for _, invalid := range b.Invalid {
@@ -49,6 +52,17 @@ func (b *bulkBatch) isFull() bool { return b.End-b.Start == MaxAccountUpdaterCar
 // next returns the batch that follows b, without cards.
 func (b *bulkBatch) next() *bulkBatch {
 	return &bulkBatch{AccountUpdaterBatch: AccountUpdaterBatch{Index: b.Index + 1, Start: b.End, End: b.End}}
+}
+
+// addRef adds the Ref of the card at End. Refs stays nil as long as no card has a Ref.
+func (b *bulkBatch) addRef(ref string) {
+	switch {
+	case b.Refs != nil:
+		b.Refs = append(b.Refs, ref)
+	case ref != "":
+		b.Refs = make([]string, b.End-b.Start, MaxAccountUpdaterCards)
+		b.Refs = append(b.Refs, ref)
+	}
 }
 
 // sent returns the number of cards in the request of a batch.

@@ -39,8 +39,9 @@ func (w *bulkWalk) read(cards iter.Seq2[AccountUpdaterCard, error]) {
 		if w.isStopped() {
 			break
 		}
+		batch.addRef(card.Ref)
 		if err := card.Check(); err != nil {
-			batch.Invalid = append(batch.Invalid, InvalidCard{Position: batch.End, Err: err})
+			batch.Invalid = append(batch.Invalid, InvalidCard{batch.End, card.Ref, err})
 		} else {
 			valid = append(valid, card)
 		}

@@ -38,18 +38,19 @@ func defaultConfig() config {
 	}
 }
 
-// WithHTTPClient makes the client use the Transport and the Timeout of hc. The Timeout of hc limits each attempt. A
-// Timeout that is longer than the timeout of [WithTimeout] has no effect. The client never follows redirects and never
-// keeps cookies.
+// WithHTTPClient makes the client use the Transport and the Timeout of hc. A transport of [NewTransport] keeps all
+// promises of the SDK, also if you set a proxy, a certificate or a limit of connections in it. If hc has no Transport,
+// the client makes one with NewTransport. Any other Transport has its own rules, which are below.
 //
-// If hc has no Transport, or without this option, the client has a connection pool of its own, made by [NewTransport].
-// To set a proxy, a certificate or a limit of connections, change a transport of NewTransport: it keeps all promises of
-// the SDK. Any other Transport has its own rules.
+// The Timeout of hc limits each attempt. A Timeout that is longer than the timeout of [WithTimeout] has no effect. The
+// client never follows redirects and never keeps cookies.
 //
 // If the RoundTripper, which is the Transport of hc, is not an [http.Transport], or is one that can use HTTP/2, a
 // request has no GetBody and its body can be read only once. So net/http cannot send the request again. Only the SDK
-// itself repeats a request that was not sent. With such a RoundTripper, a POST without a body gets an empty body that
-// can be read only once. HTTP/1.1 sends this body chunked.
+// itself repeats a request that was not sent. With such a RoundTripper, a POST that has no body and is not replayable
+// declares no length: HTTP/1.1 sends it chunked. Webhooks.AddEvent and [Client.Call] without a body make such requests.
+// Over HTTP/2 some servers refuse them: lighttpd 1.4.69 answers status 411, and Fastify 5.12 status 415. With an
+// [http.Transport] that uses HTTP/1 only, such as one of NewTransport, the request declares its length.
 //
 // The SDK learns whether a request was sent from the hooks of [net/http/httptrace], and from reads of the request body.
 // If the RoundTripper calls no hooks, the outcome of a failed attempt is unknown. For a request without a body, the

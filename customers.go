@@ -155,10 +155,7 @@ type BillingCard struct {
 // Create stores a customer profile and returns it with its ID. It fails before anything is sent if the request has
 // neither ID nor AutoGenerateCustomerID, lacks a name, or has an expiration date that is not MMYY.
 //
-// Without [WithReplay], the client repeats Create only after status 429, or if Create cannot have been performed
-// ([DeliveryNotSent]); see [SafeToRetry].
-//
-// POST /platform/vault/customer.
+// Not replayable. POST /platform/vault/customer.
 func (s *CustomersService) Create(
 	ctx context.Context, req *CustomerCreateRequest, opts ...CallOption,
 ) (*Customer, error) {
@@ -166,12 +163,12 @@ func (s *CustomersService) Create(
 }
 
 // List returns one page of customer profiles. Paging options and filters that are not valid fail before anything is
-// sent; see [ListOptions]. List is replayable.
+// sent; see [ListOptions].
 //
 // Sort and filter by fields of [Customer], named as on the wire. The service documents customer_id as an example and no
 // other field. No field of a customer is a date, so a filter of [BetweenDates] is of no use.
 //
-// GET /platform/vault/customer.
+// Replayable. GET /platform/vault/customer.
 func (s *CustomersService) List(ctx context.Context, query *ListOptions, opts ...CallOption) (*Page[Customer], error) {
 	return s.list().page(ctx, query, newCallOptions(opts))
 }
@@ -179,9 +176,9 @@ func (s *CustomersService) List(ctx context.Context, query *ListOptions, opts ..
 // All returns an iterator over all customer profiles from query.Page on. Without Prefetch, a page is requested only
 // when the loop needs it. The loop ends after the first error: an error of List, or an error that matches
 // [ErrMalformedResponse] if the pages contradict each other. A second loop over the iterator begins at query.Page
-// again. All is replayable.
+// again.
 //
-// GET /platform/vault/customer.
+// Replayable. GET /platform/vault/customer.
 func (s *CustomersService) All(
 	ctx context.Context, query *ListOptions, opts ...CallOption,
 ) iter.Seq2[*Customer, error] {
@@ -190,7 +187,7 @@ func (s *CustomersService) All(
 
 // Pages returns an iterator like that of All, but over whole pages. Use Pages in a program that saves its progress.
 //
-// GET /platform/vault/customer.
+// Replayable. GET /platform/vault/customer.
 func (s *CustomersService) Pages(
 	ctx context.Context, query *ListOptions, opts ...CallOption,
 ) iter.Seq2[*Page[Customer], error] {

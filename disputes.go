@@ -223,10 +223,7 @@ func (f *File) check(p *problems) {
 // date is not in the calendar, if the file is not a PDF, or if an answer to a retrieval dispute has no message or no
 // file. The file is streamed, so memory does not depend on its size.
 //
-// Without [WithReplay], the client repeats Respond only after status 429, or if Respond cannot have been performed
-// ([DeliveryNotSent]); see [SafeToRetry].
-//
-// POST /platform/dispute/{rec_id}/respond.
+// Not replayable. POST /platform/dispute/{rec_id}/respond.
 func (s *DisputesService) Respond(
 	ctx context.Context, id DisputeID, req *DisputeRespondRequest, opts ...CallOption,
 ) error {

@@ -52,9 +52,11 @@
 //
 // # Retries
 //
-// An operation is replayable if performing it twice has the same effect as performing it once. The replayable
-// operations are SaveData, Tokenize with a CardID, and all operations that only read. [WithReplay] makes one call
-// replayable. The HTTP method does not matter. After a failure, a call is repeated or returns an error:
+// An operation is replayable if performing it twice has the same effect as performing it once. The HTTP method does not
+// matter. The comment of each method says whether it is replayable, and ends with its endpoint. Without [WithReplay],
+// the client repeats an operation that is not replayable only after status 429, or if the operation cannot have been
+// performed ([DeliveryNotSent]); see [SafeToRetry]. WithReplay makes one call replayable. After a failure, a call is
+// repeated or returns an error:
 //
 //	failure                                    replayable               all others
 //	no connection: nothing was sent            repeated                 repeated
@@ -62,9 +64,10 @@
 //	status 429                                 repeated                 repeated
 //	429 or 503, Retry-After beyond 30 s        error                    error (of a 503: of unknown outcome)
 //	lost, timed out, status 502, 503, 504      repeated                 error of unknown outcome
+//	status 408 on a connection used before     repeated                 error of unknown outcome
 //	any other status from 500 on               error, DeliveryUnknown   error of unknown outcome
 //	2xx or 3xx that is no documented answer    error, DeliveryUnknown   error of unknown outcome
-//	status 400 to 499, or a code that refuses  error, DeliveryAnswered  error, DeliveryAnswered
+//	other 400 to 499, or a code that refuses   error, DeliveryAnswered  error, DeliveryAnswered
 //
 // By default a call makes at most four attempts. All calls of a client share a budget of retries. After a 429 all calls
 // of the same operation slow down. By default, iterators and SubmitAll wait after every 429, unless its Retry-After is
@@ -80,9 +83,9 @@
 //
 // # More
 //
-// The directory docs of the repository has these pages: failures.md, unknown.md, secrets.md, partners.md, paging.md
-// (lists and filters), bulk.md ([AccountUpdaterService.SubmitAll]), logging.md ([WithLogger] and [WithObserver]) and
-// versions.md (changes between versions). Package payvaulttest is an emulator of the service for your tests, with
-// faults on demand. The modules otelpayvault, sqlpayvault and temporalpayvault are for OpenTelemetry, for journals in a
-// database, and for Temporal.
+// The directory docs of the repository has these pages: in-your-service.md (recipes), failures.md, unknown.md,
+// secrets.md, partners.md, paging.md (lists and filters), bulk.md ([AccountUpdaterService.SubmitAll]), logging.md
+// ([WithLogger] and [WithObserver]) and versions.md (changes between versions). Package payvaulttest is an emulator of
+// the service for your tests, with faults on demand. The modules otelpayvault, sqlpayvault and temporalpayvault are for
+// OpenTelemetry, for journals in a database, and for Temporal.
 package payvault

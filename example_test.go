@@ -483,7 +483,11 @@ func ExampleAccountUpdaterService_SubmitAll_journal() {
 					yield(payvault.AccountUpdaterCard{}, err)
 					return
 				}
-				if !yield(payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(row[0]), ExpDate: row[1]}, nil) {
+				line, _ := rows.FieldPos(0)
+				card := payvault.AccountUpdaterCard{
+					CardNumber: payvault.NewSecret(row[0]), ExpDate: row[1], Ref: fmt.Sprint("line ", line),
+				}
+				if !yield(card, nil) {
 					return
 				}
 			}
@@ -497,7 +501,7 @@ func ExampleAccountUpdaterService_SubmitAll_journal() {
 			case batch.Status == payvault.BatchUnknown: // look it up by hand: no run sends the batch again
 				unknown++
 			default: // refused, or not sent in this run
-				failed = batch.Err
+				failed = fmt.Errorf("%s to %s: %w", batch.Refs[0], batch.Refs[len(batch.Refs)-1], batch.Err)
 			}
 		}
 		return accepted, unknown, failed
@@ -524,6 +528,9 @@ func ExampleAccountUpdaterBatch_Position() {
 	})
 	card := payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "0127"}
 	cards := slices.Repeat([]payvault.AccountUpdaterCard{card}, 100)
+	for i := range cards {
+		cards[i].Ref = fmt.Sprint("line ", i+1)
+	}
 	places := regexp.MustCompile(`data\[(\d{1,2})\]`)
 
 	ctx := context.Background()
@@ -544,7 +551,7 @@ func ExampleAccountUpdaterBatch_Position() {
 		for _, place := range places.FindAllStringSubmatch(refusal, -1) {
 			i, _ := strconv.Atoi(place[1])
 			if position := batch.Position(i); position < batch.End {
-				fmt.Println("refused: card", position)
+				fmt.Println("refused:", batch.Refs[position-batch.Start])
 				good[position-batch.Start] = payvault.AccountUpdaterCard{}
 			}
 		}
@@ -558,7 +565,7 @@ func ExampleAccountUpdaterBatch_Position() {
 		fmt.Println("sent again:", len(good), err)
 	}
 	// Output:
-	// refused: card 42
+	// refused: line 43
 	// sent again: 99 <nil>
 }
 

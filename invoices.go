@@ -27,11 +27,10 @@ func (r *InvoiceSendRequest) prepare(_ *caller, p *problems) {
 // before anything is sent if the ID is empty or a dot segment, or if a phone number is below 1. Send does not take a
 // merchant_id: through [Client.ForMerchant] it fails with [ErrMerchantNotSupported].
 //
-// Without [WithReplay], the client repeats Send only after status 429, or if Send cannot have been performed
-// ([DeliveryNotSent]); see [SafeToRetry]. After [ErrOutcomeUnknown] the service may have sent the emails and text
-// messages, and a second call may send them again.
+// After [ErrOutcomeUnknown] the service may have sent the emails and text messages, and a second call may send them
+// again.
 //
-// POST /platform/invoice/{invoice_id}/send.
+// Not replayable. POST /platform/invoice/{invoice_id}/send.
 func (s *InvoicesService) Send(ctx context.Context, id InvoiceID, req *InvoiceSendRequest, opts ...CallOption) error {
 	if req == nil {
 		req = &InvoiceSendRequest{}

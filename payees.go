@@ -64,21 +64,17 @@ type PayeeAccount struct {
 
 // Create stores a payee profile and returns it with its ID. A request without a name fails before anything is sent.
 //
-// Without [WithReplay], the client repeats Create only after status 429, or if Create cannot have been performed
-// ([DeliveryNotSent]); see [SafeToRetry].
-//
-// POST /platform/vault/payee.
+// Not replayable. POST /platform/vault/payee.
 func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opts ...CallOption) (*Payee, error) {
 	return doRecord[Payee](ctx, s.caller, call{op: OpPayeesCreate.info(), content: jsonBody(req)}, opts)
 }
 
 // Delete removes a payee profile permanently. An ID that is not positive fails before anything is sent.
 //
-// Without [WithReplay], the client repeats Delete only after status 429, or if Delete cannot have been performed
-// ([DeliveryNotSent]); see [SafeToRetry]. After [ErrOutcomeUnknown] the payee may have been deleted. A second call may
-// be refused because the first call succeeded.
+// After [ErrOutcomeUnknown] the payee may have been deleted. A second call may be refused because the first call
+// succeeded.
 //
-// DELETE /platform/vault/payee/{payee_id}.
+// Not replayable. DELETE /platform/vault/payee/{payee_id}.
 func (s *PayeesService) Delete(ctx context.Context, id PayeeID, opts ...CallOption) error {
 	return doNoData(ctx, s.caller, call{op: OpPayeesDelete.info(), path: inPath(id), content: merchantQuery}, opts)
 }

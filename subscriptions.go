@@ -56,13 +56,13 @@ func (r *SubscriptionCancelRequest) prepare(c *caller, p *problems) {
 }
 
 // Transactions returns one page of the transactions of a subscription. An ID that is not positive, and paging options
-// and filters that are not valid, fail before anything is sent; see [ListOptions]. Transactions is replayable.
+// and filters that are not valid, fail before anything is sent; see [ListOptions].
 //
 // Sort and filter by fields of [Transaction], named as on the wire. The service documents customer_id and tran_time as
 // examples for sorting, tran_date for filtering, and no other field. [BetweenDates] needs a date field: tran_date, or
 // perhaps tran_time, batch_date or settle_date.
 //
-// GET /platform/subscription/transactions/{subscription_id}.
+// Replayable. GET /platform/subscription/transactions/{subscription_id}.
 func (s *SubscriptionsService) Transactions(
 	ctx context.Context, id SubscriptionID, query *ListOptions, opts ...CallOption,
 ) (*Page[Transaction], error) {
@@ -72,9 +72,9 @@ func (s *SubscriptionsService) Transactions(
 // AllTransactions returns an iterator over all transactions of a subscription from query.Page on. Without Prefetch the
 // iterator requests each page when the loop needs the page. The loop ends after the first error: an error of
 // Transactions, or an error that matches [ErrMalformedResponse] if the pages contradict each other. A second loop over
-// the iterator begins at query.Page again. AllTransactions is replayable.
+// the iterator begins at query.Page again.
 //
-// GET /platform/subscription/transactions/{subscription_id}.
+// Replayable. GET /platform/subscription/transactions/{subscription_id}.
 func (s *SubscriptionsService) AllTransactions(
 	ctx context.Context, id SubscriptionID, query *ListOptions, opts ...CallOption,
 ) iter.Seq2[*Transaction, error] {
@@ -84,7 +84,7 @@ func (s *SubscriptionsService) AllTransactions(
 // TransactionPages returns an iterator like that of AllTransactions, but over whole pages. Use it in a program that
 // saves its progress.
 //
-// GET /platform/subscription/transactions/{subscription_id}.
+// Replayable. GET /platform/subscription/transactions/{subscription_id}.
 func (s *SubscriptionsService) TransactionPages(
 	ctx context.Context, id SubscriptionID, query *ListOptions, opts ...CallOption,
 ) iter.Seq2[*Page[Transaction], error] {
@@ -110,12 +110,10 @@ func (t *Transaction) tidy() (place string, needed bool) {
 // Cancel ends an active, suspended or paused subscription permanently: a canceled subscription cannot be resumed. An ID
 // that is not positive and a request without a customer ID fail before anything is sent.
 //
-// Without [WithReplay], the client repeats Cancel only after status 429, or if Cancel cannot have been performed
-// ([DeliveryNotSent]); see [SafeToRetry]. After [ErrOutcomeUnknown] the subscription may already be canceled. No
-// documented operation shows whether it is canceled: see docs/unknown.md. A second call may be refused because the
-// first call succeeded.
+// After [ErrOutcomeUnknown] the subscription may already be canceled. No documented operation shows whether it is
+// canceled: see docs/unknown.md. A second call may be refused because the first call succeeded.
 //
-// POST /platform/subscription/{subscription_id}/cancel.
+// Not replayable. POST /platform/subscription/{subscription_id}/cancel.
 func (s *SubscriptionsService) Cancel(
 	ctx context.Context, id SubscriptionID, req *SubscriptionCancelRequest, opts ...CallOption,
 ) (*Confirmation, error) {

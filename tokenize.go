@@ -90,12 +90,11 @@ func (r *tokenizeReply) complete() (missing string, needed bool) {
 // CardID it updates the data under this CardID. A missing merchant ID and an expiration date that is not MMYY fail
 // before anything is sent. An rcode other than 000 is an error that matches [ErrRejected].
 //
-// With a CardID Tokenize is replayable. Without a CardID and without [WithReplay], the client repeats Tokenize only
-// after status 429, or if Tokenize cannot have been performed ([DeliveryNotSent]); see [SafeToRetry]. A second call may
-// store the data a second time, under another CardID, and no operation lists the cards that belong to no customer. If a
-// stored card that nobody uses does no harm, call again after [ErrOutcomeUnknown], or pass [WithReplay].
+// Without a CardID a second call may store the data a second time, under another CardID, and no operation lists the
+// cards that belong to no customer. If a stored card that nobody uses does no harm, call again after
+// [ErrOutcomeUnknown], or pass [WithReplay].
 //
-// POST /pg/tokenize.
+// Replayable with a CardID. POST /pg/tokenize.
 func (s *TokensService) Tokenize(
 	ctx context.Context, req *TokenizeRequest, opts ...CallOption,
 ) (*TokenizeResponse, error) {

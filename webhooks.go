@@ -28,10 +28,7 @@ const (
 // other event names are valid. AddEvent does not take a merchant_id: through [Client.ForMerchant] it fails with
 // [ErrMerchantNotSupported].
 //
-// Without [WithReplay], the client repeats AddEvent only after status 429, or if AddEvent cannot have been performed
-// ([DeliveryNotSent]); see [SafeToRetry].
-//
-// POST /platform/webhook/{webhook_id}/event/{event}.
+// Not replayable. POST /platform/webhook/{webhook_id}/event/{event}.
 func (s *WebhooksService) AddEvent(
 	ctx context.Context, id WebhookID, event Event, opts ...CallOption,
 ) (*Confirmation, error) {

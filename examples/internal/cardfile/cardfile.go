@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -16,9 +17,10 @@ import (
 
 // Row is a row of a file. If the row cannot be sent, Err has the reason.
 type Row struct {
-	Line int                         // line in the file, from 1
-	Card payvault.AccountUpdaterCard // empty if the row cannot be parsed; Check refuses an empty card
-	Err  error                       // reason why the row cannot be sent, without data of the card; nil if it can be sent
+	// Card has the number of the line in Ref, from 1. If the row cannot be parsed, the other fields are empty, so that
+	// Check refuses the card.
+	Card payvault.AccountUpdaterCard
+	Err  error // reason why the row cannot be sent, without data of the card; nil if it can be sent
 }
 
 // Rows yields the rows of a file. A row has a card number, an expiration date as MMYY, and an ID, which may be missing.
@@ -72,13 +74,13 @@ func isHeader(fields []string) bool {
 }
 
 func newRow(line int, fields []string, err error) Row {
-	row := Row{Line: line, Err: err}
+	row := Row{Card: payvault.AccountUpdaterCard{Ref: strconv.Itoa(line)}, Err: err}
 	switch {
 	case err != nil:
 	case len(fields) < 2 || len(fields) > 3:
 		row.Err = fmt.Errorf("it has %d fields and not card_number,exp_date,card_id", len(fields))
 	default:
-		row.Card = payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(fields[0]), ExpDate: fields[1]}
+		row.Card.CardNumber, row.Card.ExpDate = payvault.NewSecret(fields[0]), fields[1]
 		if len(fields) == 3 {
 			row.Card.CardID = fields[2]
 		}

@@ -27,7 +27,7 @@ func read(t *testing.T, file io.Reader) (rows []string) {
 			assert.NotContains(t, row.Err.Error(), "4111")
 			text = "bad"
 		}
-		rows = append(rows, fmt.Sprint(row.Line, " ", text))
+		rows = append(rows, fmt.Sprint(row.Card.Ref, " ", text))
 	}
 	return rows
 }

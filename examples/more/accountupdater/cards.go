@@ -21,7 +21,7 @@ import (
 type cards struct {
 	path  string
 	sum   string   // the payvault.JobName of the file, which must stay as private as the cards
-	lines []int    // line number of each card, by the position of the card
+	lines []string // line number of each card, by the position of the card
 	isBad []bool   // whether the card cannot be sent, by the position of the card
 	bad   []string // for each row that cannot be sent, a text with its line number and the reason
 }
@@ -32,9 +32,9 @@ func readCards(path string) (*cards, error) {
 	c := &cards{path: path}
 	sum, err := eachRow(path, func(row cardfile.Row) bool {
 		if row.Err != nil {
-			c.bad = append(c.bad, fmt.Sprintf("line %d cannot be sent: %v", row.Line, row.Err))
+			c.bad = append(c.bad, fmt.Sprintf("line %s cannot be sent: %v", row.Card.Ref, row.Err))
 		}
-		c.lines, c.isBad = append(c.lines, row.Line), append(c.isBad, row.Err != nil)
+		c.lines, c.isBad = append(c.lines, row.Card.Ref), append(c.isBad, row.Err != nil)
 		return true
 	})
 	if err == nil && len(c.bad) == len(c.lines) {
@@ -64,30 +64,38 @@ func (c *cards) stream() iter.Seq2[payvault.AccountUpdaterCard, error] {
 	}
 }
 
-// rows returns a text with the first and the last line number of the cards from position start to position end-1.
-func (c *cards) rows(start, end int) string {
-	end = min(end, len(c.lines))
-	if start >= end {
-		return fmt.Sprintf("cards %d and later", start+1)
+// batch returns a batch of the file as SubmitAll yields it, but without its outcome.
+func (c *cards) batch(index int) *payvault.AccountUpdaterBatch {
+	start := min(index*payvault.MaxAccountUpdaterCards, len(c.lines))
+	end := min(start+payvault.MaxAccountUpdaterCards, len(c.lines))
+	b := &payvault.AccountUpdaterBatch{Index: index, Start: start, End: end, Refs: c.lines[start:end]}
+	for position := start; position < end; position++ {
+		if c.isBad[position] {
+			b.Invalid = append(b.Invalid, payvault.InvalidCard{Position: position})
+		}
 	}
-	return fmt.Sprintf("lines %d to %d", c.lines[start], c.lines[end-1])
+	return b
+}
+
+// name returns a text with the number of a batch, and with the line numbers of its first and its last card.
+func name(b *payvault.AccountUpdaterBatch) string {
+	if len(b.Refs) == 0 {
+		return fmt.Sprintf("batch %d, beyond the end of the file", b.Index)
+	}
+	return fmt.Sprintf("batch %d, lines %s to %s", b.Index, b.Refs[0], b.Refs[len(b.Refs)-1])
 }
 
 // explain returns a text with the line numbers of the cards that the fields of an error name as data[i], and with the
-// messages about them. The batch has the cards from position start to position end-1. The result is "" if the error
-// names no card.
-func (c *cards) explain(fields map[string][]string, start, end int) string {
-	var sent []int // line numbers of the cards that were sent
-	for position := start; position < min(end, len(c.lines)); position++ {
-		if !c.isBad[position] {
-			sent = append(sent, c.lines[position])
-		}
-	}
+// messages about them. The result is "" if the error names no card of the batch.
+func explain(b *payvault.AccountUpdaterBatch, fields map[string][]string) string {
 	var text strings.Builder
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
 		var i int
-		if _, err := fmt.Sscanf(field, "data[%d]", &i); err == nil && i >= 0 && i < len(sent) {
-			fmt.Fprintf(&text, "; line %d: %s %s", sent[i], field, strings.Join(fields[field], ", "))
+		if _, err := fmt.Sscanf(field, "data[%d]", &i); err != nil || i < 0 || i >= len(b.Refs) {
+			continue
+		}
+		if at := b.Position(i) - b.Start; at < len(b.Refs) {
+			fmt.Fprintf(&text, "; line %s: %s %s", b.Refs[at], field, strings.Join(fields[field], ", "))
 		}
 	}
 	return text.String()

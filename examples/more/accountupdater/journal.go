@@ -54,18 +54,16 @@ func command(ctx context.Context, file string, args []string, out io.Writer) (er
 		if err := journal.Resolve(ctx, job, batch, payvault.BatchOutcome{Status: status}); err != nil {
 			return err
 		}
-		start := batch * payvault.MaxAccountUpdaterCards
-		rows := cards.rows(start, start+payvault.MaxAccountUpdaterCards)
-		fmt.Fprintf(out, "batch %d, %s, is recorded as %s\n", batch, rows, status)
+		fmt.Fprintf(out, "%s, is recorded as %s\n", name(cards.batch(batch)), status)
 		return nil
 	case "refused":
 		list = journal.Refused
 	}
 	batches, err := list(ctx, job)
 	for _, b := range batches {
-		end := b.Start + payvault.MaxAccountUpdaterCards
-		fmt.Fprintf(out, "batch %d, %s: %s%s\n", b.Index, cards.rows(b.Start, end),
-			strings.TrimSpace(b.Outcome.Code+" "+b.Outcome.Message), cards.explain(b.Outcome.Fields, b.Start, end))
+		batch := cards.batch(b.Index)
+		fmt.Fprintf(out, "%s: %s%s\n", name(batch), strings.TrimSpace(b.Outcome.Code+" "+b.Outcome.Message),
+			explain(batch, b.Outcome.Fields))
 	}
 	fmt.Fprintln(out, len(batches), "batches")
 	return err

@@ -176,8 +176,7 @@ func submit(ctx context.Context, client *payvault.Client, file, target string, o
 			unknown += sent
 		}
 		if batch.Err != nil && sent > 0 {
-			fmt.Fprintf(out, "batch %d, %s: %v%s\n", batch.Index, cards.rows(batch.Start, batch.End), batch.Err,
-				cards.explain(fieldsOf(batch.Err), batch.Start, batch.End))
+			fmt.Fprintf(out, "%s: %v%s\n", name(batch), batch.Err, explain(batch, fieldsOf(batch.Err)))
 		}
 		bar.Add(sent)
 	}

@@ -1,6 +1,7 @@
 package bulk
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -77,16 +78,23 @@ func TestSubmitAllOfInvalidCards(t *testing.T) {
 		for _, i := range bad {
 			cards[i].ExpDate = "1329"
 		}
+		for i := 42; i < 400; i++ { // the first cards and the last batch have no Ref
+			cards[i].Ref = fmt.Sprint("line ", i)
+		}
 		j, s := newJournal(t, nil), &fake{}
 		check := func(fromJournal bool) {
 			t.Helper()
 			got := complete(t, s.submitAll(t, payvault.Cards(cards...), j.options(2)))
 			require.Len(t, got, 5)
 			var named []int
+			var refs []string
 			for i, b := range got {
 				assert.Equal(t, []int{i, i * 100, min(450, i*100+100)}, []int{b.Index, b.Start, b.End})
+				assert.Equal(t, i == 4, b.Refs == nil)
+				refs = append(refs, b.Refs...)
 				for _, invalid := range b.Invalid {
 					named = append(named, invalid.Position)
+					assert.Equal(t, cards[invalid.Position].Ref, invalid.Ref)
 					service.AssertMatches(t, invalid.Err, payvault.ErrInvalidRequest)
 				}
 				if i == 3 {
@@ -99,6 +107,10 @@ func TestSubmitAllOfInvalidCards(t *testing.T) {
 				assert.Equal(t, fromJournal, b.FromJournal)
 			}
 			assert.ElementsMatch(t, bad, named)
+			require.Len(t, refs, 400)
+			for i, ref := range refs {
+				assert.Equal(t, cards[i].Ref, ref)
+			}
 			assert.NotContains(t, j.known, 3)
 		}
 		check(false)

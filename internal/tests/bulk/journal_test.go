@@ -253,7 +253,7 @@ func TestJournalThatFailsAfterARefusal(t *testing.T) {
 			if r.n == 1 {
 				return nil, r.sleep(time.Second)
 			}
-			return service.Reply(http.StatusUnauthorized, `{"code":1}`), nil
+			return service.Reply(http.StatusUnauthorized, `{"code":1}`), r.sleep(time.Millisecond) // batch 1 is sent before
 		}}
 		got, err := collect(s.submitAll(t, stream(500, nil), j.options(2)))
 		require.ErrorIs(t, assertStopped(t, err, payvault.StopJournal), errDisk)

@@ -3,6 +3,7 @@ package repository
 import (
 	"encoding/json"
 	"fmt"
+	"go/ast"
 	"go/doc"
 	"go/doc/comment"
 	"go/parser"
@@ -152,6 +153,30 @@ func TestOperationTable(t *testing.T) {
 	service.CompareDoc(t, "README.md", "operations", strings.Join(table, ""), *update)
 }
 
+// TestMethodComments checks that the comment of each method that performs an operation ends with the class of replay
+// and the endpoint.
+func TestMethodComments(t *testing.T) {
+	t.Parallel()
+	classes := map[payvault.Replay]string{
+		payvault.ReplayNever: "Not replayable", payvault.ReplayWithCardID: "Replayable with a CardID",
+		payvault.ReplaySame: "Replayable", payvault.ReplayRead: "Replayable",
+	}
+	comments := map[string]string{} // by method, such as "PayeesService.Delete"
+	_, files := parse(t, repo(), ".", parser.ParseComments)
+	for _, file := range files {
+		for _, decl := range file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv != nil {
+				comments[typeName(f.Recv.List[0].Type)+"."+f.Name.Name] = f.Doc.Text()
+			}
+		}
+	}
+	for _, c := range calls.All() {
+		method := strings.Replace(c.GoName, ".", "Service.", 1)
+		last := fmt.Sprintf("\n\n%s. %s %s.\n", classes[c.Replay], c.Method, c.Path)
+		assert.True(t, strings.HasSuffix(comments[method], last), "the comment of %s does not end with %q", method, last)
+	}
+}
+
 // TestExamples checks that example_test.go has an example for each iterator, and for common tasks such as NewClient.
 func TestExamples(t *testing.T) {
 	t.Parallel()
@@ -212,14 +237,32 @@ func TestDocs(t *testing.T) {
 			for _, command := range commands(b.text) {
 				checkCommand(t, b.dir, command)
 			}
-		default: // output of programs, other text and diagrams are not checked
-			assert.Contains(t, []string{"text", "mermaid"}, b.language, "%s is in no known language", b.name)
+		default: // output of programs, other text and diagrams are not checked, and TestQueries checks queries
+			assert.Contains(t, []string{"text", "mermaid", "promql"}, b.language, "%s is in no known language", b.name)
 		}
 	}
 	run := goCommand(t, snippets)
 	run("build", "...")
 	at := slices.IndexFunc(readme, func(b block) bool { return strings.HasPrefix(b.text, "package main") })
 	assert.Equal(t, readme[at+1].text, run("run", readme[at].name))
+}
+
+// TestQueries checks that package otelpayvault documents the metrics and attributes in the queries of the documents.
+// Prometheus writes _ for each dot in a name, and puts the unit and the kind of the series behind the name.
+func TestQueries(t *testing.T) {
+	t.Parallel()
+	documented := strings.ReplaceAll(read(t, "otelpayvault/doc.go"), ".", "_")
+	suffix := regexp.MustCompile(`(_seconds)?(_count|_bucket|_total)$`)
+	found := 0
+	for _, b := range markdownBlocks(t, markdownFiles(t)...) {
+		if b.language == "promql" {
+			for _, name := range regexp.MustCompile(`\b(payvault|http|error)_\w+`).FindAllString(b.text, -1) {
+				found++
+				assert.Regexp(t, `\b`+suffix.ReplaceAllString(name, "")+`\b`, documented)
+			}
+		}
+	}
+	assert.Greater(t, found, 10)
 }
 
 // markdownBlocks returns the fenced code blocks of Markdown files. An indented code block fails the test, because it
@@ -292,7 +335,8 @@ func reconcile(payvault.SubscriptionID) {}
 func report(...any) {}
 
 func snippet(t *testing.T, ctx context.Context, baseURL, apiKey string, client *payvault.Client,
-	srv *payvaulttest.Server, id payvault.SubscriptionID, invoice payvaulttest.Invoice, logger *slog.Logger) error {
+	srv *payvaulttest.Server, id payvault.SubscriptionID, invoice payvaulttest.Invoice, logger *slog.Logger,
+	db *sql.DB) error {
 	{
 `
 
@@ -303,7 +347,8 @@ func wholeFile(text string) string {
 	}
 	body := given + text + "\n}\nreturn nil\n}\n"
 	imports := []string{"package snippet"}
-	for name := range strings.FieldsSeq(`context errors fmt log/slog net/http os slices testing testing/synctest time
+	for name := range strings.FieldsSeq(`context crypto/x509 database/sql errors fmt log/slog net/http net/url os
+		slices strings testing testing/synctest time
 		example.com/payvault example.com/payvault/payvaulttest`) {
 		if regexp.MustCompile(`\b` + path.Base(name) + `\.[A-Z]`).MatchString(body) {
 			imports = append(imports, fmt.Sprintf("import %q", name))

@@ -56,17 +56,43 @@ func TestLayers(t *testing.T) {
 // not in the go.mod of a program that does not import payvaulttest.
 func TestLibraryWithoutEmulator(t *testing.T) {
 	t.Parallel()
-	modules := func(dir string) string {
-		cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", ".")
-		cmd.Dir = filepath.Join(filepath.FromSlash(calls.Root()), dir)
-		out, err := cmd.Output()
-		require.NoError(t, err)
-		return string(out)
-	}
+	emulator, library := linked(t, "payvaulttest"), linked(t, ".")
 	for _, module := range []string{"github.com/santhosh-tekuri/jsonschema/v6", "go.yaml.in/yaml/v3"} {
-		assert.Contains(t, modules("payvaulttest"), module)
-		assert.NotContains(t, modules("."), module)
+		assert.Contains(t, emulator, module)
+		assert.NotContains(t, library, module)
 	}
+}
+
+// TestLicences checks that docs/in-your-service.md names the modules with the licence MPL 2.0 that the library links.
+func TestLicences(t *testing.T) {
+	t.Parallel()
+	page, found := read(t, "docs/in-your-service.md"), 0
+	for module, dir := range linked(t, ".") {
+		licence, err := os.ReadFile(filepath.Join(dir, "LICENSE"))
+		require.NoError(t, err)
+		if bytes.Contains(licence, []byte("Mozilla Public License")) {
+			found++
+			assert.Contains(t, page, "`"+module+"`")
+		}
+	}
+	assert.Equal(t, 2, found)
+}
+
+// linked returns the modules that a package needs, with the directory of each.
+func linked(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	const format = "{{with .Module}}{{.Path}} {{.Dir}}{{end}}"
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", format, ".")
+	cmd.Dir = filepath.Join(filepath.FromSlash(calls.Root()), dir)
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	modules := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		if module, dir, found := strings.Cut(strings.TrimSpace(line), " "); found {
+			modules[module] = dir
+		}
+	}
+	return modules
 }
 
 // layer is the place of a file in a list of layers.

@@ -107,7 +107,7 @@ func encoders() map[string]func(v any) (string, error) {
 // nothing would pass TestRedaction.
 func TestRedaction_shows(t *testing.T) {
 	t.Parallel()
-	card := payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(canary.Secret), ExpDate: "1230", CardID: "mine"}
+	card := payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret(canary.Secret), ExpDate: "1230", CardID: "mine", Ref: "7"}
 	for name, encode := range encoders() {
 		text, err := encode(card)
 		require.NoError(t, err, name)
@@ -116,7 +116,7 @@ func TestRedaction_shows(t *testing.T) {
 			assert.Contains(t, text, "1230", name)
 		}
 	}
-	assert.Contains(t, service.Logged(card), `value="{CardNumber:[REDACTED] ExpDate:1230 CardID:mine}"`)
+	assert.Contains(t, service.Logged(card), `value="{CardNumber:[REDACTED] ExpDate:1230 CardID:mine Ref:7}"`)
 	assert.Contains(t, service.Logged(&card), `"value":{"card_number":"[REDACTED]","exp_date":"1230","card_id":"mine"}`)
 	assert.Contains(t, service.Logged(card.CardNumber), `"value":"[REDACTED]"`)
 	client, err := payvault.NewClient("https://sandbox.example.com", canary.Secret)
@@ -133,10 +133,10 @@ func TestRedaction_shows(t *testing.T) {
 		Name: "a.b", Method: "POST", Path: []string{"a"}, Query: url.Values{"a": {"b"}}, Body: "a",
 	}
 	for want, value := range map[string]any{
-		"{CardNumber:[REDACTED] ExpDate:1230 CardID:mine}":      card,
-		`{Name:"a.pdf" Size:9}`:                                 *file,
-		"{StatusCode:418 Body:9 bytes Attempts:2 Duration:1s}":  response,
-		"{Body:9 bytes}":                                        payvault.Notification{Body: []byte(canary.Raw)},
+		"{CardNumber:[REDACTED] ExpDate:1230 CardID:mine Ref:7}": card,
+		`{Name:"a.pdf" Size:9}`:                                  *file,
+		"{StatusCode:418 Body:9 bytes Attempts:2 Duration:1s}":   response,
+		"{Body:9 bytes}": payvault.Notification{Body: []byte(canary.Raw)},
 		"[operation=a.b method=POST path_segments=1 body=true]": request,
 	} {
 		assert.Equal(t, want, fmt.Sprintf("%+v", value))

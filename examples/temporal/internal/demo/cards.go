@@ -7,7 +7,6 @@ import (
 	"io"
 	"iter"
 	"os"
-	"strconv"
 	"strings"
 
 	"go.temporal.io/sdk/temporal"
@@ -44,7 +43,7 @@ func Check(ctx context.Context, name string) (snapshot temporalpayvault.Snapshot
 		}
 		snapshot.Cards++
 		if row.Err != nil {
-			bad = append(bad, fmt.Sprintf("line %d: %v", row.Line, row.Err))
+			bad = append(bad, fmt.Sprintf("line %s: %v", row.Card.Ref, row.Err))
 		}
 	}
 	if len(bad) == snapshot.Cards {
@@ -117,18 +116,18 @@ func MakeUp(name string, n int) error {
 // and the last line number of the range in the file, the status and the reason. WriteReport returns the number of CSV
 // lines without the header.
 func WriteReport(w io.Writer, file string, s *temporalpayvault.Summary) (lines int, err error) {
-	var numbers []int // line numbers of the cards
+	var numbers []string // line numbers of the cards
 	for row, err := range rows(file) {
 		if err != nil {
 			return 0, err
 		}
-		numbers = append(numbers, row.Line)
+		numbers = append(numbers, row.Card.Ref)
 	}
 	out := csv.NewWriter(w)
 	_ = out.Write([]string{"first_row", "last_row", "status", "reason"}) // out.Error returns its error later
 	write := func(from, to int, status, reason string) {                 // from is included, and to is not
 		lines++
-		_ = out.Write([]string{strconv.Itoa(numbers[from]), strconv.Itoa(numbers[min(to, len(numbers))-1]), status, reason})
+		_ = out.Write([]string{numbers[from], numbers[min(to, len(numbers))-1], status, reason})
 	}
 	const batch = payvault.MaxAccountUpdaterCards
 	for _, card := range s.InvalidCards {
