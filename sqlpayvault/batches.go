@@ -90,7 +90,8 @@ func (j *Journal) list(ctx context.Context, condition string, arg string) ([]Bat
 // Jobs returns the names of the jobs that have a batch or a lease, in alphabetical order.
 func (j *Journal) Jobs(ctx context.Context) ([]string, error) {
 	return query(ctx, j, `SELECT job FROM {schema}.payvault_jobs WHERE job <> '' UNION
-		SELECT job FROM {schema}.payvault_batches ORDER BY job`, func(job *string, scan func(...any) error) error { return scan(job) })
+		SELECT job FROM {schema}.payvault_batches ORDER BY job`,
+		func(job *string, scan func(...any) error) error { return scan(job) })
 }
 
 // ID returns the identity of the journal. All processes that open the same journal get the same ID, also after the

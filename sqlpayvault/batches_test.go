@@ -158,8 +158,8 @@ func TestResolveKeepsTheNumberOfCards(t *testing.T) {
 	})
 }
 
-// TestID checks that all openings of a journal have the same ID, which no other journal has, and that Jobs does not list
-// it.
+// TestID checks that all openings of a journal have the same ID, which no other journal has, and that Jobs does not
+// list it.
 func TestID(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {

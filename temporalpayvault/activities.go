@@ -15,9 +15,9 @@ type Activities struct {
 	Sink    Sink
 }
 
-// Journal is a journal that has an identity, such as a Journal of package sqlpayvault. A job notes the ID of its journal
-// at its start. A worker with another journal sends none of the job's cards: its activities fail, so that Temporal gives
-// them to another worker.
+// Journal is a journal that has an identity, such as a Journal of package sqlpayvault. A job notes the ID of its
+// journal at its start. A worker with another journal sends none of the job's cards: its activities fail, so that
+// Temporal gives them to another worker.
 type Journal interface {
 	payvault.Journal
 	// ID returns the same text for all openings of a journal, and another text for any other journal.

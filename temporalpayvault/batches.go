@@ -19,16 +19,16 @@ const batchSize = payvault.MaxAccountUpdaterCards
 
 // order describes the batches that an activity has to submit.
 type order struct {
-	Job      string // name of the job in the journal
-	Journal  string // ID of the journal; "" if somebody has failed the activity that returns it
-	Source   string
-	Snapshot Snapshot
-	From     int           // number of the first batch
-	To       int           // number of the batch after the last one
-	InFlight int           // largest number of requests in flight
-	Interval time.Duration // time between two batches; 0 without Job.RequestsPerSecond
-	Permits  int           // number of batches that may be refused or of unknown outcome
-	Limit    time.Duration // time limit for a call of the source
+	Job       string // name of the job in the journal
+	JournalID string // ID of the journal; "" if somebody has failed the activity that returns it
+	Source    string
+	Snapshot  Snapshot
+	From      int           // number of the first batch
+	To        int           // number of the batch after the last one
+	InFlight  int           // largest number of requests in flight
+	Interval  time.Duration // time between two batches; 0 without Job.RequestsPerSecond
+	Permits   int           // number of batches that may be refused or of unknown outcome
+	Limit     time.Duration // time limit for a call of the source
 }
 
 // report has the results of the batches From to Done-1 of an order.
@@ -57,7 +57,8 @@ type InvalidCard struct {
 	Reason string `json:"reason"`
 }
 
-const reasonChanged = "the source has other cards than those of the snapshot"
+const reasonChanged = "the source has other cards than those of the snapshot: restore the cards and resume, " +
+	"because a new job with the changed cards sends all of them"
 
 // errEnd cancels SubmitAll when the worker stops, or when all permits of the activity are lost (see the type permits).
 // Another activity submits the remaining batches.
@@ -100,13 +101,13 @@ func (a *Activities) journalID(ctx context.Context) (string, error) {
 }
 
 // checkJournal returns an error if the worker has another journal than the job. Another worker may have the right one.
-func (s *submission) checkJournal(ctx context.Context, a *Activities) error {
-	if s.order.Journal == "" {
+func (a *Activities) checkJournal(ctx context.Context, ofJob string) error {
+	if ofJob == "" {
 		return nil
 	}
 	id, err := a.Journal.ID(ctx)
-	if err == nil && id != s.order.Journal {
-		err = fmt.Errorf("this worker has the journal %q, and the job has %q", id, s.order.Journal)
+	if err == nil && id != ofJob {
+		err = fmt.Errorf("this worker has the journal %q, and the job has %q", id, ofJob)
 	}
 	return err
 }
@@ -127,10 +128,10 @@ type submission struct {
 // attempt reads the outcomes of later batches from the journal.
 //
 // Another attempt may still be at work on the range, for example that of a terminated workflow. So the report also ends
-// before a batch that another attempt has begun and not ended. Then run waits, and looks at the rest of the range again.
-// After the time in which Temporal notices a lost worker, such a batch is of unknown outcome.
+// before a batch that another attempt has begun and not ended. Then run waits, and looks at the rest of the range
+// again. After the time in which Temporal notices a lost worker, such a batch is of unknown outcome.
 func (s *submission) run(ctx context.Context, a *Activities) error {
-	if err := s.checkJournal(ctx, a); err != nil {
+	if err := a.checkJournal(ctx, s.JournalID); err != nil {
 		return err
 	}
 	cards, err := s.read(ctx, a)
@@ -151,8 +152,8 @@ func (s *submission) run(ctx context.Context, a *Activities) error {
 }
 
 // submit sends the cards of the batches from Done on, and adds the batches to the report. It adds no batch after one
-// that still has to be sent. If mayWait is set, it also adds no batch from one on that another attempt has begun and not
-// ended.
+// that still has to be sent. If mayWait is set, it also adds no batch from one on that another attempt has begun and
+// not ended.
 func (s *submission) submit(
 	ctx context.Context, updater *payvault.AccountUpdaterService, cards []payvault.AccountUpdaterCard, mayWait bool,
 ) error {
@@ -192,9 +193,9 @@ func hasNoCard(b *payvault.AccountUpdaterBatch) bool {
 	return b.Start < b.End && len(b.Invalid) == b.End-b.Start
 }
 
-// stopError converts the last error of SubmitAll. It returns nil if SubmitAll has stopped because the context has ended.
-// For a reason that the next attempt would meet again, the result pauses the job. Otherwise another attempt may follow,
-// because the journal has the batches that were sent.
+// stopError converts the last error of SubmitAll. It returns nil if SubmitAll has stopped because the context has
+// ended. For a reason that the next attempt would meet again, the result pauses the job. Otherwise another attempt may
+// follow, because the journal has the batches that were sent.
 func stopError(err error) error {
 	stop, ok := errors.AsType[*payvault.StopError](err)
 	if !ok { // an invalid argument
@@ -214,12 +215,12 @@ func stopError(err error) error {
 // add adds a batch to the report. A batch whose cards are all invalid counts as refused.
 func (s *submission) add(b *payvault.AccountUpdaterBatch) {
 	batch := s.journal.first + b.Index
-	switch {
-	case b.Status == payvault.BatchAccepted:
+	switch b.Status {
+	case payvault.BatchAccepted:
 		s.Accepted++
-	case b.Status == payvault.BatchUnknown:
+	case payvault.BatchUnknown:
 		s.Unknown = append(s.Unknown, batch)
-	default:
+	case payvault.BatchRefused, payvault.BatchNotSent: // a batch that is not sent has no valid card
 		s.Refused = append(s.Refused, RefusedBatch{batch, cut(b.Err.Error())})
 	}
 	if hasNoCard(b) {
@@ -261,8 +262,8 @@ func (s *submission) read(ctx context.Context, a *Activities) ([]payvault.Accoun
 	return cards, err
 }
 
-// stream yields the cards. Each batch waits for a permit and then for s.Interval. The wait comes after the first card of
-// the batch, because SubmitAll sends a batch when it has the first card of the next one.
+// stream yields the cards. Each batch waits for a permit and then for s.Interval. The wait comes after the first card
+// of the batch, because SubmitAll sends a batch when it has the first card of the next one.
 func (s *submission) stream(
 	ctx context.Context, cards []payvault.AccountUpdaterCard,
 ) iter.Seq2[payvault.AccountUpdaterCard, error] {

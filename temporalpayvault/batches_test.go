@@ -661,7 +661,7 @@ func TestSubmission_stream(t *testing.T) {
 		j := &cardJob{dealer: dealer{dealt: &dealt{}, total: 44, per: 11, concurrency: 4, working: 1}}
 		j.RequestsPerSecond = 4
 		s := &submission{order: j.order(span{To: 11}), permits: newPermits(11, nil)}
-		s.journal = newRangeJournal(t.Context(), newBook(), s.permits)
+		s.journal = &rangeJournal{}
 		cards, err := deck{n: 1050}.Cards(t.Context(), "", 0, 1050)
 		require.NoError(t, err)
 		began, n := time.Now(), 0

@@ -315,7 +315,9 @@ func TestExport_workerStops(t *testing.T) {
 	o := exportOrder{Export: "night", List: ExportOptions{Count: 10}, Span: span{To: 1}, Limit: time.Minute}
 	r, err := exported(env, o, nil)
 	require.NoError(t, err)
-	assert.Equal(t, exportReport{Left: span{To: 1, Page: 3, Offset: 30, Written: 10, Promised: 95}, Pages: 4, Records: 40}, r)
+	assert.Equal(t, exportReport{
+		Left: span{To: 1, Page: 3, Offset: 30, Written: 10, Promised: 95}, Pages: 4, Records: 40,
+	}, r)
 }
 
 // TestExport_lostAfterTheLastPage checks that EndList is called even if a worker is lost after the last page, and the
@@ -354,7 +356,7 @@ func changed(
 		if err != nil {
 			return nil, err
 		}
-		defer res.Body.Close() //nolint:errcheck // the body is replaced
+		defer res.Body.Close()
 		var answer map[string]json.RawMessage
 		var records []json.RawMessage
 		page, err := strconv.Atoi(r.URL.Query().Get("page"))

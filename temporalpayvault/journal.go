@@ -6,19 +6,21 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/log"
 
 	"example.com/payvault"
 )
 
 // rangeJournal is the journal for a SubmitAll over a range of batches. SubmitAll counts the batches of the range from
-// 0, so a rangeJournal adds the number of the first batch. It also gives back the permits of accepted batches, and stops
-// SubmitAll when too many batches are refused or of unknown outcome.
+// 0, so a rangeJournal adds the number of the first batch. It also gives back the permits of accepted batches, and
+// stops SubmitAll when too many batches are refused or of unknown outcome.
 type rangeJournal struct {
 	payvault.Journal
 	*permits
 
-	activity context.Context //nolint:containedctx // the context of End does not end with the activity
-	first    int             // number of the first batch of the range
+	logger log.Logger
+	rest   func() bool // waits before End is tried again; returns false if the activity has ended
+	first  int         // number of the first batch of the range
 
 	mu    sync.Mutex
 	known map[int]knowledge // by the number of the batch
@@ -34,7 +36,10 @@ const (
 )
 
 func newRangeJournal(ctx context.Context, journal payvault.Journal, p *permits) *rangeJournal {
-	return &rangeJournal{Journal: journal, permits: p, activity: ctx, known: map[int]knowledge{}}
+	return &rangeJournal{
+		Journal: journal, permits: p, logger: activity.GetLogger(ctx),
+		rest: func() bool { return sleep(ctx, endPause) }, known: map[int]knowledge{},
+	}
 }
 
 // Begin begins a batch in the journal of the job. If the journal says that the batch may have been sent before, the
@@ -77,17 +82,16 @@ func (j *rangeJournal) End(ctx context.Context, job string, batch int, o payvaul
 // record records the outcome of a batch. If the journal fails, record tries again as long as the activity may run,
 // because the service gives its answer only once. Then record logs the outcome, so that somebody can record it.
 func (j *rangeJournal) record(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
-	logger := activity.GetLogger(j.activity)
 	for tries := 1; ; tries++ {
 		err := j.Journal.End(ctx, job, batch, o)
 		if err == nil {
 			return nil
 		}
 		if tries == 1 {
-			logger.Warn("payvault: the journal fails to record an outcome and is tried again", "batch", batch, "error", err)
+			j.logger.Warn("payvault: the journal fails to record an outcome and is tried again", "batch", batch, "error", err)
 		}
-		if !sleep(j.activity, endPause) {
-			logger.Error("payvault: the outcome of a batch is not recorded", "batch", batch, "status", o.Status,
+		if !j.rest() {
+			j.logger.Error("payvault: the outcome of a batch is not recorded", "batch", batch, "status", o.Status,
 				"requestID", o.RequestID, "error", err)
 			return err
 		}

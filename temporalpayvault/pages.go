@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -122,16 +121,11 @@ func writeList[T any](
 	pages iter.Seq2[*payvault.Page[T], error], write func(context.Context, Position, []T) error,
 ) (ended bool, err error) {
 	left := e.report.Load().Left
-	longest, empty, totalPages := left.Written, 0, 0
+	longest, empty := left.Written, 0
 	for page, err := range pages {
-		hasAll := totalPages > 0 && left.Page+1 >= totalPages && left.Offset+left.Written >= left.Promised
-		if hasAll && isNoPage(err) {
-			break
-		}
 		if err != nil {
 			return false, e.badAnswer(ctx, id, err)
 		}
-		totalPages = page.TotalPages
 		n, at := len(page.Items), left.at(page.Number)
 		if page.TotalRecords > 0 {
 			at.Promised = page.TotalRecords
@@ -176,15 +170,6 @@ func writeList[T any](
 		}
 	}
 	return true, e.endList(ctx, id, left)
-}
-
-// isNoPage reports whether err may mean that there is no such page. A walk that began at a later page may not know that
-// it has all records, and then it returns such an error.
-func isNoPage(err error) bool {
-	refusal, ok := errors.AsType[*payvault.Error](err)
-	return ok && slices.Contains([]int{
-		http.StatusBadRequest, http.StatusNotFound, http.StatusRequestedRangeNotSatisfiable,
-	}, refusal.StatusCode)
 }
 
 // shortPage returns the number of a page that lacks records if the totals promise more. This is either the present

@@ -35,9 +35,9 @@ type Job struct {
 	// positive, it is 20, or Concurrency × InFlight if that is more. MaxBad also limits the requests in flight, because
 	// all of them may fail at once.
 	//
-	// Ten accepted batches of one activity offset one refused or unknown batch, so an activity with fewer than ten batches
-	// offsets none. Batches that an earlier attempt or job has begun and not ended, such as those of a killed worker, count
-	// when an activity reports them as unknown.
+	// Ten accepted batches of one activity offset one refused or unknown batch, so an activity with fewer than ten
+	// batches offsets none. Batches that an earlier attempt or job has begun and not ended, such as those of a killed
+	// worker, count when an activity reports them as unknown.
 	MaxBad int
 
 	CallTimeout      time.Duration // a longer call of the CardSource pauses the job; 5 minutes if not positive
@@ -195,7 +195,7 @@ func (j *cardJob) order(s span) order {
 	ranges := 1 + len(j.Rest) + (j.total-j.Next+j.per-1)/j.per
 	atWork := min(j.concurrency-j.working+1, ranges) // working counts this range already
 	o := order{
-		Job: j.Snapshot.Checksum, Journal: j.State.Journal, Source: j.Source, Snapshot: j.Snapshot, From: s.From, To: s.To,
+		Job: j.Snapshot.Checksum, JournalID: j.State.Journal, Source: j.Source, Snapshot: j.Snapshot, From: s.From, To: s.To,
 		InFlight: j.InFlight, Permits: max(1, j.free()/atWork), Limit: orDefault(j.CallTimeout, defaultCallTimeout),
 	}
 	if j.Name != "" {

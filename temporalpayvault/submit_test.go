@@ -440,7 +440,7 @@ func TestSubmitCards_otherJournal(t *testing.T) {
 	srv, d := newServer(t), deck{n: 1000}
 	a := newActivities(srv, d)
 	o := orderOf(d)
-	o.Journal = "another"
+	o.JournalID = "another"
 	_, err := submit(a, o)
 	require.ErrorContains(t, err, `this worker has the journal "book", and the job has "another"`)
 	assert.Zero(t, srv.Commits(op))

@@ -19,8 +19,8 @@
 // time by the clock of the database, so a clock that is behind delays jobs.
 //
 // -resolve also takes accepted and refused. If you submit your own cards, add the result of payvault.JobName, a
-// checksum of the cards, to the name of the job: other cards under the name of an earlier job would count as sent. A run
-// refuses another number of cards under the name of an earlier job.
+// checksum of the cards, to the name of the job: other cards under the name of an earlier job would count as sent. A
+// run refuses another number of cards under the name of an earlier job.
 package main
 
 import (
@@ -69,7 +69,7 @@ func (part) Kind() string { return "payvault.submit" }
 type partJournal struct {
 	payvault.Journal
 
-	ctx   context.Context // of the River job
+	ctx   context.Context //nolint:containedctx // of the River job; the context of End does not end with it
 	first int             // number of the first batch of the part
 }
 
@@ -77,8 +77,8 @@ func (j partJournal) Begin(ctx context.Context, job string, batch int) (payvault
 	return j.Journal.Begin(ctx, job, j.first+batch)
 }
 
-// End records the outcome of a batch. While the database is away, End tries again as long as the River job may run. Then
-// it logs the outcome, so that somebody can record it with -resolve.
+// End records the outcome of a batch. While the database is away, End tries again as long as the River job may run.
+// Then it logs the outcome, so that somebody can record it with -resolve.
 func (j partJournal) End(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
 	for {
 		err := j.Journal.End(ctx, job, j.first+batch, o)
@@ -229,7 +229,8 @@ func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Cl
 		return err
 	}
 	undone := 0 // number of parts that are canceled, or wait because the queue is paused
-	err = pool.QueryRow(ctx, `SELECT count(*) FROM river_job WHERE id = ANY($1) AND state <> 'completed'`, parts).Scan(&undone)
+	err = pool.QueryRow(ctx, `SELECT count(*) FROM river_job WHERE id = ANY($1) AND state <> 'completed'`, parts).
+		Scan(&undone)
 	counts, countErr := journal.Count(ctx, s.job)
 	accepted := counts[payvault.BatchAccepted]
 	switch err := errors.Join(err, countErr); {
@@ -248,7 +249,8 @@ func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Cl
 // register records the number of cards of the job. It returns an error if an earlier run of the job had another number:
 // then the cards are probably others.
 func (s submission) register(ctx context.Context, pool *pgxpool.Pool) error {
-	_, err := pool.Exec(ctx, `CREATE TABLE IF NOT EXISTS payvault_submissions (job TEXT PRIMARY KEY, cards BIGINT NOT NULL)`)
+	_, err := pool.Exec(ctx, `CREATE TABLE IF NOT EXISTS payvault_submissions (
+		job TEXT PRIMARY KEY, cards BIGINT NOT NULL)`)
 	if err != nil {
 		return err
 	}

@@ -45,8 +45,8 @@ func late() error {
 	return serviceerror.NewDeadlineExceeded("context deadline exceeded while waiting for connections")
 }
 
-// exporting returns a server with an export. The answers to the calls of Get and of QueryWorkflow come in their order. A
-// nil summary stands for an answer that does not come.
+// exporting returns a server with an export. The answers to the calls of Get and of QueryWorkflow come in their order.
+// A nil summary stands for an answer that does not come.
 func exporting(gets, queries []*temporalpayvault.ExportSummary) *mocks.Client {
 	server, run := &mocks.Client{}, &mocks.WorkflowRun{}
 	server.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.Anything, mock.Anything).Return(run, nil)

@@ -97,8 +97,8 @@ func (File) Cards(_ context.Context, ref string, start, end int) (cards []payvau
 }
 
 // toMend returns an error that lets other workers try, because only this one may be unable to read the file. If all
-// tries fail, the job pauses until somebody has corrected the problem. The text of the error is stored in the history of
-// the workflow, so that the operator can read it.
+// tries fail, the job pauses until somebody has corrected the problem. The text of the error is stored in the history
+// of the workflow, so that the operator can read it.
 func toMend(err error) error {
 	return temporal.NewApplicationError(err.Error(), "File")
 }

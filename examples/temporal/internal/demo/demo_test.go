@@ -78,7 +78,9 @@ func TestSubmit_unreadable(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.Rename(name, name+".away"))
 	env := newEnvironment()
-	temporalpayvault.Register(env, &temporalpayvault.Activities{Client: srv.Client(), Cards: demo.File{}, Journal: journal})
+	temporalpayvault.Register(env, &temporalpayvault.Activities{
+		Client: srv.Client(), Cards: demo.File{}, Journal: journal,
+	})
 	env.RegisterDelayedCallback(func() { assert.NoError(t, os.Rename(name+".away", name)) }, 10*time.Second)
 	env.ExecuteWorkflow(temporalpayvault.SubmitCards, temporalpayvault.Job{Source: name, Snapshot: snapshot})
 	var s temporalpayvault.Summary
