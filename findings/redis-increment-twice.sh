@@ -1,97 +1,88 @@
 #!/usr/bin/env bash
 # Guess:        go-redis repeats a command after a lost answer only if a second one changes nothing. INCRBY is sent once.
 # What happens: It repeats every command, up to 3 times by default. The server has added 10 twice; the caller sees one
-#               success. rueidis returns the error.
-# Versions:     go-redis v9.23.0, rueidis v1.0.79, miniredis v2.40.0, Go 1.26.8
+#               success.
+# Versions:     go-redis v9.23.0, miniredis v2.40.0, Go 1.26.8
 # Who meets it: Spending limits, ledgers and rate limits that count in Redis. MaxRetries: -1 forbids it.
 # Date:         2026-11-28
 source "$(dirname "$0")/lib.sh"
-go_run github.com/redis/go-redis/v9@v9.23.0 github.com/redis/rueidis@v1.0.79 github.com/alicebob/miniredis/v2@v2.40.0 <<'GO'
+go_run github.com/redis/go-redis/v9@v9.23.0 github.com/alicebob/miniredis/v2@v2.40.0 <<'GO'
 package main
 
 import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net"
+	"sync/atomic"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/rueidis"
 )
 
-// lossy listens in front of server and closes the first connection that carries an INCRBY when its answer comes.
-func lossy(server string) net.Listener {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		panic(err)
-	}
-	lost := false
+// passOn joins a client with the server. It cuts them when the answer to the first INCRBY is under way.
+func passOn(client, server net.Conn, lost *atomic.Bool) {
+	var cut atomic.Bool
 	go func() {
+		defer client.Close()
+		answer := make([]byte, 4096)
 		for {
-			client, err := listener.Accept()
-			if err != nil {
+			n, err := server.Read(answer)
+			if err != nil || cut.Load() {
 				return
 			}
-			upstream, err := net.Dial("tcp", server)
-			if err != nil {
-				panic(err)
-			}
-			request, answer := make([]byte, 4096), make([]byte, 4096)
-			go func() {
-				defer client.Close()
-				defer upstream.Close()
-				for {
-					n, err := client.Read(request)
-					if err != nil {
-						return
-					}
-					_, _ = upstream.Write(request[:n])
-					m, err := upstream.Read(answer)
-					if err == io.EOF || bytes.Contains(request[:n], []byte("INCRBY")) && !lost {
-						lost = true
-						return
-					}
-					_, _ = client.Write(answer[:m])
-				}
-			}()
+			_, _ = client.Write(answer[:n])
 		}
 	}()
-	return listener
+	defer server.Close()
+	request := make([]byte, 4096)
+	for {
+		n, err := client.Read(request)
+		if err != nil {
+			return
+		}
+		if bytes.Contains(bytes.ToLower(request[:n]), []byte("incrby")) && lost.CompareAndSwap(false, true) {
+			cut.Store(true)
+		}
+		_, _ = server.Write(request[:n])
+	}
 }
 
 func main() {
-	ctx := context.Background()
-	for _, name := range []string{"go-redis", "rueidis"} {
+	for _, retries := range []int{0, -1} { // 0 stands for the default, 3
 		server := miniredis.NewMiniRedis()
 		if err := server.StartAddr("127.0.0.1:0"); err != nil {
 			panic(err)
 		}
-		proxy := lossy(server.Addr())
-		var err error
-		if name == "go-redis" {
-			client := redis.NewClient(&redis.Options{Addr: proxy.Addr().String(), Protocol: 2, DisableIdentity: true})
-			err = client.IncrBy(ctx, "spent", 10).Err()
-			client.Close()
-		} else {
-			client, failed := rueidis.NewClient(rueidis.ClientOption{
-				InitAddress: []string{proxy.Addr().String()}, AlwaysRESP2: true, DisableCache: true, ForceSingleClient: true,
-			})
-			if failed != nil {
-				panic(failed)
-			}
-			err = client.Do(ctx, client.B().Incrby().Key("spent").Increment(10).Build()).Error()
-			client.Close()
+		proxy, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			panic(err)
 		}
+		go func() {
+			var lost atomic.Bool
+			for {
+				client, err := proxy.Accept()
+				if err != nil {
+					return
+				}
+				conn, err := net.Dial("tcp", server.Addr())
+				if err != nil {
+					panic(err)
+				}
+				go passOn(client, conn, &lost)
+			}
+		}()
+		client := redis.NewClient(&redis.Options{Addr: proxy.Addr().String(), MaxRetries: retries})
+		err = client.IncrBy(context.Background(), "spent", 10).Err()
 		spent, _ := server.Get("spent")
-		fmt.Printf("%s: success: %t, spent: %s\n", name, err == nil, spent)
+		fmt.Printf("MaxRetries %d: success: %t, spent: %s\n", retries, err == nil, spent)
+		client.Close()
 		proxy.Close()
 		server.Close()
 	}
 }
 GO
 seen_is <<'END'
-go-redis: success: true, spent: 20
-rueidis: success: false, spent: 10
+MaxRetries 0: success: true, spent: 20
+MaxRetries -1: success: false, spent: 10
 END

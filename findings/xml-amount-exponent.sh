@@ -33,4 +33,8 @@ func main() {
 }
 GO
 seen_is <<'END'
+<InstdAmt>999999.99</InstdAmt> {"Value":999999.99}
+<InstdAmt>1e+06</InstdAmt> {"Value":1000000}
+<InstdAmt>1.23456789e+06</InstdAmt> {"Value":1234567.89}
+<ActiveOrHistoricCurrencyAndAmount Ccy="EUR">1.23456789e+06</ActiveOrHistoricCurrencyAndAmount> <nil>
 END
