@@ -7,11 +7,10 @@ servers=() # process IDs that finish stops
 cd "$dir"
 
 finish() {
-	local pid
-	for pid in "${servers[@]}"; do
-		kill "$pid" || true
-		wait "$pid" || true
-	done 2>/dev/null
+	if ((${#servers[@]} > 0)); then
+		kill "${servers[@]}" 2>/dev/null || true
+		wait "${servers[@]}" 2>/dev/null || true
+	fi
 	chmod -R u+w "$dir"
 	rm -rf "$dir"
 }

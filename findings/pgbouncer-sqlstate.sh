@@ -91,4 +91,8 @@ func main() {
 }
 GO
 seen_is <<'END'
+unknown database: 08P01 bouncer config error
+server down: 08P01 query_wait_timeout
+third client of two: 08P01 no more connections allowed (max_client_conn)
+no connection within 1 s: 08P01 query_wait_timeout
 END

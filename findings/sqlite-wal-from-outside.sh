@@ -24,7 +24,8 @@ in_first() {
 	in_first "INSERT INTO paid VALUES (2); SELECT 'row 2 is committed';"
 	cp main.db copy.db
 	echo "rows in the copy of the main file: $(sqlite3 copy.db 'SELECT count(*) FROM paid;')"
-} 2>&1 | tee seen
+} >seen 2>&1
+cat seen
 seen_is <<'END'
 first program: truncate
 first program: row 1 is committed

@@ -55,7 +55,7 @@ func serve(conn net.Conn) {
 }
 GO
 (cd server && GOWORK=off GOTOOLCHAIN=go1.26.8 go build -o run main.go)
-server/run 127.0.0.1:$port >seen &
+server/run 127.0.0.1:$port >>seen &
 servers+=($!)
 cat >default.vcl <<VCL
 vcl 4.1;
@@ -67,8 +67,13 @@ post() { echo "the client got $(curl -sS -o /dev/null -w '%{http_code}' "$@")" >
 url=http://127.0.0.1:$((port + 1))
 curl -sS -o /dev/null --retry 20 --retry-connrefused --retry-delay 1 "$url/warm" 2>/dev/null
 post -X POST -H 'Content-Length: 0' $url/send
-curl -sS -o /dev/null "$url/warm-again"
 post -d amount=10 $url/pay
 cat seen
 seen_is <<'END'
+the server received GET /warm
+the server received POST /send
+the server received POST /send
+the client got 200
+the server received POST /pay
+the client got 503
 END
