@@ -67,7 +67,9 @@ func (c *caller) auditUnit(u unit) {
 	if c.plan.Form == formWalk {
 		return
 	}
-	repeats := c.kind.Method == http.MethodGet // net/http may repeat a GET on its own
+	// net/http may repeat a GET on its own, and on HTTP/2 also a replayable request without a body.
+	hasBody := c.kind.Full != nil && !c.kind.Lists()
+	repeats := c.kind.Method == http.MethodGet || c.plan.Replay && !hasBody
 	most = copies(c.run.Caller) * c.mostAttempts() * (1 + len(c.plan.Deaths)) * max(1, c.plan.Times)
 	if c.plan.Form == formBulk {
 		most += copies(c.run.Caller) * n.turned // a job sends a batch again after status 429
