@@ -183,9 +183,8 @@ func (e *Error) readFailure(r transport.Result) {
 		if f.Data.isTooLong {
 			e.cause = errLongData
 		}
-		var members map[string]jsontext.Value // as Laravel and Rails name the fields
-		if e.Code == "" && e.Fields == nil && answer.Read(f.Errors.Value, &members) == nil {
-			e.Fields = fieldsOf(members, false)
+		if e.Code == "" && e.Fields == nil {
+			e.readErrors(f.Errors.Value)
 		}
 	}
 	if !e.decided() {
@@ -198,15 +197,16 @@ func (e *Error) readFailure(r transport.Result) {
 func pageError(r transport.Result) error {
 	wrong := notJSON(r)
 	if len(r.Body) == 0 || r.BodyErr != nil || errors.Is(wrong, answer.ErrNotJSON) {
-		return nil
+		return nil //nolint:nilerr // finish adds the cause of BodyErr
 	}
 	return wrong
 }
 
 // bodyText returns the text of a refusal whose body is a JSON string, or the first line of one that is plain text.
-// Otherwise it returns "". notRead is the error of reading the body as an object. bodyText leaves out a body that is not
-// complete or is longer than [answer.MostSaid], because half of a card number or of an ID would not be redacted. It also
-// leaves out the beginning of an object or a list.
+// Otherwise it returns "". notRead is the error of reading the body as an object.
+//
+// bodyText returns "" if the body is not complete or is longer than [answer.MostSaid], because half of a card number or
+// of an ID would not be redacted. It also returns "" for a part of an object or a list, which may be a record.
 func bodyText(r transport.Result, notRead error) string {
 	body := bytes.TrimSpace(r.Body)
 	if len(body) == 0 || len(body) > answer.MostSaid || r.BodyErr != nil {
@@ -253,6 +253,15 @@ func (e *Error) readData(data jsontext.Value) {
 		e.Detail = takeMessage(members)
 	}
 	e.Fields = fieldsOf(members, e.Code == answer.Validation)
+}
+
+// readErrors sets Fields from the object errors, in which web frameworks such as Laravel and Rails have the messages by
+// field.
+func (e *Error) readErrors(raw jsontext.Value) {
+	var members map[string]jsontext.Value
+	if answer.Read(raw, &members) == nil {
+		e.Fields = fieldsOf(members, false)
+	}
 }
 
 // fieldsOf returns the messages by field: the members that are lists of texts. Nulls are left out. If another member is

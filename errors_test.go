@@ -137,8 +137,8 @@ func TestError_gateway(t *testing.T) {
 	}
 }
 
-// TestError_compressed checks that the error of an answer with a compression that was not asked for names it. A name that
-// is not of the usual form is not repeated.
+// TestError_compressed checks that the error of an answer with a compression that was not asked for names the
+// compression. It does not repeat a name that is not of the usual form.
 func TestError_compressed(t *testing.T) {
 	t.Parallel()
 	for encoding, want := range map[string]string{
@@ -152,12 +152,13 @@ func TestError_compressed(t *testing.T) {
 			return answer, nil
 		})
 		err := addEvent(t, service.Client(t, service.Nowhere, service.Over(rt)))
-		assert.EqualError(t, err, "payvault: webhooks.add_event: status 200 OK: malformed response: "+want+" (outcome unknown)")
+		require.ErrorIs(t, err, payvault.ErrMalformedResponse)
+		assert.ErrorContains(t, err, "malformed response: "+want+" (outcome unknown)")
 	}
 }
 
-// TestError_longPlainText checks that the message has no part of a card number, wherever a long line is cut, and nothing
-// of a body that broke off.
+// TestError_longPlainText checks that the message has no part of a card number in a long line, and nothing of a body
+// that broke off.
 func TestError_longPlainText(t *testing.T) {
 	t.Parallel()
 	const card = "4111111111111111"
