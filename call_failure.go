@@ -1,6 +1,7 @@
 package payvault
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -26,6 +27,10 @@ func transportError(ctx context.Context, op OperationInfo, r transport.Result, e
 		e.readFailure(r)
 	}
 	e.cause = safeCause(ctx, err)
+	if end := ctx.Err(); end != nil && r.Failed != nil && !errors.Is(r.Failed, end) { // it ended while a retry waited
+		last := safeCause(context.WithoutCancel(ctx), r.Failed) // for the text only
+		e.cause = &shownError{fmt.Errorf("%w, after: %w", e.cause, last), end}
+	}
 	e.final = e.final || errors.Is(err, transport.ErrTooLarge) // the same answer would be too large again
 	if held, ok := errors.AsType[*overload.HeldError](err); ok && ctx.Err() == nil {
 		e.RetryAfter, e.cause = held.After, fmt.Errorf("%w: %w", ErrRateLimited, held)
@@ -81,12 +86,17 @@ type failure struct {
 	Detail excerpt `json:"detail"`
 	Error  excerpt `json:"error"`
 	Errors excerpt `json:"errors"`
+
+	ErrorDescription excerpt `json:"error_description"` // of OAuth
+
+	Msg    excerpt `json:"msg"`
+	Reason excerpt `json:"reason"`
 }
 
 // gatewayText returns the text of a gateway that has refused the request in front of the service, or "". The members
 // error and errors are a text, an object with a text, or a list of them.
 func (f *failure) gatewayText() string {
-	texts := []string{f.Title.text(), f.Detail.text()}
+	texts := []string{f.Title.stringOnly(), f.Detail.stringOnly(), f.Msg.stringOnly(), f.Reason.stringOnly()}
 	for _, member := range []excerpt{f.Error, f.Errors} {
 		list := []jsontext.Value{member.Value}
 		if member.Kind() == '[' {
@@ -99,11 +109,12 @@ func (f *failure) gatewayText() string {
 				texts = append(texts, answer.Text(element))
 			case '{':
 				if answer.Read(element, &inner) == nil {
-					texts = append(texts, inner.Message.text(), inner.Title.text(), inner.Detail.text())
+					texts = append(texts, inner.Message.stringOnly(), inner.Title.stringOnly(), inner.Detail.stringOnly())
 				}
 			}
 		}
 	}
+	texts = append(texts, f.ErrorDescription.stringOnly())
 	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), ": ")
 }
 
@@ -136,6 +147,14 @@ func (x excerpt) text() string {
 	return answer.Text(x.Value)
 }
 
+// stringOnly returns the text of a JSON string, and "" for any other value. A gateway's object or list may be a record.
+func (x excerpt) stringOnly() string {
+	if x.Kind() != '"' {
+		return ""
+	}
+	return answer.Text(x.Value)
+}
+
 // readFailure reads the body of an answer that is not a success, and sets the code, the message, the detail and the
 // fields, as far as the body has them. A body that cannot be read sets none of them. If neither the code nor the status
 // is a decision of the service, readFailure sets the delivery to unknown.
@@ -154,7 +173,7 @@ func (e *Error) readFailure(r transport.Result) {
 		e.Message = cmp.Or(rmsg, message)
 	}
 	if e.Message == "" && e.StatusCode >= 400 {
-		e.Message = cmp.Or(f.gatewayText(), plainText(r))
+		e.Message = cmp.Or(f.gatewayText(), bodyText(r, err))
 		if e.Message == "" && errors.Is(err, answer.ErrNotJSON) {
 			e.cause = pageCause(r)
 		}
@@ -163,6 +182,9 @@ func (e *Error) readFailure(r transport.Result) {
 		e.readData(f.Data.Value) // the data of any other answer is a record without messages
 		if f.Data.isTooLong {
 			e.cause = errLongData
+		}
+		if e.Code == "" && e.Fields == nil {
+			e.readErrors(f.Errors.Value)
 		}
 	}
 	if !e.decided() {
@@ -174,23 +196,32 @@ func (e *Error) readFailure(r transport.Result) {
 // returns nil if the answer is empty, or if its body may be the first part of JSON.
 func pageCause(r transport.Result) error {
 	wrong := notJSON(r)
-	if len(r.Body) == 0 || r.BodyIncomplete || errors.Is(wrong, answer.ErrNotJSON) {
-		return nil
+	if len(r.Body) == 0 || r.BodyErr != nil || errors.Is(wrong, answer.ErrNotJSON) {
+		return nil //nolint:nilerr // finish adds the cause of BodyErr
 	}
 	return wrong
 }
 
-// plainText returns the first line of an answer of the type text/plain, or "".
-func plainText(r transport.Result) string {
-	if contentType(r) != "text/plain" {
+// bodyText returns the text of a refusal whose body is a JSON string, or the first line of one that is plain text.
+// Otherwise it returns "". notRead is the error of reading the body as an object.
+//
+// bodyText returns "" if the body is not complete or is longer than [answer.MostSaid], because half of a card number or
+// of an ID would not be redacted. It also returns "" for a part of an object or a list, which may be a record.
+func bodyText(r transport.Result, notRead error) string {
+	body := bytes.TrimSpace(r.Body)
+	if len(body) == 0 || len(body) > answer.MostSaid || r.BodyErr != nil {
 		return ""
 	}
-	line, _, _ := strings.Cut(strings.TrimSpace(string(r.Body[:min(len(r.Body), mostPlainText)])), "\n")
-	return strings.ToValidUTF8(line, "\ufffd")
+	isJSON := !errors.Is(notRead, answer.ErrNotJSON)
+	switch {
+	case isJSON && body[0] == '"':
+		return answer.Text(body)
+	case isJSON, contentType(r) != "text/plain", body[0] == '{', body[0] == '[':
+		return ""
+	}
+	line, _, _ := strings.Cut(string(body), "\n")
+	return strings.ToValidUTF8(strings.TrimSpace(line), "\ufffd")
 }
-
-// mostPlainText is the number of bytes of a plain text in which plainText looks for the first line.
-const mostPlainText = 1000
 
 // shownCode returns the code of an error: own, which is the deciding code of the operation, or the code other if own is
 // empty. If own refuses in a 2xx answer and the code other is zero, the answer is malformed. Then shownCode returns the
@@ -221,19 +252,36 @@ func (e *Error) readData(data jsontext.Value) {
 	if e.Code != answer.Validation {
 		e.Detail = takeMessage(members)
 	}
+	e.Fields = fieldsOf(members, e.Code == answer.Validation)
+}
+
+// readErrors sets Fields from the object errors, in which web frameworks such as Laravel and Rails have the messages by
+// field.
+func (e *Error) readErrors(raw jsontext.Value) {
+	var members map[string]jsontext.Value
+	if answer.Read(raw, &members) == nil {
+		e.Fields = fieldsOf(members, false)
+	}
+}
+
+// fieldsOf returns the messages by field: the members that are lists of texts. Nulls are left out. If another member is
+// anything else, the members may be a saved record, and fieldsOf returns nil. If areMessages is true, every member is a
+// message.
+func fieldsOf(members map[string]jsontext.Value, areMessages bool) map[string][]string {
 	fields := make(map[string][]string, len(members))
 	for name, member := range members {
 		texts, areTexts := messages(member)
 		switch {
-		case e.Code == answer.Validation, areTexts && member.Kind() == '[':
+		case areMessages, areTexts && member.Kind() == '[':
 			fields[name] = texts
 		case member.Kind() != 'n':
-			return
+			return nil
 		}
 	}
-	if len(fields) > 0 {
-		e.Fields = fields
+	if len(fields) == 0 {
+		return nil
 	}
+	return fields
 }
 
 // takeMessage removes the text in data.message from the members of data, and returns it. The case of the name does not

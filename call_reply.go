@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"mime"
+	"regexp"
 	"strings"
 
 	"example.com/payvault/internal/answer"
@@ -109,13 +110,18 @@ func readReply(op OperationInfo, r transport.Result, into reply) (unread []strin
 	return nameMissing(unread, place), nil
 }
 
-// notJSON returns the error of an answer that is not JSON. Its text has the Content-Type, which tells the page of a
-// proxy from an answer that was cut off.
+// encodingName matches the name of a compression, such as br.
+var encodingName = regexp.MustCompile(`^[A-Za-z-]{1,16}$`)
+
+// notJSON returns the error of an answer that is not JSON. Its text has the Content-Encoding that net/http has not
+// decoded, or the Content-Type, which tells the page of a proxy from an answer that was cut off.
 func notJSON(r transport.Result) error {
-	kind := contentType(r)
+	kind, encoding := contentType(r), r.Header.Get("Content-Encoding")
 	switch {
 	case len(bytes.TrimSpace(r.Body)) == 0:
 		return pageError("the answer is empty")
+	case encodingName.MatchString(encoding) && encoding != "identity":
+		return pageError("the answer has the Content-Encoding " + encoding + ", which the SDK does not decode")
 	case kind == "" || strings.HasSuffix(kind, "json"):
 		return answer.ErrNotJSON
 	}

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -90,6 +91,11 @@ func TestError_gateway(t *testing.T) {
 		{403, plain, "RBAC: access denied\nrequest 7", `403 Forbidden: RBAC: access denied`},
 		{403, plain, "\xff denied for 4111 1111 1111 1111", "403 Forbidden: \ufffd denied for [REDACTED]"},
 		{403, plain, strings.Repeat("x", 5000), `403 Forbidden: ` + strings.Repeat("x", 300) + "…"},
+		{403, plain, "denied\r\n", `403 Forbidden: denied`},
+		{400, plain, `{"code":7,"data":{"customer_first_name":"Jane"}}`, `400 Bad Request: code 7`},
+		{400, plain, `{"code":7,"data":{"customer_first_name":"Jane"`, `400 Bad Request: the answer is text/plain, not JSON`},
+		{400, plain, `{}`, `400 Bad Request`},
+		{403, js, `"denied for 4111111111111111"`, `403 Forbidden: denied for [REDACTED]`},
 		{
 			429, problem, `{"type":"about:blank","title":"Quota","detail":"5 a second"}`,
 			`429 Too Many Requests: Quota: 5 a second`,
@@ -101,6 +107,16 @@ func TestError_gateway(t *testing.T) {
 			`400 Bad Request: one: two: three: four`,
 		},
 		{400, js, `{"message":"Wrong","errors":["one"]}`, `400 Bad Request: Wrong`},
+		{
+			422, js, `{"errors":{"card_number":["4111111111111111 is bad"],"b":["c","d"]}}`,
+			`422 Unprocessable Entity: b c, d; card_number [REDACTED] is bad`,
+		},
+		{401, js, `{"error":"invalid_token","error_description":"expired"}`, `401 Unauthorized: invalid_token: expired`},
+		{403, js, `{"msg":"one","reason":"two"}`, `403 Forbidden: one: two`},
+		{
+			403, js, `{"title":{"name":"Jane Doe"},"error":{"message":{"name":"Jane Doe"}},"msg":["Jane Doe"]}`,
+			`403 Forbidden`,
+		},
 		{400, js, `{"error":{"customer":{"name":"Jane Doe"}},"errors":{"name":"Jane Doe"}}`, `400 Bad Request`},
 		{403, js, ``, `403 Forbidden`},
 		{403, js, `{"cod`, `403 Forbidden`},
@@ -118,6 +134,50 @@ func TestError_gateway(t *testing.T) {
 		client := service.Client(t, service.Nowhere, service.Impatient(1), service.Over(rt))
 		_, err := client.Webhooks.AddEvent(t.Context(), "secret-webhook", payvault.EventTransactionStatusUpdated)
 		assert.EqualError(t, err, "payvault: webhooks.add_event: status "+test.want)
+	}
+}
+
+// TestError_compressed checks that the error of an answer with a compression that was not asked for names the
+// compression. It does not repeat a name that is not of the usual form.
+func TestError_compressed(t *testing.T) {
+	t.Parallel()
+	for encoding, want := range map[string]string{
+		"br":       "the answer has the Content-Encoding br, which the SDK does not decode",
+		"identity": "not JSON, or cut off",
+		"4111":     "not JSON, or cut off",
+	} {
+		rt := service.RoundTripper(func(*http.Request) (*http.Response, error) {
+			answer := service.Reply(http.StatusOK, "\x0b\x02\x80{}")
+			answer.Header.Set("Content-Encoding", encoding)
+			return answer, nil
+		})
+		err := addEvent(t, service.Client(t, service.Nowhere, service.Over(rt)))
+		require.ErrorIs(t, err, payvault.ErrMalformedResponse)
+		assert.ErrorContains(t, err, "malformed response: "+want+" (outcome unknown)")
+	}
+}
+
+// TestError_longPlainText checks that the message has no part of a card number in a long line, and nothing of a body
+// that broke off.
+func TestError_longPlainText(t *testing.T) {
+	t.Parallel()
+	const card = "4111111111111111"
+	for _, length := range []int{990, 64<<10 - 8} {
+		for _, breaksOff := range []bool{false, true} {
+			rt := service.RoundTripper(func(*http.Request) (*http.Response, error) {
+				answer := service.Reply(http.StatusForbidden, strings.Repeat("x", length)+" "+card)
+				answer.Header.Set("Content-Type", "text/plain")
+				if breaksOff {
+					part := io.LimitReader(answer.Body, int64(length+8))
+					answer.Body = io.NopCloser(io.MultiReader(part, iotest.ErrReader(io.ErrUnexpectedEOF)))
+				}
+				return answer, nil
+			})
+			err := service.AsError(t, addEvent(t, service.Client(t, service.Nowhere, service.Over(rt))))
+			assert.NotContains(t, err.Message, "4111")
+			assert.Equal(t, length < 1000 && !breaksOff, strings.HasSuffix(err.Message, "x [REDACTED]"))
+			assert.Equal(t, breaksOff, strings.Contains(err.Error(), "cut off"), "%.200s", err)
+		}
 	}
 }
 
@@ -166,6 +226,11 @@ func TestError_notSent(t *testing.T) {
 		{nil, "dial tcp 127.0.0.1:1: connect: connection refused"},
 		{dialer(unresolved), "lookup unknown.example.com: no such host"},
 		{dialer(errShutdown), "connection failed"},
+		{dialer(errors.New("tls: failed to parse certificate from server: 4111")), "the TLS handshake failed"},
+		{
+			dialer(errors.New("stream error: stream ID 1; REFUSED_STREAM; received from peer")),
+			"the server refused the HTTP/2 stream",
+		},
 		{dialer(untrusted), "tls: failed to verify certificate: " + unknownAuthority},
 		{keys("", errors.New("the vault\nis\u2028sealed")), "no API key: the vault is sealed"},
 		{keys("", nil), "no API key: is empty"},
@@ -211,6 +276,12 @@ func TestError_setup(t *testing.T) {
 		http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test"})
 	noVersion := speaks("").(*http.Transport)
 	noVersion.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS13 + 1}
+	passOn := func(rt http.RoundTripper) http.RoundTripper { return service.RoundTripper(rt.RoundTrip) }
+	fails := func(err error) http.RoundTripper {
+		return service.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, err })
+	}
+	const roundTripper = "the RoundTripper service.RoundTripper failed"
+	errToken := errors.New("no token")
 	var mistake *url.Error
 	for name, test := range map[string]struct {
 		url  string
@@ -224,6 +295,43 @@ func TestError_setup(t *testing.T) {
 		"a proxy and a Transport of the caller": {
 			"https://service.test", proxied("HTTP/1.1 502 Bad Gateway\r\n\r\n"),
 			"the proxy refused CONNECT with status 502 (not sent)", nil,
+		},
+		"a proxy with a reason phrase of its own": {
+			"https://service.test", proxied("HTTP/1.1 504 Gateway Time-out\r\n\r\n"),
+			"the proxy refused CONNECT with status 504 (not sent)", nil,
+		},
+		"a proxy and a wrapper": {
+			"https://service.test", passOn(proxied("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")),
+			roundTripper + ": the proxy refused CONNECT with status 407 (outcome unknown)", nil,
+		},
+		"a proxy, NewTransport and a wrapper": {
+			"https://service.test", passOn(own), "add_event: the proxy refused CONNECT with status 407 (outcome unknown)", nil,
+		},
+		"https to a port without TLS, and a wrapper": {
+			"https" + strings.TrimPrefix(plain.URL, "http"), passOn(http.DefaultTransport),
+			roundTripper + ": the server does not speak TLS (outcome unknown)", http.ErrSchemeMismatch,
+		},
+		"a wrapper and a refused port": {
+			service.Nowhere, passOn(pool.New()), "add_event: dial tcp 127.0.0.1:1: connect: connection refused",
+			syscall.ECONNREFUSED,
+		},
+		"a token that is refused with a status text": {
+			service.Nowhere, fails(errors.New("Unauthorized")),
+			roundTripper + " (errors.Is and errors.As find its error) (outcome unknown)", nil,
+		},
+		"a token server that cannot be reached": {
+			service.Nowhere, fails(fmt.Errorf("%w: %w", errToken, &url.Error{
+				URL: "https://user:password@token.test", Err: &net.OpError{Op: "dial", Err: errors.New("refused")},
+			})),
+			roundTripper + ": dial: refused (outcome unknown)", errToken,
+		},
+		"a token server that closes the connection": {
+			service.Nowhere, fails(fmt.Errorf("%w: %w", errToken, io.EOF)),
+			roundTripper + ": no complete answer: EOF (outcome unknown)", errToken,
+		},
+		"a token server that is too slow": {
+			service.Nowhere, fails(fmt.Errorf("%w: %w", errToken, context.DeadlineExceeded)),
+			roundTripper + ": timeout (outcome unknown)", errToken,
 		},
 		"https to a port without TLS": {
 			"https" + strings.TrimPrefix(plain.URL, "http"), http.DefaultTransport, "the server does not speak TLS (not sent)",
@@ -243,6 +351,10 @@ func TestError_setup(t *testing.T) {
 			"http://127.0.0.1", speaks("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 10\r\n\r\n0123456789"),
 			"the body of the answer does not have the announced Content-Encoding (outcome unknown)", gzip.ErrHeader,
 		},
+		"a refusal in plain text that is announced as gzip": {
+			"http://127.0.0.1", speaks("HTTP/1.1 403 No\r\nContent-Encoding: gzip\r\nContent-Length: 10\r\n\r\n0123456789"),
+			"403 Forbidden: the body of the answer does not have the announced Content-Encoding", nil,
+		},
 		"a RoundTripper of the caller": {
 			service.Nowhere, service.RoundTripper(func(*http.Request) (*http.Response, error) {
 				return nil, &url.Error{Op: "Post", URL: "https://user:password@service.test", Err: errShutdown}
@@ -254,6 +366,9 @@ func TestError_setup(t *testing.T) {
 		err := addEvent(t, service.Client(t, test.url, service.Impatient(1), service.Over(test.rt)))
 		require.ErrorContains(t, err, test.text, name)
 		assert.False(t, errors.As(err, &mistake), "%s: a url.Error has the URL", name)
+		if timeout, ok := errors.AsType[net.Error](err); ok {
+			assert.NotContains(t, timeout.Error(), "password", name)
+		}
 		if test.is != nil {
 			assert.ErrorIs(t, err, test.is, name)
 		} else {
@@ -263,6 +378,29 @@ func TestError_setup(t *testing.T) {
 			assert.NotContains(t, err.Error(), secret)
 		}
 	}
+}
+
+// TestError_endOfContextKeepsTheReason checks that the text says why the last attempt failed if the context ends before
+// the next attempt. The error does not match this reason.
+func TestError_endOfContextKeepsTheReason(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+		pool := &http.Transport{
+			DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, refused },
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			synctest.Wait() // until the call waits for its next attempt
+			cancel()
+		}()
+		patient := payvault.WithRetryPolicy(payvault.RetryPolicy{MinBackoff: time.Hour, MaxBackoff: time.Hour})
+		err := service.Client(t, service.Nowhere, service.Over(pool), patient).Payees.Delete(ctx, 1)
+		require.EqualError(t, err,
+			"payvault: payees.delete: context canceled, after: dial: connection refused (not sent)")
+		require.ErrorIs(t, err, context.Canceled)
+		assert.NotErrorIs(t, err, refused)
+	})
 }
 
 // TestError_endOfContextKeepsTheAnswer ends the context of one call while its next attempt waits, and of a second call

@@ -197,8 +197,8 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) 
 		}
 		failed = answerError(out.call.op, r, malformed)
 	}
-	if r.BodyIncomplete && failed.cause == nil { // the missing part of the body may have had a message
-		failed.cause = errIncomplete
+	if r.BodyErr != nil && failed.cause == nil { // the missing part of the body may have had a message
+		failed.cause = bodyCause(r.BodyErr)
 		if end := ctx.Err(); end != nil {
 			failed.cause = safeCause(ctx, end)
 		}

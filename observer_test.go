@@ -218,6 +218,10 @@ func TestCallResult_NotRepeated(t *testing.T) {
 		}
 	}
 	lost := service.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, errShutdown })
+	hangs := service.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	})
 	for name, test := range map[string]struct {
 		rt            service.RoundTripper
 		call          func(context.Context, *payvault.Client)
@@ -232,6 +236,8 @@ func TestCallResult_NotRepeated(t *testing.T) {
 		"read, unavailable":  {answer(503, ``, ""), read, "attempts", "attempts"},
 		"wait is too long":   {answer(503, ``, "3600"), read, "retry_after", "retry_after"},
 		"after the deadline": {answer(503, ``, "29"), read, "deadline", "deadline"},
+		"429, deadline":      {answer(429, ``, "29"), read, "", "wait"},
+		"ends in an attempt": {hangs, read, "context", "context"},
 		"canceled in a wait": {answer(429, ``, "10"), canceled, "", "wait"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -249,8 +255,10 @@ func TestCallResult_NotRepeated(t *testing.T) {
 					},
 				}
 				policy := payvault.RetryPolicy{MaxAttempts: 2, MaxRetryAfter: 30 * time.Second}
-				test.call(ctx, service.Client(t, service.Nowhere, service.Over(test.rt), payvault.WithObserver(observer),
-					payvault.WithRetryPolicy(policy)))
+				client, err := payvault.NewClient(service.Nowhere, service.APIKey, service.Over(test.rt),
+					payvault.WithObserver(observer), payvault.WithRetryPolicy(policy))
+				require.NoError(t, err)
+				test.call(ctx, client)
 				assert.Equal(t, test.attempt, attempts[len(attempts)-1])
 				assert.Equal(t, []string{test.want}, calls)
 			})

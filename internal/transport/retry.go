@@ -37,16 +37,22 @@ func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (
 	if final == "" && !c.payForRetry(failed) {
 		final = FinalBudget
 	}
+	again = final == "" // if the context has ended, the engine returns its error instead
+	if failed != nil {
+		c.result.Failed = failed.Err
+		if c.ctx.Err() != nil {
+			final = FinalContext
+		}
+	}
 	isSuccess := resp != nil && resp.StatusCode < http.StatusMultipleChoices
 	if !isSuccess {
 		c.result.Final = final
 	}
 	c.report(failed)
-	if final != "" {
-		return false, nil
+	if again {
+		c.unbegin()
 	}
-	c.unbegin()
-	return true, nil
+	return again, nil
 }
 
 // unbegin calls Unbegin, so that the next attempt calls Begin again. It does nothing if an attempt may have performed
@@ -129,8 +135,8 @@ func (c *call) whyFinalError(failed *attemptError) Final {
 	return ""
 }
 
-// whyFinalStatus returns the reason why repeating a request that got this status may do harm or cannot help, or "". Of
-// the statuses that it does not name, a repeat would get the same answer.
+// whyFinalStatus returns the reason why repeating a request that got this status may do harm or cannot help, or "". Any
+// other status is final: a repeat would get the same answer.
 func (c *call) whyFinalStatus(status int) Final {
 	isHarmless := c.Replay
 	switch status {

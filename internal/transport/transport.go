@@ -43,7 +43,7 @@ func (e *KeyError) Error() string { return "no API key: " + e.Err.Error() }
 // Unwrap returns the error of the key source.
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// RoundTripperError is the error of a RoundTripper that is not an *http.Transport.
+// RoundTripperError is the error of a RoundTripper that is not standard (see inspect).
 type RoundTripperError struct {
 	RoundTripper http.RoundTripper
 	Err          error
@@ -129,11 +129,12 @@ type Final string
 
 // The reasons, in the order in which they are checked.
 const (
+	FinalContext       Final = "context"        // the context ended during the attempt, which got no complete response
 	FinalAnswer        Final = "final"          // a repeat would get the same answer or error
 	FinalNotReplayable Final = "not_replayable" // the request may have been performed, and repeating it is not harmless
 	FinalAttempts      Final = "attempts"       // all attempts are used
 	FinalRetryAfter    Final = "retry_after"    // the service asks for a longer wait than the call accepts
-	FinalDeadline      Final = "deadline"       // the context ends before the wait
+	FinalDeadline      Final = "deadline"       // the context ends before the wait that the service asks for is over
 	FinalBudget        Final = "budget"         // the retry budget is spent
 	FinalWait          Final = "wait"           // the wait for the next attempt was cut short, or would have been too long
 )
@@ -149,11 +150,14 @@ type Result struct {
 	// because a RoundTripper sent the request of the last attempt twice. Then a refusal does not prove that nothing was
 	// performed.
 	Unsure bool
-	// BodyIncomplete means that the body of a response with status 400 or above broke off, or is longer than maxBytes
-	// allows. Do returns no error for such a body, because the status already means a failure.
-	BodyIncomplete bool
-	Keys           []string // values of the Authorization header that the attempts used, each once
-	Final          Final    // why the call was not repeated; "" if it succeeded or made no attempt
+	// BodyErr is the error of reading the body of a response with status 400 or above, such as ErrTooLarge. Do does not
+	// return this error, because the status already means a failure.
+	BodyErr error
+	Keys    []string // values of the Authorization header that the attempts used, each once
+	Final   Final    // why the call was not repeated; "" if it succeeded or made no attempt
+	// Failed is the error of the last attempt, or nil if it got a response. Do returns another error if the context ended
+	// after the attempt.
+	Failed error
 }
 
 // Client sends requests. It is safe for concurrent use.
