@@ -115,7 +115,7 @@ func (c *call) isProvenUnsent(err error, trace *attemptTrace, bodyMayBeRead bool
 	case !trace.asked.Load():
 		return false // a RoundTripper that calls no hooks may have sent the request
 	case c.client.standard && trace.connections.Load() == 0:
-		return true // an *http.Transport got no connection; this is the only proof for a request without a body
+		return true // an *http.Transport got no connection, which also proves it for a request without a body
 	default:
 		// Unless a context has ended, an unread body proves that the headers were not sent. A RoundTripper that calls
 		// WroteHeaders would have called it by now. A RoundTripper that never calls it is assumed to read the body before it
@@ -126,7 +126,8 @@ func (c *call) isProvenUnsent(err error, trace *attemptTrace, bodyMayBeRead bool
 
 // unprocessed has the texts of errors for a request that no server has processed. net/http has no types for them.
 //   - "cannot retry err": the stream of HTTP/2 is above the last stream of a GOAWAY frame, or was refused (RFC 9113,
-//     sections 6.8 and 8.7). A stream that was reset with another code, such as PROTOCOL_ERROR, may have been processed.
+//     sections 6.8 and 8.7). If a stream was reset with another code, such as PROTOCOL_ERROR, the server may have
+//     processed it.
 //   - "could not be established": the connection of HTTP/2 closed before its first stream.
 //   - "cannot rewind body": net/http wants to repeat a request whose body can be read only once. It wants this only if
 //     the connection of HTTP/2 closed before net/http opened a stream for the request.
