@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -35,6 +36,30 @@ func pipes(t *testing.T, serve func(net.Conn)) *http.Transport {
 		servers.Wait()
 	})
 	return tr
+}
+
+// queued is a connection whose writes do not wait for the reader. The writes of net.Pipe do, so that an HTTP/2 client
+// and its server, which both begin with a write, would wait for each other.
+type queued struct {
+	net.Conn
+
+	writes chan []byte
+}
+
+// newQueued returns a queued connection over conn. The caller must close q.writes at the end.
+func newQueued(conn net.Conn) queued {
+	q := queued{conn, make(chan []byte, 100)}
+	go func() {
+		for p := range q.writes {
+			_, _ = conn.Write(p)
+		}
+	}()
+	return q
+}
+
+func (q queued) Write(p []byte) (int, error) {
+	q.writes <- bytes.Clone(p)
+	return len(p), nil
 }
 
 // readRequest reads one request and its body.

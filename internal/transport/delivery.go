@@ -101,7 +101,7 @@ func (c *call) deliveryWithoutResponse(err error, trace *attemptTrace, bodyMayBe
 func (c *call) isProvenUnsent(err error, trace *attemptTrace, bodyMayBeRead bool) bool {
 	bodyIsUnread := c.Length > 0 && !bodyMayBeRead
 	switch {
-	case c.isUnprocessed(err, trace):
+	case isUnprocessed(err, trace):
 		return true
 	case trace.wroteHeaders.Load():
 		// On HTTP/1 net/http calls WroteHeaders before it flushes its buffer, and reads the body after the flush. HTTP/2
@@ -115,7 +115,7 @@ func (c *call) isProvenUnsent(err error, trace *attemptTrace, bodyMayBeRead bool
 	case !trace.asked.Load():
 		return false // a RoundTripper that calls no hooks may have sent the request
 	case c.client.standard && trace.connections.Load() == 0:
-		return true // an *http.Transport got no connection; this is the only proof for a request without a body
+		return true // an *http.Transport got no connection, which also proves it for a request without a body
 	default:
 		// Unless a context has ended, an unread body proves that the headers were not sent. A RoundTripper that calls
 		// WroteHeaders would have called it by now. A RoundTripper that never calls it is assumed to read the body before it
@@ -124,22 +124,34 @@ func (c *call) isProvenUnsent(err error, trace *attemptTrace, bodyMayBeRead bool
 	}
 }
 
-// unprocessed has the texts of errors for a stream of HTTP/2 that the server has not processed (RFC 9113, sections 6.8
-// and 8.7): it is above the last stream of a GOAWAY frame, or it was refused. net/http has no types for these errors.
-// The texts do not match a stream that was reset with another code, such as PROTOCOL_ERROR: it may have been processed.
+// unprocessed has the texts of errors for a request that no server has processed. net/http has no types for them.
+//   - "cannot retry err": the stream of HTTP/2 is above the last stream of a GOAWAY frame, or was refused (RFC 9113,
+//     sections 6.8 and 8.7). If a stream was reset with another code, such as PROTOCOL_ERROR, the server may have
+//     processed it.
+//   - "could not be established": the connection of HTTP/2 closed before its first stream.
+//   - "cannot rewind body": net/http wants to repeat a request whose body can be read only once. It wants this only if
+//     the connection of HTTP/2 closed before net/http opened a stream for the request.
 var unprocessed = regexp.MustCompile(`^http2: Transport: cannot retry err \[(` +
 	`http2: Transport received Server's graceful shutdown GOAWAY|` +
 	`stream error: stream ID \d+; REFUSED_STREAM; received from peer` +
-	`)\] after Request\.Body was written; define Request\.GetBody to avoid this error$`)
+	`)\] after Request\.Body was written; define Request\.GetBody to avoid this error$|` +
+	`^http2: client conn could not be established$|` +
+	`^net/http: cannot rewind body after connection loss$`)
 
 // isUnprocessed reports whether err proves that the server has not processed the request of an attempt with one
-// connection. There are two proofs: what an HTTP/2 server says about the stream, and an alert about the client's
-// certificate on a new connection, because such a server reads no request.
-func (c *call) isUnprocessed(err error, trace *attemptTrace) bool {
+// connection. There are two proofs: the text of an error of net/http, which a RoundTripper may have wrapped, and an
+// alert about the client's certificate on a new connection, because such a server reads no request. With a second
+// connection, a RoundTripper may have sent the request before.
+func isUnprocessed(err error, trace *attemptTrace) bool {
 	if trace.connections.Load() != 1 {
 		return false
 	}
-	return c.client.standard && unprocessed.MatchString(err.Error()) || trace.isNew() && trust.IsAlert(err)
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if unprocessed.MatchString(e.Error()) {
+			return true
+		}
+	}
+	return trace.isNew() && trust.IsAlert(err)
 }
 
 // isContextError reports whether the attempt failed because of its timeout, or because the caller's context has ended.

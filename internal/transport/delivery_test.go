@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net"
@@ -111,11 +112,12 @@ func TestNewBesideARequest(t *testing.T) {
 // counted wraps a TLS connection, as a caller may do, for example to count bytes.
 type counted struct{ *tls.Conn }
 
-// TestWrappedTLSConnections checks that a request is performed at most once if DialTLSContext returns a wrapped TLS
-// connection. From Go 1.27 on, net/http uses HTTP/2 on such a connection.
+// TestWrappedTLSConnections checks that a request is sent once in an attempt if DialTLSContext returns a wrapped TLS
+// connection, and that another attempt follows only if the server has refused the stream. From Go 1.27 on, net/http
+// uses HTTP/2 on such a connection.
 func TestWrappedTLSConnections(t *testing.T) {
 	t.Parallel()
-	for _, code := range []uint32{1, 7} {
+	for _, code := range []uint32{1, refusedStream} {
 		_, address, streams := resetting(t, "https", code, math.MaxInt64)
 		own := &http.Transport{
 			ForceAttemptHTTP2: true,
@@ -140,9 +142,12 @@ func TestWrappedTLSConnections(t *testing.T) {
 		} {
 			request.Header = http.Header{}
 			before := streams.Load()
-			_, err := c.Do(t.Context(), request.to(t, address))
+			result, err := c.Do(t.Context(), request.to(t, address))
 			require.Error(t, err)
-			require.LessOrEqual(t, streams.Load()-before, int64(1), "%s: performed more than once", request.Method)
+			require.LessOrEqual(t, streams.Load()-before, int64(result.Attempts), "%s: net/http has repeated it", request.Method)
+			if code != refusedStream {
+				require.Equal(t, 1, result.Attempts, request.Method)
+			}
 		}
 	}
 }
@@ -323,29 +328,76 @@ func TestRefusedClientCertificate(t *testing.T) {
 	}
 }
 
-// TestAlertOnAUsedConnection checks that an alert about the client's certificate proves nothing about a request on a
-// connection that was used before, or on a second connection.
-func TestAlertOnAUsedConnection(t *testing.T) {
+// TestRefusedClientCertificateOnHTTP2 checks that a request is not sent, with or without a body, if the server refuses
+// the client's certificate on HTTP/2. If the alert comes before the first stream, net/http returns another error.
+func TestRefusedClientCertificateOnHTTP2(t *testing.T) {
 	t.Parallel()
+	authority := httptest.NewTLSServer(nil) // only its certificate is used
+	defer authority.Close()
+	config := &tls.Config{
+		Certificates: authority.TLS.Certificates, ClientAuth: tls.RequireAnyClientCert,
+		MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"},
+	}
+	tr := pipes(t, func(conn net.Conn) {
+		q := newQueued(conn)
+		defer close(q.writes)
+		assert.Error(t, tls.Server(q, config).HandshakeContext(t.Context()))
+		_, _ = io.Copy(io.Discard, q)
+	})
+	tr.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the test is about the other certificate
+	tr.ForceAttemptHTTP2 = true
+	for _, request := range []*Request{post(false), post(false).text("")} {
+		result, err := New(testConfig(tr)).Do(t.Context(), request.to(t, "https://service.test"))
+		require.Error(t, err)
+		assert.Equal(t, NotSent, result.Delivery, err)
+	}
+}
+
+// TestUnprocessed checks what proves that no server has processed a request: texts of net/http on the only connection
+// of the attempt, also inside of another error, and an alert about the client's certificate on a new connection.
+func TestUnprocessed(t *testing.T) {
+	t.Parallel()
+	cannotRetry := func(reason string) error {
+		return errors.New("http2: Transport: cannot retry err [" + reason + "] after Request.Body was written; " +
+			"define Request.GetBody to avoid this error")
+	}
+	reset := func(code string) error {
+		return cannotRetry("stream error: stream ID 7; " + code + "; received from peer")
+	}
+	goneAway := cannotRetry("http2: Transport received Server's graceful shutdown GOAWAY")
+	wrapped := fmt.Errorf("of a wrapper: %w", goneAway)
 	alert := &net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}
+	none, first, used := []bool{}, []bool{false}, []bool{true} // whether each connection of the attempt was reused
+	two := []bool{false, false}
 	for name, test := range map[string]struct {
-		connections []httptrace.GotConnInfo
-		want        Delivery
+		err    error
+		reused []bool
+		want   Delivery
 	}{
-		"new":    {[]httptrace.GotConnInfo{{}}, NotSent},
-		"used":   {[]httptrace.GotConnInfo{{Reused: true}}, Unknown},
-		"second": {[]httptrace.GotConnInfo{{}, {}}, Unknown},
-		"none":   {nil, Unknown},
+		"GOAWAY":                      {goneAway, used, NotSent},
+		"GOAWAY, wrapped":             {wrapped, used, NotSent},
+		"GOAWAY, no connection":       {wrapped, none, Unknown},
+		"GOAWAY, two connections":     {wrapped, two, Unknown},
+		"GOAWAY, a part of the text":  {errors.New("of a wrapper: " + goneAway.Error()), used, Unknown},
+		"refused":                     {reset("REFUSED_STREAM"), used, NotSent},
+		"another code":                {reset("PROTOCOL_ERROR"), used, Unknown},
+		"not established":             {errors.New("http2: client conn could not be established"), first, NotSent},
+		"cannot rewind":               {errors.New("net/http: cannot rewind body after connection loss"), used, NotSent},
+		"alert, new connection":       {alert, first, NotSent},
+		"alert, used connection":      {alert, used, Unknown},
+		"alert, second connection":    {alert, two, Unknown},
+		"alert, no connection":        {alert, none, Unknown},
+		"another text of the network": {errLost, first, Unknown},
 	} {
 		c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
 			_, _ = io.ReadAll(req.Body)
-			for _, connection := range test.connections {
-				httptrace.ContextClientTrace(req.Context()).GotConn(connection)
+			for _, reused := range test.reused {
+				httptrace.ContextClientTrace(req.Context()).GotConn(httptrace.GotConnInfo{Reused: reused})
 			}
-			return nil, alert
+			return nil, test.err
 		})))
 		result, err := c.Do(t.Context(), post(false))
-		require.ErrorIs(t, err, alert)
+		require.ErrorIs(t, err, test.err)
 		assert.Equal(t, test.want, result.Delivery, name)
 	}
 }

@@ -462,6 +462,46 @@ func TestIdleConnectionThatEndsBeforeTheWrite(t *testing.T) {
 	}
 }
 
+// TestIdleHTTP2ConnectionThatEndsBeforeTheWrite checks that a request is performed once, even without a body, if the
+// server closes the reused HTTP/2 connection before the request is written.
+func TestIdleHTTP2ConnectionThatEndsBeforeTheWrite(t *testing.T) {
+	t.Parallel()
+	for _, request := range []*Request{post(false), post(false).text(""), post(false).upload(3)} {
+		for _, wrapper := range []string{"plain", "http.Client with Timeout"} {
+			synctest.Test(t, func(t *testing.T) {
+				var last net.Conn
+				served := 0
+				tr := pipes(t, func(conn net.Conn) {
+					last = conn
+					q := newQueued(conn)
+					defer close(q.writes)
+					serveHTTP2(q, func() (frame, flags byte, payload []byte) {
+						served++
+						return 1, 5, []byte{0x88} // HEADERS with END_STREAM and END_HEADERS, ":status: 200"
+					})
+				})
+				tr.Protocols = new(http.Protocols)
+				tr.Protocols.SetUnencryptedHTTP2(true)
+				c := New(testConfig(derived(tr)[wrapper]))
+				_, err := c.Do(t.Context(), request.to(t, "http://service.test/"))
+				require.NoError(t, err)
+				synctest.Wait()
+				ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+					if info.Reused {
+						_ = last.Close()
+						synctest.Wait() // wait until net/http has noticed that the connection is closed
+					}
+				}})
+				result, err := c.Do(ctx, request)
+				require.NoError(t, err)
+				assert.Equal(t, 2, result.Attempts)
+				synctest.Wait()
+				assert.Equal(t, 2, served)
+			})
+		}
+	}
+}
+
 // deadConn is a connection whose writes fail once dead is true.
 type deadConn struct {
 	net.Conn
@@ -589,14 +629,17 @@ func TestStreamsResetByHTTP2(t *testing.T) {
 					}
 					t.Run(fmt.Sprintf("%s, %s, %s, %d attempts", name, scheme, request.Method, attempts), func(t *testing.T) {
 						t.Parallel()
-						c, address, streams := resetting(t, scheme, code, 2)
-						result, err := c.Do(t.Context(), r.to(t, address))
-						assert.Equal(t, attempts, result.Attempts)
-						assert.EqualValues(t, attempts, streams.Load())
-						assert.Equal(t, want, result.Delivery)
-						assert.Equal(t, r.Replay && !isUnprocessed, result.Unsure)
-						assert.Equal(t, want == Answered, err == nil)
-						assert.NotErrorIs(t, err, context.Canceled, "nobody has canceled the call")
+						for _, wrapper := range []string{"plain", "http.Client with Timeout"} {
+							c, address, streams := resetting(t, scheme, code, 2)
+							c = New(testConfig(derived(c.base)[wrapper]))
+							result, err := c.Do(t.Context(), r.to(t, address))
+							assert.Equal(t, attempts, result.Attempts, wrapper)
+							assert.EqualValues(t, attempts, streams.Load(), wrapper)
+							assert.Equal(t, want, result.Delivery, wrapper)
+							assert.Equal(t, r.Replay && !isUnprocessed, result.Unsure, wrapper)
+							assert.Equal(t, want == Answered, err == nil, wrapper)
+							assert.NotErrorIs(t, err, context.Canceled, "nobody has canceled the call")
+						}
 					})
 				}
 			}

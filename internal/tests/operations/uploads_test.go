@@ -274,7 +274,8 @@ func TestUploadProgress(t *testing.T) {
 	}
 }
 
-// TestUploadCanceled checks that an upload has an unknown outcome if Progress ends its context.
+// TestUploadCanceled checks that an upload has an unknown outcome if Progress ends its context. The service may have
+// got the complete form, because net/http may still read the rest of it when the context ends.
 func TestUploadCanceled(t *testing.T) {
 	t.Parallel()
 	forEach(t, func(t *testing.T, s *careless) {
@@ -285,8 +286,7 @@ func TestUploadCanceled(t *testing.T) {
 				cancel()
 			}
 		}
-		got, err := s.upload(t, ctx, file)
-		assert.False(t, bytes.Contains(got, []byte(formEnd)), "a complete form came")
+		_, err := s.upload(t, ctx, file)
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, payvault.ErrOutcomeUnknown)
 	})
