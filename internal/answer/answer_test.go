@@ -158,7 +158,8 @@ func TestReadLenient_completed(t *testing.T) {
 	}
 	for codes, named := range map[int]int{21: 41, 1001: 1020} {
 		var places []place
-		text := `[` + strings.Repeat(`{"country":36},`, codes) + strings.Repeat(`{"country":{"a":1}},`, 20) + `{"country":"040"}]`
+		text := `[` + strings.Repeat(`{"country":36},`, codes) + strings.Repeat(`{"country":{"a":1}},`, 20) +
+			`{"country":"040"}]`
 		unread, err := ReadLenient([]byte(text), &places)
 		require.NoError(t, err)
 		assert.Equal(t, place{"036"}, places[codes-1])

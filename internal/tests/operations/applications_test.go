@@ -169,7 +169,8 @@ func TestAuthTimes(t *testing.T) {
 	t.Parallel()
 	type times = payvault.AuthTimes
 	for text, want := range map[string]times{
-		`"{1,30+}"`: {"1", "30+"}, `" { 1 , 30+ } "`: {"1", "30+"}, `"30+"`: {"30+"}, `30`: {"30"}, `"{30 days}"`: {"30 days"},
+		`"{1,30+}"`: {"1", "30+"}, `" { 1 , 30+ } "`: {"1", "30+"}, `"30+"`: {"30+"}, `30`: {"30"},
+		`"{30 days}"`: {"30 days"},
 		`"{}"`: {}, `"{ }"`: {}, `""`: nil, `null`: nil,
 	} {
 		got := times{"before"}
@@ -412,7 +413,8 @@ func TestApplicationsSaveData_invalid(t *testing.T) {
 	const typed = "has a field of its own and cannot be in Extra"
 	const element = "has an element that is empty or contains a brace, bracket, quote or comma"
 	type data = payvault.ApplicationData
-	times, unwritable := []payvault.AuthTime{"1,30", "", `["1"]`}, []payvault.ApplicationField{{Key: "k", Value: func() {}}}
+	times := []payvault.AuthTime{"1,30", "", `["1"]`}
+	unwritable := []payvault.ApplicationField{{Key: "k", Value: func() {}}}
 	type fields = []payvault.ApplicationField
 	for _, test := range []struct {
 		data data

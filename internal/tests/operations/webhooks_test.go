@@ -100,7 +100,8 @@ func TestNotificationHandler_reports(t *testing.T) { //nolint:paralleltest // it
 		assert.Equal(t, http.StatusNoContent, post("").Code)
 		assert.Empty(t, log.String())
 		assert.Equal(t, http.StatusRequestEntityTooLarge, post(strings.Repeat("canary", 1<<20)).Code)
-		assert.Contains(t, log.String(), `"level":"ERROR","msg":"payvault notification","error":"payvault: ReadNotification: `)
+		assert.Contains(t, log.String(), `"level":"ERROR"`)
+		assert.Contains(t, log.String(), `"error":"payvault: ReadNotification: `)
 		assert.NotContains(t, log.String(), "canary")
 		slog.SetDefault(before)
 	}
