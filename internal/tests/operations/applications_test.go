@@ -171,7 +171,7 @@ func TestAuthTimes(t *testing.T) {
 	for text, want := range map[string]times{
 		`"{1,30+}"`: {"1", "30+"}, `" { 1 , 30+ } "`: {"1", "30+"}, `"30+"`: {"30+"}, `30`: {"30"},
 		`"{30 days}"`: {"30 days"},
-		`"{}"`: {}, `"{ }"`: {}, `""`: nil, `null`: nil,
+		`"{}"`:        {}, `"{ }"`: {}, `""`: nil, `null`: nil,
 	} {
 		got := times{"before"}
 		require.NoError(t, json.Unmarshal([]byte(text), &got), text)
