@@ -19,12 +19,15 @@ var errNotAmount = errors.New("not a decimal number of at most 19 digits")
 // [ApplicationData] itself, where it is a text. The zero value is 0.
 //
 // Compare amounts with [Amount.Equal] and [Amount.Cmp]. With ==, and as keys of a map, 10.9 and 10.90 differ, because
-// == compares their digits. Amount has no method IsZero, because the JSON option omitzero would call it and leave out
-// 0.00; test a.Equal(Amount{}) instead.
+// == compares their digits. To ask whether an amount is 0, use a.Equal(Amount{}): with ==, Amount{} is only an amount
+// that was never set. The JSON option omitzero leaves out that one, and writes every 0 that was set.
 //
 // [Amount.Decimal] is for arithmetic. Add money with [decimal.Decimal.AddExact], which takes the digits after the point
 // that must stay: the method Add rounds a sum of more than 19 digits.
-type Amount struct{ d decimal.Decimal }
+type Amount struct {
+	d     decimal.Decimal
+	isSet bool // tells a 0 that was set from the zero value, for the option omitzero
+}
 
 // NewAmount returns value / 10^scale: NewAmount(1250, 2) is 12.50. A scale outside 0 to 19 is an error.
 func NewAmount(value int64, scale int) (Amount, error) {
@@ -32,7 +35,7 @@ func NewAmount(value int64, scale int) (Amount, error) {
 	if err != nil {
 		return Amount{}, errNotAmount
 	}
-	return Amount{d}, nil
+	return AmountOf(d), nil
 }
 
 // ParseAmount reads a decimal number such as "12.50". A number that an Amount cannot hold exactly is an error.
@@ -41,7 +44,7 @@ func ParseAmount(s string) (Amount, error) {
 	if !isExact {
 		return Amount{}, errNotAmount
 	}
-	return Amount{d}, nil
+	return AmountOf(d), nil
 }
 
 // MustParseAmount is ParseAmount for constants. It panics if ParseAmount returns an error.
@@ -54,7 +57,7 @@ func MustParseAmount(s string) Amount {
 }
 
 // AmountOf returns d as an Amount.
-func AmountOf(d decimal.Decimal) Amount { return Amount{d} }
+func AmountOf(d decimal.Decimal) Amount { return Amount{d, true} }
 
 // Decimal returns a as a [decimal.Decimal], for arithmetic.
 func (a Amount) Decimal() decimal.Decimal { return a.d }
@@ -72,7 +75,8 @@ func (a Amount) Format(f fmt.State, verb rune) { a.d.Format(f, verb) }
 // String returns the number with all of its digits after the point, and without an exponent.
 func (a Amount) String() string { return a.d.String() }
 
-// MarshalText returns the text of [Amount.String], for YAML and XML.
+// MarshalText returns the text of [Amount.String], for YAML and XML. An amount that was never set is written as 0, and
+// so it is read back as a 0 that was set.
 func (a Amount) MarshalText() ([]byte, error) { return a.d.AppendText(nil) }
 
 // UnmarshalText reads a number as [ParseAmount] does.
@@ -99,7 +103,7 @@ func (a Amount) MarshalJSON() ([]byte, error) { return a.d.AppendText(nil) }
 var grouped = regexp.MustCompile(`^-?\d{1,3}(,\d{3})+\.\d+$`)
 
 // UnmarshalJSON reads a JSON number, or a quoted number such as "12.50" or "1,234.50". A value that means "none", such
-// as null or an empty string, is read as 0.
+// as null or an empty string, is read as Amount{}.
 func (a *Amount) UnmarshalJSON(b []byte) error { return answer.Unfit[Amount](a.read(b)) }
 
 // UnmarshalJSONFrom is like UnmarshalJSON, but its error names the place of the value.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json" // becomes encoding/json/v2 in Go 1.27
@@ -73,8 +74,9 @@ func (s AuthTimes) MarshalText() ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// UnmarshalJSON reads a set in its wire form. A single element may stand without braces, as a text or a number. The
-// text {} is read as an empty set that is not nil.
+// UnmarshalJSON reads a set in its wire form, with or without blanks around the elements. A single element may stand
+// without braces, as a text or a number. The text {} is read as an empty set that is not nil. A text of any other form
+// is an error, such as 1,30 or a JSON list.
 func (s *AuthTimes) UnmarshalJSON(b []byte) error { return answer.Unfit[AuthTimes](s.read(b)) }
 
 // UnmarshalJSONFrom is like UnmarshalJSON, but its error names the place of the value.
@@ -88,15 +90,31 @@ func (s *AuthTimes) read(raw jsontext.Value) error {
 	}
 	*s = nil
 	text := answer.Trimmed(raw)
-	if text == "{}" {
-		*s = AuthTimes{}
+	if text == "" {
+		return nil
 	}
-	isSeparator := func(r rune) bool { return strings.ContainsRune("{}, ", r) }
-	for element := range strings.FieldsFuncSeq(text, isSeparator) {
-		*s = append(*s, AuthTime(element))
+	if strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") {
+		text = strings.TrimSpace(text[1 : len(text)-1])
+		if text == "" {
+			*s = AuthTimes{}
+			return nil
+		}
+	} else if strings.Contains(text, ",") {
+		return errNotSet
 	}
+	var elements AuthTimes
+	for element := range strings.SplitSeq(text, ",") {
+		elements = append(elements, AuthTime(strings.TrimSpace(element)))
+	}
+	if slices.ContainsFunc(elements, AuthTime.breaksForm) {
+		return errNotSet
+	}
+	*s = elements
 	return nil
 }
+
+// breaksForm reports whether an element is empty or has a character that would break the form of the set.
+func (a AuthTime) breaksForm() bool { return a == "" || strings.ContainsAny(string(a), `{}[]",`) }
 
 var errNotSet = errors.New("not a set of the form {a,b}")
 
@@ -206,13 +224,22 @@ func wireValue(v reflect.Value) any {
 
 // pair is one element of a list of pairs, before its value is decoded.
 type pair struct {
-	Key   string         `json:"key"`
-	Value jsontext.Value `json:"value"`
+	Key      string         `json:"key"`
+	Value    jsontext.Value `json:"value"`    // empty if the pair has no value
+	Type     jsontext.Value `json:"type"`     // ignored, as a pair may be a SavedField
+	Settings jsontext.Value `json:"settings"` // ignored too
 }
 
-// UnmarshalJSON reads a list of pairs, or an object with a member for each key. It reads null as an empty list. An
-// error has the JSON pointer of the value that cannot be read, such as /ownership/owners/0/dob. An unknown name within
-// a value is an error too, because it may be misspelt, and then its value would not be sent.
+// UnmarshalJSON reads a list of pairs, or an object with a member for each key. It reads null as an empty list. The
+// pairs may be saved fields. An error has the JSON pointer of the value that cannot be read, such as
+// /ownership/owners/0/dob. These are errors too, because a value would be lost:
+//
+//   - an unknown name within a value or a pair, which may be misspelt,
+//   - a pair without a value,
+//   - an object that is a pair, or that has a list of pairs, such as the request body {"data": […]}.
+//
+// A key that has no field goes into Extra. So a value with a misspelt key is sent, and logs show it in clear text, even
+// if it is a tax ID.
 func (d *ApplicationData) UnmarshalJSON(b []byte) error {
 	pairs, err := pairsOf(b)
 	if err != nil {
@@ -227,23 +254,65 @@ func (d *ApplicationData) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// pairsOf reads a list of pairs, or an object with a member for each pair. The pairs of an object are sorted by key.
+var errNoData = errors.New("neither a list of pairs {key, value} nor an object")
+
+// pairsOf reads a list of pairs, or an object with a member for each pair.
 func pairsOf(raw jsontext.Value) (pairs []pair, err error) {
 	switch raw.Kind() {
 	case 'n':
+		return nil, nil
 	case '{':
-		var members map[string]jsontext.Value
-		err = answer.Read(raw, &members)
-		for _, key := range slices.Sorted(maps.Keys(members)) {
-			pairs = append(pairs, pair{key, members[key]})
-		}
-	default:
-		err = answer.Read(raw, &pairs)
+		return pairsOfObject(raw)
+	}
+	err = answer.ReadGiven(raw, &pairs)
+	if within, ok := errors.AsType[*answer.PlaceError](err); ok && within.Place != "" {
+		return nil, within
 	}
 	if err != nil {
-		return nil, errors.New("neither a list of pairs {key, value} nor an object")
+		return nil, errNoData
+	}
+	for i, p := range pairs {
+		if len(p.Value) == 0 {
+			return nil, &answer.PlaceError{Place: "/" + strconv.Itoa(i), Why: "a pair without a value"}
+		}
 	}
 	return pairs, nil
+}
+
+// pairsOfObject returns a pair for each member of an object, sorted by key.
+func pairsOfObject(raw jsontext.Value) (pairs []pair, err error) {
+	var members map[string]jsontext.Value
+	if answer.Read(raw, &members) != nil {
+		return nil, errNoData
+	}
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		value := members[key]
+		switch {
+		case strings.EqualFold(key, "key"):
+			return nil, &answer.PlaceError{Place: "/" + key, Why: "a pair outside a list"}
+		case hasPair(value):
+			return nil, &answer.PlaceError{Place: "/" + key, Why: "a list of pairs within an object"}
+		}
+		pairs = append(pairs, pair{Key: key, Value: value})
+	}
+	return pairs, nil
+}
+
+// hasPair reports whether a value is a list with an object that has the member key.
+func hasPair(value jsontext.Value) bool {
+	if value.Kind() != '[' {
+		return false
+	}
+	var elements []map[string]jsontext.Value
+	_, _ = answer.ReadLenient(value, &elements) // skip elements that are no objects
+	for _, element := range elements {
+		for name := range element {
+			if strings.EqualFold(name, "key") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // setPair reads a pair into its field. A pair goes into Extra if its key has no field, or if its value is an empty
@@ -314,8 +383,9 @@ func (d ApplicationData) checkKeys(p *problems) {
 		seen[extra.Key] = true
 	}
 	for _, element := range d.BusinessServicesAuthTime {
-		if element == "" || strings.ContainsAny(string(element), "{},") {
-			p.add("business_services_auth_time", "has an element that is empty or contains a brace or comma")
+		if element.breaksForm() {
+			p.add("business_services_auth_time",
+				"has an element that is empty or contains a brace, bracket, quote or comma")
 		}
 	}
 }

@@ -31,10 +31,11 @@ func ApplicationFields() []ApplicationFieldInfo {
 		field("business_phone", "phone", optional),
 		field("business_address", "address_suggest", required),
 		field("business_type", "select", required,
-			"sole-prop", "llc", "corporation-public", "corporation-private", "partnership", "tax-exempt"),
+			texts(BusinessSoleProp, BusinessLLC, BusinessCorporationPublic, BusinessCorporationPrivate, BusinessPartnership,
+				BusinessTaxExempt)...),
 		field("limited_partnership", "toggle", required),
-		field("trading_status", "radio", required, "pt", "np"),
-		field("tax_id_type", "select", required, "ein", "ssn"),
+		field("trading_status", "radio", required, texts(TradingPublic, TradingNonPublic)...),
+		field("tax_id_type", "select", required, texts(TaxIDEIN, TaxIDSSN)...),
 		field("tax_id", "tax_id", required),
 		field("state_filed", "us_state", required),
 		field("business_established", "date", required),
@@ -42,14 +43,15 @@ func ApplicationFields() []ApplicationFieldInfo {
 		field("business_description", "text", required),
 		field("ownership", "ownership", required),
 		field("processing_history", "toggle", required),
-		field("business_services_process", "radio", required, "order", "fulfill"),
-		field("business_services_auth_time", "checkbox_group", required, "1", "30", "30+", "90+"),
+		field("business_services_process", "radio", required, texts(ServicesProcessOrder, ServicesProcessFulfill)...),
+		field("business_services_auth_time", "checkbox_group", required,
+			texts(AuthTime1, AuthTime30, AuthTime30Plus, AuthTime90Plus)...),
 		field("card_brands", "checkbox_row", required, "vi", "mc", "di", "am", "gp"),
 		field("card_volume", "currency", required),
 		field("ach_volume", "currency", optional),
 		field("total_volume", "currency", required),
 		field("high_ticket", "currency", required),
-		field("fulfillment_provider_flag", "radio", required, "business", "thirdparty"),
+		field("fulfillment_provider_flag", "radio", required, texts(FulfillmentBusiness, FulfillmentThirdParty)...),
 		field("fulfillment_delivery_method", "checkbox_row", required, "digitally", "pickup", "delivery", "Service"),
 		field("delivery_confirmation", "toggle", required),
 		field("fulfillment_name", "text", optional),
@@ -61,4 +63,13 @@ func ApplicationFields() []ApplicationFieldInfo {
 		field("bank_routing", "bank_routing", required),
 		field("bank_account_number", "bank_dda", required),
 	}
+}
+
+// texts returns the texts of values that have a type of their own.
+func texts[T ~string](values ...T) []string {
+	texts := make([]string, len(values))
+	for i, value := range values {
+		texts[i] = string(value)
+	}
+	return texts
 }

@@ -379,6 +379,21 @@ func TestReading_goesOn(t *testing.T) {
 			&payvault.Payee{ID: 4, Account: payvault.PayeeAccount{TRNumber: payvault.NewSecret("1")}},
 			[]string{"/data/payee_account/dda_number"},
 		},
+		{
+			"create", `{"code":0,"data":{"payee_id":4,"payee_account":{"dda_number":17,"tr_number":21000021}}}`,
+			&payvault.Payee{ID: 4, Account: payvault.PayeeAccount{DDANumber: payvault.NewSecret("17")}},
+			[]string{"/data/payee_account/tr_number"},
+		},
+		{
+			"create", `{"code":0,"data":{"payee_id":4,"payee_account":{"tr_number":121000021.0}}}`,
+			&payvault.Payee{ID: 4, Account: payvault.PayeeAccount{TRNumber: payvault.NewSecret("121000021")}},
+			nil,
+		},
+		{
+			"create", `{"code":0,"data":{"payee_id":4,"payee_account":{"tr_number":"21000021"}}}`,
+			&payvault.Payee{ID: 4, Account: payvault.PayeeAccount{TRNumber: payvault.NewSecret("21000021")}},
+			nil,
+		},
 		{"tokenize", `{"rcode":0,"code":"OK","card_id":"A"}`, tokenized, nil},
 		{"Client.Call", `{"code":[],"rcode":"000","N":5}`, 5, nil},
 		{"Client.Call", `{"code":0,"rcode":true,"N":5}`, 5, []string{"/rcode"}},
@@ -442,6 +457,14 @@ func TestReading_malformed(t *testing.T) {
 			"list", `{"code":0,"data":[{"customer_id":"A"},{"customer_id":8.61e+30}]}`,
 			"/data/1/customer_id cannot be read: a number that has lost digits",
 		},
+		{
+			"list", `{"code":0,"data":[{"customer_id":"A","rec_id":" none"}]}`,
+			"/data/0/rec_id cannot be read: not an integer that fits",
+		},
+		{
+			"list", `{"code":0,"data":[{"customer_id":"A","rec_id":"8.61e+17"}]}`,
+			"/data/0/rec_id cannot be read: a number that has lost digits",
+		},
 		{"tokenize", `{"rcode":"000","card_id":8.61e+30}`, "/card_id is missing, and cannot be read: /card_id"},
 		{"create", emails(21), tooMany},
 		{"save", `{"code":0,"data":{"fields":[` + strings.Repeat(`{"key":"a"},`, 150_000) + `{}]}}`, tooMany},
@@ -469,6 +492,14 @@ func TestReading_label(t *testing.T) {
 		{"application/json; charset=ISO-8859-1", "M\xfcller \x80", "Müller €"},
 		{`application/json;charset="windows-1252"`, "M\xfcller \x80", "Müller €"},
 		{"text/plain; Charset=Latin1", "M\xfcller", "Müller"},
+		{"application/json; charset=ISO_8859-1", "M\xfcller", "Müller"},        // an alias of IANA
+		{`application/json; charset="ISO_8859-1:1987"`, "M\xfcller", "Müller"}, // another one
+		{"application/json; charset=iso8859-1", "M\xfcller", "Müller"},         // Python
+		{"application/json; charset=ISO8859_1", "M\xfcller", "Müller"},         // Java
+		{"application/json; charset=l1", "M\xfcller", "Müller"},
+		{"application/json; charset=cp819", "M\xfcller", "Müller"},
+		{"application/json; charset=cswindows1252", "M\xfcller \x80", "Müller €"},
+		{"application/json; charset=ISO-8859-15", "M\xfcller", "M\ufffdller"},
 		{"application/json; charset=iso-8859-1", "Müller", "Müller"},
 		{"application/json; charset=utf-8", "M\xfcller", "M\ufffdller"},
 		{"application/json", "M\xfcller", "M\ufffdller"},

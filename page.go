@@ -27,7 +27,8 @@ type pageReply[T any] struct {
 	//   - a list: Data points to it, and the list is not nil, even if it is empty.
 	//   - null, or another value that means "none": Data is nil.
 	//   - no data at all: Data still points to items, which is empty and has the capacity that beforeRead gave it. The
-	//     decoder gives the list of an answer no capacity if it is empty.
+	//     decoder replaces items by a list without capacity if the list of an answer is empty. If a later decoder kept the
+	//     capacity, every empty page would fail as a page without data, and so would the tests of empty pages.
 	Data *[]T `json:"data"`
 
 	items  []T

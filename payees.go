@@ -2,6 +2,10 @@ package payvault
 
 import (
 	"context"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"example.com/payvault/internal/answer"
 )
 
 // PayeesService keeps payee profiles in the payee vault, which the operator enables per account.
@@ -42,6 +46,28 @@ func (p *Payee) missing() string {
 	return ""
 }
 
+// payeeReply is the successful answer to Create.
+type payeeReply struct {
+	platformReply[Payee, *Payee]
+}
+
+// afterRead clears a routing number that has lost a zero, and adds its path to unread.
+func (r *payeeReply) afterRead(body []byte, unread []string) ([]string, error) {
+	var raw struct {
+		Data struct {
+			Account struct {
+				TRNumber jsontext.Value `json:"tr_number"`
+			} `json:"payee_account"`
+		} `json:"data"`
+	}
+	_, _ = answer.ReadLenient(body, &raw) // the Payee has been read, so unread has the paths of other values
+	if r.Data != nil && answer.HasLostZero(raw.Data.Account.TRNumber) {
+		r.Data.Account.TRNumber = Secret{}
+		unread = append(unread, "/data/payee_account/tr_number")
+	}
+	return unread, nil
+}
+
 // PayeeAddress is the address of a payee.
 type PayeeAddress struct {
 	Address1    string `json:"address1,omitzero"`
@@ -66,7 +92,12 @@ type PayeeAccount struct {
 //
 // Not replayable. POST /platform/vault/payee.
 func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opts ...CallOption) (*Payee, error) {
-	return doRecord[Payee](ctx, s.caller, call{op: OpPayeesCreate.info(), content: jsonBody(req)}, opts)
+	var r payeeReply
+	create := call{op: OpPayeesCreate.info(), content: jsonBody(req), reply: &r}
+	if err := s.caller.perform(ctx, create, newCallOptions(opts)); err != nil {
+		return nil, err
+	}
+	return r.Data, nil
 }
 
 // Delete removes a payee profile permanently. An ID that is not positive fails before anything is sent.

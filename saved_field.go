@@ -71,7 +71,7 @@ func readSaved(key string, raw jsontext.Value, into any, read func(text []byte, 
 	if len(raw) == 0 || raw.Kind() == 'n' {
 		return nil
 	}
-	if strings.EqualFold(key, "bank_routing") && hasLostZero(raw) {
+	if strings.EqualFold(key, "bank_routing") && answer.HasLostZero(raw) {
 		return &answer.PlaceError{Place: "/" + key, Why: "a number of fewer than nine digits"}
 	}
 	why := fmt.Sprintf("not of the type %v", variable.Type().Elem())
@@ -87,13 +87,6 @@ func readSaved(key string, raw jsontext.Value, into any, read func(text []byte, 
 		place = &answer.PlaceError{Place: place.Place + within.Place, Why: cmp.Or(within.Why, why)}
 	}
 	return place
-}
-
-// hasLostZero reports whether the JSON value of a bank routing number is a number that has lost a zero. A bank routing
-// number has nine digits. A text may have fewer, because it has lost nothing.
-func hasLostZero(raw jsontext.Value) bool {
-	digits, err := answer.Digits(string(raw))
-	return raw.Kind() == '0' && err == nil && len(digits) < 9
 }
 
 // redactedAt returns the error of a JSON value that contains [REDACTED]. name leads to the value.

@@ -58,7 +58,8 @@ func (n Notification) LogValue() slog.Value {
 // maxNotification limits the body of a notification.
 const maxNotification = 1 << 20
 
-var errReadBefore = errors.New("the body of the request was read before, by a middleware for example")
+var errReadBefore = errors.New("the body of the request was read before, by a middleware for example, " +
+	"or Content-Length is that of another body")
 
 // ReadNotification reads the notification in a request, for a handler of your own. [NotificationHandler] is a complete
 // handler. If ReadNotification returns an error, answer with a status from 400 on: a 2xx tells the service that the
@@ -72,7 +73,11 @@ var errReadBefore = errors.New("the body of the request was read before, by a mi
 // the record in question before you act on a notification. The URL is a secret: make it long and random, and keep it
 // out of logs. A notification may come twice, so acting on it a second time has to be harmless.
 func ReadNotification(r *http.Request) (*Notification, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxNotification))
+	sent := r.Body
+	if sent == nil { // as in a request of http.NewRequest without a body
+		sent = http.NoBody
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(nil, sent, maxNotification))
 	if errors.Is(err, http.ErrBodyReadAfterClose) || err == nil && int64(len(body)) < r.ContentLength {
 		err = errReadBefore
 	}
@@ -85,8 +90,9 @@ func ReadNotification(r *http.Request) (*Notification, error) {
 // NotificationHandler returns the handler of a notification_url. The handler takes POST requests, reads each with
 // [ReadNotification], whose comment says what to mind, and calls f. If f returns nil, the handler answers 204, so that
 // the service knows that the notification has arrived. If f returns an error, or if the body was read before, the
-// handler answers 500 and logs the error at level Error, with the context of the request. The sender does not see the
-// error. If logger is nil, the handler logs to [slog.Default]. NotificationHandler panics if f is nil.
+// handler answers 500. If the body is too large, it answers 413. In both cases it logs the error at level Error, with
+// the context of the request. The sender does not see the error. If logger is nil, the handler logs to [slog.Default].
+// NotificationHandler panics if f is nil.
 func NotificationHandler(f func(context.Context, *Notification) error, logger *slog.Logger) http.Handler {
 	if f == nil {
 		panic("payvault: NotificationHandler: the function is nil")
@@ -98,22 +104,23 @@ func NotificationHandler(f func(context.Context, *Notification) error, logger *s
 			return
 		}
 		n, err := ReadNotification(r)
-		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-			http.Error(w, "body too large", http.StatusRequestEntityTooLarge)
-			return
-		}
-		if err != nil && !errors.Is(err, errReadBefore) {
+		_, isTooLarge := errors.AsType[*http.MaxBytesError](err)
+		if err != nil && !isTooLarge && !errors.Is(err, errReadBefore) {
 			http.Error(w, "body not readable", http.StatusBadRequest)
 			return
 		}
 		if err == nil {
 			err = f(r.Context(), n)
 		}
-		if err != nil {
-			cmp.Or(logger, slog.Default()).ErrorContext(r.Context(), "payvault notification", slog.Any("error", err))
-			http.Error(w, "not processed", http.StatusInternalServerError)
+		if err == nil {
+			w.WriteHeader(http.StatusNoContent)
 			return
 		}
-		w.WriteHeader(http.StatusNoContent)
+		cmp.Or(logger, slog.Default()).ErrorContext(r.Context(), "payvault notification", slog.Any("error", err))
+		if isTooLarge {
+			http.Error(w, "body too large", http.StatusRequestEntityTooLarge)
+			return
+		}
+		http.Error(w, "not processed", http.StatusInternalServerError)
 	})
 }

@@ -58,7 +58,9 @@ func marshal(v any, p *problems) []byte {
 	if _, strict := json.Marshal(v, wireForm, strictErrors); strict != nil {
 		place, cause := unwritable(strict)
 		_, isSyntax := errors.AsType[*jsontext.SyntacticError](strict)
-		if isSyntax || strings.Contains(reason, cause) { // else it is about a field that only strictErrors refuses
+		// For the same failure, cause is a part of reason: "unsupported value: NaN" is one of "json: unsupported value: NaN".
+		// Otherwise cause is about a field that only strictErrors refuses, such as an embedded map.
+		if isSyntax || strings.Contains(reason, cause) {
 			names, reason = place, cause
 		}
 	}

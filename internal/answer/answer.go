@@ -8,6 +8,7 @@ import (
 	"cmp"
 	stdjson "encoding/json"
 	"errors"
+	"reflect"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -45,6 +46,9 @@ func (e *PlaceError) Error() string {
 // MostUnread is the largest number of unreadable values that are skipped in an answer.
 const MostUnread = 20
 
+// mostCompleted is the largest number of completed codes that ReadLenient names. No record has so many.
+const mostCompleted = 1000
+
 // Read decodes an answer into the variable to which the second argument points. Its error is [ErrNotJSON], [ErrTooMany]
 // or a [*PlaceError]. After an error the variable may have a part of the answer.
 func Read(text []byte, into any) error {
@@ -53,7 +57,8 @@ func Read(text []byte, into any) error {
 }
 
 // ReadLenient is like [Read], but skips values that cannot be read, up to [MostUnread]. It returns their JSON pointers,
-// even if it returns an error too. A skipped element of a list becomes a zero value.
+// even if it returns an error too. A skipped element of a list becomes a zero value. The result also names the codes of
+// three digits that had lost zeros, up to 1000.
 func ReadLenient(text []byte, into any) (unread []string, err error) {
 	return read(text, into, reader{lenient: true})
 }
@@ -173,12 +178,30 @@ func ReadAsCaller(text []byte, into any) error {
 	}
 	unreadable := &PlaceError{}
 	// The errors of encoding/json seldom have a place, so the strict form of JSON v2 fails again.
-	wrong := json.Unmarshal(text, into, jsonv1.DefaultOptionsV1(), jsonv1.ReportErrorsWithLegacySemantics(false),
-		json.WithUnmarshalers(json.UnmarshalFromFunc(readNumber)))
-	if e, ok := errors.AsType[*json.SemanticError](wrong); ok {
+	wrong := json.Unmarshal(text, into, likeV1, strictErrors)
+	if e, ok := errors.AsType[*json.SemanticError](wrong); ok && !isRefused(e.GoType) {
 		unreadable.Place = placeOf(e.JSONPointer)
 	}
 	return unreadable
+}
+
+// likeV1 makes JSON v2 read as encoding/json does. With strictErrors, its errors have JSON pointers.
+//
+//nolint:gochecknoglobals // never changed
+var (
+	likeV1 = json.JoinOptions(jsonv1.DefaultOptionsV1(),
+		json.WithUnmarshalers(json.UnmarshalFromFunc(readNumber)))
+	strictErrors = jsonv1.ReportErrorsWithLegacySemantics(false)
+)
+
+// isRefused reports whether strictErrors refuses a type that encoding/json reads, such as a struct with an embedded
+// map. An error about such a type does not show which value encoding/json could not read.
+func isRefused(of reflect.Type) bool {
+	if of == nil {
+		return false
+	}
+	empty, into := []byte("{}"), reflect.New(of).Interface()
+	return json.Unmarshal(empty, into, likeV1) == nil && json.Unmarshal(empty, into, likeV1, strictErrors) != nil
 }
 
 // readNumber reads a json.Number, which JSON v2 supports from Go 1.27 on.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/govalues/decimal"
 	"github.com/stretchr/testify/assert"
@@ -148,6 +149,49 @@ func TestReadLenient(t *testing.T) {
 	assert.Len(t, unread, 20)
 }
 
+// TestReadLenient_completed checks that ReadLenient names up to 1000 codes that had lost zeros, and that these do not
+// count as values that cannot be read.
+func TestReadLenient_completed(t *testing.T) {
+	t.Parallel()
+	type place struct {
+		Country string `json:"country" answer:"iso"`
+	}
+	for codes, named := range map[int]int{21: 41, 1001: 1020} {
+		var places []place
+		text := `[` + strings.Repeat(`{"country":36},`, codes) + strings.Repeat(`{"country":{"a":1}},`, 20) +
+			`{"country":"040"}]`
+		unread, err := ReadLenient([]byte(text), &places)
+		require.NoError(t, err)
+		assert.Equal(t, place{"036"}, places[codes-1])
+		assert.Equal(t, place{"040"}, places[codes+20])
+		assert.Len(t, unread, named)
+	}
+}
+
+// within is the value in {"a":[value]}. Its UnmarshalJSONFrom reads the tokens around the value itself.
+type within[T any] struct{ value T }
+
+func (w *within[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	_, err1 := dec.ReadToken() // {
+	_, err2 := dec.ReadToken() // "a"
+	_, err3 := dec.ReadToken() // [
+	err4 := json.UnmarshalDecode(dec, &w.value)
+	_, err5 := dec.ReadToken() // ]
+	_, err6 := dec.ReadToken() // }
+	return errors.Join(err1, err2, err3, err4, err5, err6)
+}
+
+// TestReadSaved_tokens checks that a value is read into a type whose own method reads tokens.
+func TestReadSaved_tokens(t *testing.T) {
+	t.Parallel()
+	var scalar within[int]
+	require.NoError(t, ReadSaved([]byte(`{"a":["5"]}`), &scalar))
+	assert.Equal(t, 5, scalar.value)
+	var object within[address]
+	require.NoError(t, ReadSaved([]byte(`{"a":[{"city":17}]}`), &object))
+	assert.Equal(t, "17", object.value.City)
+}
+
 // TestRead_bounds checks that Read and ReadExactly refuse a text with too many lists or values. The limits are higher
 // for a text over 8 MiB.
 func TestRead_bounds(t *testing.T) {
@@ -217,6 +261,21 @@ func TestReadAsCaller(t *testing.T) {
 	} {
 		assert.EqualError(t, ReadAsCaller([]byte(text), new(outer)), place+" cannot be read")
 	}
+}
+
+// TestReadAsCaller_refused checks that the error names no place if JSON v2 refuses a type that encoding/json reads. The
+// place of that type need not be the place of the value that cannot be read.
+func TestReadAsCaller_refused(t *testing.T) {
+	t.Parallel()
+	type names map[string]int
+	type out struct {
+		A struct{ names }
+		T time.Time
+		N int
+	}
+	require.NoError(t, ReadAsCaller([]byte(`{"a":{},"n":5}`), new(out)))
+	require.EqualError(t, ReadAsCaller([]byte(`{"a":{},"n":"canary"}`), new(out)), "the body cannot be read")
+	require.EqualError(t, ReadAsCaller([]byte(`{"t":{}}`), new(out)), "/t cannot be read")
 }
 
 // TestPlainNames checks that PlainNames returns the names in a JSON pointer, cut before the first name that may be a

@@ -14,14 +14,16 @@ import (
 var highLatin = []rune("€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ")
 
 // UTF8 returns the body of an answer as UTF-8. It converts a body that is not UTF-8 if the Content-Type says that it is
-// ISO-8859-1 or windows-1252. Any other body is returned unchanged: some servers write UTF-8 with such a label.
+// ISO-8859-1 or windows-1252, by one of the names that IANA lists. Any - and _ in the name are ignored. Any other body
+// is returned unchanged: some servers write UTF-8 with such a label.
 func UTF8(body []byte, contentType string) []byte {
 	if utf8.Valid(body) {
 		return body
 	}
 	_, parameters, _ := mime.ParseMediaType(contentType) // there are no parameters if it is not valid
-	switch strings.ToLower(parameters["charset"]) {
-	case "iso-8859-1", "latin1", "windows-1252", "cp1252":
+	switch strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(parameters["charset"])) {
+	case "iso88591", "iso88591:1987", "isoir100", "latin1", "l1", "ibm819", "cp819", "csisolatin1":
+	case "windows1252", "cswindows1252", "cp1252":
 	default:
 		return body
 	}

@@ -7,10 +7,11 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/govalues/decimal"
 )
 
-// This file implements the struct tag "answer". The tag says how a JSON number is read into a field whose value is more
-// than a number:
+// This file implements the struct tag "answer". The tag says how a JSON number is read into a field that holds an ID
+// or a code, and not a quantity:
 //
 //   - answer:"id" is an ID. A number with an exponent or a fraction has lost digits and cannot be read. Nor can true.
 //   - answer:"mmyy" is a month and a year. A number of three digits has lost its first zero and gets it back.
@@ -53,7 +54,7 @@ func tagsOf(structType reflect.Type) map[uintptr]string {
 // that has lost digits. isCompleted reports whether setTagged has added zeros to a code of three digits.
 func setTagged(tag string, raw jsontext.Value, variable reflect.Value) (isCompleted bool, err error) {
 	isNumber := raw.Kind() == '0'
-	isQuotedNumber := raw.Kind() == '"' && variable.CanInt()
+	isQuotedNumber := raw.Kind() == '"' && variable.CanInt() && isDecimal(Text(raw))
 	switch {
 	case tag == tagID && raw.Kind() == 't':
 		return false, errNoID
@@ -74,13 +75,20 @@ func setTagged(tag string, raw jsontext.Value, variable reflect.Value) (isComple
 // withZeros returns the digits with the zeros that they have lost. isCompleted reports whether a code of three digits
 // gets zeros.
 func withZeros(tag, digits string) (text string, isCompleted bool) {
+	hasSign, isZero := strings.HasPrefix(digits, "-"), digits == "0"
 	switch {
 	case tag == tagMMYY && len(digits) == 3:
 		return "0" + digits, false
-	case tag == tagISO && len(digits) < 3 && strings.Trim(digits[:1], "-0") != "":
-		return ("00" + digits)[len(digits)-1:], true
+	case tag == tagISO && len(digits) < 3 && !hasSign && !isZero:
+		return strings.Repeat("0", 3-len(digits)) + digits, true
 	}
 	return digits, false
+}
+
+// isDecimal reports whether a text is a decimal number, perhaps with blanks around it.
+func isDecimal(text string) bool {
+	_, err := decimal.Parse(strings.TrimSpace(text))
+	return err == nil
 }
 
 // Digits returns the digits of a number without a fraction of zeros. If the number has an exponent or another fraction,
@@ -91,4 +99,11 @@ func Digits(number string) (string, error) {
 		return "", errLostDigits
 	}
 	return whole, nil
+}
+
+// HasLostZero reports whether the JSON value of a bank routing number is a number that has lost a zero. A routing
+// number has nine digits. A text may have fewer, because it has lost nothing.
+func HasLostZero(routing jsontext.Value) bool {
+	digits, err := Digits(string(routing))
+	return routing.Kind() == '0' && err == nil && len(digits) < 9
 }

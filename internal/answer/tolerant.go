@@ -13,11 +13,14 @@ import (
 
 // reader holds the state of one tolerant pass over a text.
 type reader struct {
-	lenient bool            // skips values that cannot be read, for ReadLenient
-	saved   bool            // does not set pointers from values that mean "none", for ReadSaved and ReadGiven
-	given   bool            // refuses unknown names, for ReadGiven
-	unread  []string        // JSON pointers of the skipped values, and of those that setNumber completed
-	around  []reflect.Value // variables that the decoder fills at present, one for each level of nesting
+	lenient bool     // skips values that cannot be read, for ReadLenient
+	saved   bool     // does not set pointers from values that mean "none", for ReadSaved and ReadGiven
+	given   bool     // refuses unknown names, for ReadGiven
+	unread  []string // JSON pointers of the skipped values, and of those that setTagged completed
+	skipped int      // number of the skipped values
+	// around has the variables that the decoder fills at present, one for each level of nesting. The zero Value stands for
+	// a level that a type with its own UnmarshalJSONFrom reads.
+	around []reflect.Value
 }
 
 // value reads one JSON value into the variable that pointer points to. The decoder calls this method before each JSON
@@ -26,14 +29,14 @@ type reader struct {
 // UnmarshalJSON, or is a pointer in a saved value. It also reads a JSON value of another kind than the variable.
 //
 // If a JSON value cannot be read, its JSON pointer is added to unread. In three cases an error is returned instead: the
-// pass is not lenient, the JSON value is the whole text, or unread already has [MostUnread] pointers.
+// pass is not lenient, the JSON value is the whole text, or [MostUnread] values have been skipped.
 func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	target, kind := reflect.ValueOf(pointer).Elem(), dec.PeekKind()
 	_, readsItself := pointer.(json.Unmarshaler)
 	isSavedPointer := r.saved && target.Kind() == reflect.Pointer
 	if !readsItself && !isSavedPointer && isOfKind(kind, target.Type()) {
 		if kind == '{' || kind == '[' {
-			r.around = append(r.around[:dec.StackDepth()], target)
+			r.enter(dec.StackDepth(), target)
 		}
 		return jsonskip.Err
 	}
@@ -45,10 +48,18 @@ func (r *reader) value(dec *jsontext.Decoder, pointer any) error {
 	switch {
 	case err != nil:
 		return r.skip(dec, placeError(dec.StackPointer(), err, target.Type()))
-	case isCompleted && r.lenient && len(r.unread) < MostUnread:
+	case isCompleted && r.lenient && len(r.unread)-r.skipped < mostCompleted:
 		r.unread = append(r.unread, placeOf(dec.StackPointer()))
 	}
 	return nil
+}
+
+// enter notes the variable that the decoder fills at a level of nesting.
+func (r *reader) enter(depth int, target reflect.Value) {
+	for len(r.around) < depth {
+		r.around = append(r.around, reflect.Value{})
+	}
+	r.around = append(r.around[:depth], target)
 }
 
 // skip adds the place of an unreadable value to unread, or returns the error that ends the pass.
@@ -56,9 +67,10 @@ func (r *reader) skip(dec *jsontext.Decoder, unreadable *PlaceError) error {
 	if !r.lenient || dec.StackDepth() == 0 {
 		return unreadable
 	}
-	if len(r.unread) == MostUnread {
+	if r.skipped == MostUnread {
 		return ErrTooMany
 	}
+	r.skipped++
 	r.unread = append(r.unread, unreadable.Place)
 	return nil
 }
@@ -82,7 +94,7 @@ func (r *reader) fill(dec *jsontext.Decoder, raw jsontext.Value, target reflect.
 // setField is like [set], but follows the struct tag of the variable if the variable is a field of the struct that the
 // decoder fills at present. depth is the number of lists and objects around the JSON value.
 func (r *reader) setField(depth int, raw jsontext.Value, variable reflect.Value) (isCompleted bool, err error) {
-	if depth == 0 || r.around[depth-1].Kind() != reflect.Struct {
+	if depth == 0 || depth > len(r.around) || r.around[depth-1].Kind() != reflect.Struct {
 		return false, set(raw, variable)
 	}
 	around := r.around[depth-1]

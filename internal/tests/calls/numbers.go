@@ -28,7 +28,8 @@ var (
 		[]string{
 			"bank_account_number", "bank_routing", "dda_number", "dl_number", "passport", "ssn", "tax_id", "tr_number",
 		},
-		"read like an ID. A `bank_routing` of fewer than nine digits is unreadable in saved data",
+		"read like an ID. A `bank_routing` or `tr_number` of fewer than nine digits is unreadable. In all others, a lost " +
+			"zero at the beginning goes unnoticed",
 	}
 	NumberMMYY = NumberRule{[]string{"exp_date"}, "MMYY. 420 is read as 0420"}
 	NumberISO  = NumberRule{
@@ -43,7 +44,7 @@ var (
 // NumberTable returns the table of the rules for docs/failures.md.
 func NumberTable() string {
 	var table strings.Builder
-	table.WriteString("| fields | a number there is |\n|---|---|\n")
+	table.WriteString("| fields | how a JSON number is read |\n|---|---|\n")
 	for _, rule := range []NumberRule{NumberID, NumberSecret, NumberMMYY, NumberISO} {
 		table.WriteString("| `" + strings.Join(rule.Fields, "`, `") + "` | " + rule.Meaning + " |\n")
 	}

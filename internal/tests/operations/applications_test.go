@@ -123,10 +123,14 @@ func TestApplicationData_unmarshal(t *testing.T) {
 	type data = payvault.ApplicationData
 	times := payvault.AuthTimes{"1", "90+"}
 	for wire, want := range map[string]data{
-		`[]`: {}, `[{"key":"tax_id","value":null},{"key":"card_brands"}]`: {},
-		`[{"key":"processing_history","value":false}]`:               {ProcessingHistory: new(false)},
-		`[{"key":"high_ticket","value":1500.0}]`:                     {HighTicket: new(amount("1500.0"))},
-		`[{"key":"business_services_auth_time","value":"{1, 90+}"}]`: {BusinessServicesAuthTime: times},
+		`[]`: {}, `[{"key":"tax_id","value":null}]`: {},
+		`[{"key":"legal_name","value":"A","type":"text","settings":{"required":true}}]`: {LegalName: "A"},
+		`[{"key":"processing_history","value":false}]`:                                  {ProcessingHistory: new(false)},
+		`[{"key":"high_ticket","value":1500.0}]`:                                        {HighTicket: new(amount("1500.0"))},
+		`[{"key":"business_services_auth_time","value":"{1, 90+}"}]`:                    {BusinessServicesAuthTime: times},
+		`[{"key":"list","value":[{"key":"a"}]},{"key":"key","value":"b"}]`: {Extra: []payvault.ApplicationField{
+			{Key: "list", Value: []any{map[string]any{"key": "a"}}}, {Key: "key", Value: "b"},
+		}},
 		`{}`: {}, `{"legal_name":"A","limited_partnership":false,"tax_id":null,"z":1,"legal_Name":"B"}`: {
 			LegalName: "A", LimitedPartnership: new(false),
 			Extra: []payvault.ApplicationField{{Key: "z", Value: json.Number("1")}},
@@ -146,8 +150,39 @@ func TestApplicationData_unmarshal(t *testing.T) {
 			"a redacted secret, whose text is lost",
 		`{"ownership":{"owners":[{"snn":"123456789"}]}}`: "/ownership/owners/0/snn cannot be read: an unknown name",
 		`{"ownership":{"owners":[{"4111 1111":1}]}}`:     "/ownership/owners/0 cannot be read: an unknown name",
+		// These would lose a value.
+		`[{"key":"legal_name","value":"X"},{"key":"tax_id"}]`:           "/1 cannot be read: a pair without a value",
+		`[{"key":"legal_name","value":"X"},{"key":"tax_id","val":"1"}]`: "/1/val cannot be read: an unknown name",
+		`[{"key":"tax_id","value":"1","4111 1111":1}]`:                  "/0 cannot be read: an unknown name",
+		`[null]`: "/0 cannot be read: not an object",
+		`{"data":[{"key":"tax_id","value":"1"}]}`:     "/data cannot be read: a list of pairs within an object",
+		`{"fields":["x",{"Key":"tax_id","val":"1"}]}`: "/fields cannot be read: a list of pairs within an object",
+		`{"key":"tax_id","value":"1"}`:                "/key cannot be read: a pair outside a list",
 	} {
 		require.EqualError(t, json.Unmarshal([]byte(wire), new(data)), problem)
+	}
+}
+
+// TestAuthTimes checks which texts are read as a set. All other texts are refused, because an element that is not the
+// service's would be sent.
+func TestAuthTimes(t *testing.T) {
+	t.Parallel()
+	type times = payvault.AuthTimes
+	for text, want := range map[string]times{
+		`"{1,30+}"`: {"1", "30+"}, `" { 1 , 30+ } "`: {"1", "30+"}, `"30+"`: {"30+"}, `30`: {"30"},
+		`"{30 days}"`: {"30 days"},
+		`"{}"`:        {}, `"{ }"`: {}, `""`: nil, `null`: nil,
+	} {
+		got := times{"before"}
+		require.NoError(t, json.Unmarshal([]byte(text), &got), text)
+		assert.Equal(t, want, got, text)
+	}
+	for _, text := range []string{
+		`"[\"1\",\"30\"]"`, `"{\"1\",\"30\"}"`, `"1,30"`, `"{1,30"`, `"1,30}"`, `"{1,,30}"`, `"{1,}"`, `"{{1}}"`,
+		`"[1]"`, `"\"1\""`, `["1","30"]`,
+	} {
+		err := json.Unmarshal([]byte(text), new(times))
+		require.ErrorContains(t, err, "not a set of the form {a,b}", text)
 	}
 }
 
@@ -376,9 +411,10 @@ func TestApplicationsSaveData_invalid(t *testing.T) {
 	t.Parallel()
 	const together = "and bank_account_number are required together"
 	const typed = "has a field of its own and cannot be in Extra"
-	const element = "has an element that is empty or contains a brace or comma"
+	const element = "has an element that is empty or contains a brace, bracket, quote or comma"
 	type data = payvault.ApplicationData
-	times, unwritable := []payvault.AuthTime{"1,30", "", "}"}, []payvault.ApplicationField{{Key: "k", Value: func() {}}}
+	times := []payvault.AuthTime{"1,30", "", `["1"]`}
+	unwritable := []payvault.ApplicationField{{Key: "k", Value: func() {}}}
 	type fields = []payvault.ApplicationField
 	for _, test := range []struct {
 		data data

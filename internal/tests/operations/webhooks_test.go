@@ -38,6 +38,7 @@ func TestNotificationHandler(t *testing.T) {
 		{"POST", strings.Repeat("x", most), io.EOF, nil, http.StatusNoContent, true},
 		{"POST", raw, io.EOF, failed, http.StatusInternalServerError, true},
 		{"POST", strings.Repeat("x", most+1), io.EOF, nil, http.StatusRequestEntityTooLarge, false},
+		{"POST", raw, io.EOF, &http.MaxBytesError{}, http.StatusInternalServerError, true},
 		{"POST", raw, failed, nil, http.StatusBadRequest, false},
 		{"GET", "", io.EOF, nil, http.StatusMethodNotAllowed, false},
 		{"post", raw, io.EOF, nil, http.StatusMethodNotAllowed, false},
@@ -98,6 +99,10 @@ func TestNotificationHandler_reports(t *testing.T) { //nolint:paralleltest // it
 		fails = nil
 		assert.Equal(t, http.StatusNoContent, post("").Code)
 		assert.Empty(t, log.String())
+		assert.Equal(t, http.StatusRequestEntityTooLarge, post(strings.Repeat("canary", 1<<20)).Code)
+		assert.Contains(t, log.String(), `"level":"ERROR"`)
+		assert.Contains(t, log.String(), `"error":"payvault: ReadNotification: `)
+		assert.NotContains(t, log.String(), "canary")
 		slog.SetDefault(before)
 	}
 }
@@ -122,6 +127,10 @@ func TestNotificationHandler_readBefore(t *testing.T) {
 			r.Body = io.NopCloser(bytes.NewReader(read))
 			return err
 		}, received},
+		{"replaces only the body", func(r *http.Request) error {
+			r.Body = io.NopCloser(strings.NewReader("short"))
+			return nil
+		}, failed},
 		{"replaces the body", func(r *http.Request) error {
 			r.Body, r.ContentLength = io.NopCloser(strings.NewReader("short")), -1
 			return nil
@@ -151,7 +160,8 @@ func TestNotificationHandler_readBefore(t *testing.T) {
 			continue
 		}
 		assert.Zero(t, calls, test.middleware)
-		assert.Regexp(t, "level=ERROR .*the body of the request was read before", log.String(), test.middleware)
+		assert.Regexp(t, "level=ERROR .*the body of the request was read before.* or Content-Length is", log.String(),
+			test.middleware)
 	}
 }
 
@@ -166,6 +176,11 @@ func TestReadNotification(t *testing.T) {
 	n, err := payvault.ReadNotification(post(strings.NewReader("canary")))
 	require.NoError(t, err)
 	assert.Equal(t, &payvault.Notification{Header: http.Header{"X-Signature": {"one"}}, Body: []byte("canary")}, n)
+	noBody, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "/notify", nil)
+	require.NoError(t, err)
+	n, err = payvault.ReadNotification(noBody) // its Body is nil
+	require.NoError(t, err)
+	assert.Empty(t, n.Body)
 	tooLarge := post(strings.NewReader(strings.Repeat("x", 1<<20+1)))
 	_, err = payvault.ReadNotification(tooLarge)
 	require.ErrorAs(t, err, new(*http.MaxBytesError))
