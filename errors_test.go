@@ -91,7 +91,7 @@ func TestError_gateway(t *testing.T) {
 		{403, plain, "RBAC: access denied\nrequest 7", `403 Forbidden: RBAC: access denied`},
 		{403, plain, "\xff denied for 4111 1111 1111 1111", "403 Forbidden: \ufffd denied for [REDACTED]"},
 		{403, plain, strings.Repeat("x", 5000), `403 Forbidden: ` + strings.Repeat("x", 300) + "…"},
-		{403, plain, "denied\r\n", `403 Forbidden: denied`},
+		{403, plain, "denied\r\nrequest 7", `403 Forbidden: denied`},
 		{400, plain, `{"code":7,"data":{"customer_first_name":"Jane"}}`, `400 Bad Request: code 7`},
 		{400, plain, `{"code":7,"data":{"customer_first_name":"Jane"`, `400 Bad Request: the answer is text/plain, not JSON`},
 		{400, plain, `{}`, `400 Bad Request`},
@@ -328,6 +328,14 @@ func TestError_setup(t *testing.T) {
 		"a token server that closes the connection": {
 			service.Nowhere, fails(fmt.Errorf("%w: %w", errToken, io.EOF)),
 			roundTripper + ": no complete answer: EOF (outcome unknown)", errToken,
+		},
+		"an attempt that is too slow": {
+			service.Nowhere, fails(context.DeadlineExceeded),
+			"add_event: an attempt took too long: context deadline exceeded (outcome unknown)", context.DeadlineExceeded,
+		},
+		"a handshake for a token": {
+			service.Nowhere, fails(fmt.Errorf("get a token: %w", errors.New("tls: bad record"))),
+			roundTripper + ": the TLS handshake failed (outcome unknown)", nil,
 		},
 		"a token server that is too slow": {
 			service.Nowhere, fails(fmt.Errorf("%w: %w", errToken, context.DeadlineExceeded)),

@@ -155,7 +155,7 @@ func guards() []guard {
 			"Path: call.op.Path, Server",
 			"Path: call.op.Path + strings.Join(call.checkPath(&problems{}), \"/\"), Server",
 		},
-		{"what net/http quotes of an answer", "errors_cause.go", `return "connection failed"`, `return e.err.Error()`},
+		{"what net/http quotes of an answer", "errors_cause.go", `{ return e.text }`, `{ return e.err.Error() }`},
 		{
 			"the caller's request is left as it is", "call.go",
 			"R(&filled).prepare(c, p)",
