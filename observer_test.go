@@ -236,7 +236,7 @@ func TestCallResult_NotRepeated(t *testing.T) {
 		"read, unavailable":  {answer(503, ``, ""), read, "attempts", "attempts"},
 		"wait is too long":   {answer(503, ``, "3600"), read, "retry_after", "retry_after"},
 		"after the deadline": {answer(503, ``, "29"), read, "deadline", "deadline"},
-		"429, deadline":      {answer(429, ``, "29"), read, "", "wait"},
+		"429, deadline":      {answer(429, ``, "29"), read, "deadline", "deadline"},
 		"ends in an attempt": {hangs, read, "context", "context"},
 		"canceled in a wait": {answer(429, ``, "10"), canceled, "", "wait"},
 	} {
