@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"syscall"
 
 	"example.com/payvault"
@@ -65,9 +66,9 @@ func failing(op payvault.Operation, kind ErrorKind) http.RoundTripper {
 	case ErrorRateLimited:
 		return answering(op, refuse(http.StatusTooManyRequests, "Too many requests"))
 	case ErrorUnknown:
-		return roundTripper(func(*http.Request) (*http.Response, error) { return nil, io.EOF })
+		return losing(io.EOF)
 	case ErrorTimedOut:
-		return roundTripper(func(*http.Request) (*http.Response, error) { return nil, context.DeadlineExceeded })
+		return losing(context.DeadlineExceeded)
 	}
 	panic("payvaulttest: NewError knows no kind " + string(kind))
 }
@@ -82,8 +83,42 @@ func answering(op payvault.Operation, with *refusal) roundTripper {
 	}
 }
 
-// roundTripper is an [http.RoundTripper] that calls no hooks of httptrace. So the client cannot know whether a request
-// without an answer was sent.
+// losing returns a transport whose connections take each request, and fail with err in place of an answer.
+func losing(err error) http.RoundTripper {
+	return &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(context.Context, string, string) (net.Conn, error) {
+			conn, _ := net.Pipe()
+			return &lostConn{Conn: conn, sent: make(chan struct{}), err: err}, nil
+		},
+	}
+}
+
+// lostConn is a connection that drops what is written. After the first write, each read fails with err.
+type lostConn struct {
+	net.Conn
+
+	once sync.Once
+	sent chan struct{} // closed after the first write, and when the connection is closed
+	err  error
+}
+
+func (c *lostConn) Write(p []byte) (int, error) {
+	c.once.Do(func() { close(c.sent) })
+	return len(p), nil
+}
+
+func (c *lostConn) Read([]byte) (int, error) {
+	<-c.sent
+	return 0, c.err
+}
+
+func (c *lostConn) Close() error {
+	c.once.Do(func() { close(c.sent) })
+	return c.Conn.Close()
+}
+
+// roundTripper is an [http.RoundTripper] that calls no hooks of httptrace.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements [http.RoundTripper].
