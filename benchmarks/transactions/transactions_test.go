@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -126,12 +127,19 @@ func BenchmarkTransactions(b *testing.B) {
 	})
 }
 
-// pager is a transport that answers with pages of transactions. The first transaction of each page has an ID of its
-// own, because a walk refuses a page that repeats the one before.
-type pager struct{ page string }
+// pager is a transport that answers with pages of transactions, and with an empty page after the last one. The first
+// transaction of each page has an ID of its own, because a walk refuses a page that repeats the one before.
+type pager struct {
+	page string
+	last int // number of the last page
+}
 
 func (p pager) RoundTrip(req *http.Request) (*http.Response, error) {
-	body := strings.Replace(p.page, "PG6003", "PAGE"+req.URL.Query().Get("page"), 1)
+	number, err := strconv.Atoi(req.URL.Query().Get("page"))
+	if err != nil || number > p.last {
+		return rig.NewCanned(`{"code":0,"message":"Success","data":[]}`).RoundTrip(req)
+	}
+	body := strings.Replace(p.page, "PG6003", "PAGE"+strconv.Itoa(number), 1)
 	return rig.NewCanned(body).RoundTrip(req)
 }
 
@@ -139,7 +147,7 @@ func (p pager) RoundTrip(req *http.Request) (*http.Response, error) {
 func BenchmarkAllTransactions(b *testing.B) {
 	const pages = 10_000
 	b.Run("impl=payvault", func(b *testing.B) {
-		c, ctx := newClient(b, pager{page(b, pages)}), b.Context()
+		c, ctx := newClient(b, pager{page(b, pages), pages - 1}), b.Context()
 		options := &payvault.ListOptions{Count: pageSize, Prefetch: 8}
 		rig.Measure(b, func() error {
 			n := 0
