@@ -192,10 +192,7 @@ func (p *peer) answer(stream uint32, x *exchange) {
 	if step.Cut != "" {
 		p.run.strike("cut: " + step.Cut)
 		if isUnprocessed := p.cutOff(stream, fields, a.body, &step); isUnprocessed {
-			x.run.note(x.unit, func(n *record) {
-				n.leftOut++
-				n.lives[x.life]--
-			})
+			x.run.note(x.unit, func(n *record) { n.leftOut++ })
 		}
 		return
 	}

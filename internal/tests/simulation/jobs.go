@@ -176,7 +176,7 @@ func (c *caller) live(ctx context.Context, l *life, opt *payvault.SubmitAllOptio
 func (c *caller) sent() map[int]bool {
 	sent := map[int]bool{}
 	for batch := range c.plan.Length {
-		if n := c.run.note(unit{c.n, batch}, nil); n.heads > n.turned+n.forbidden {
+		if n := c.run.note(unit{c.n, batch}, nil); n.heads > n.turned+n.forbidden+n.leftOut {
 			sent[batch] = true
 		}
 	}
