@@ -5,7 +5,8 @@
 # Versions:     hamba/avro v2.31.0, Go 1.26.8
 # Who meets it: Producers of payment events who divide a fee or a tax into a *big.Rat.
 # Date:         2026-11-28
-source "$(dirname "$0")/lib.sh"
+dir=$(mktemp -d)
+source "$(dirname "$0")/lib.bash"
 go_run github.com/hamba/avro/v2@v2.31.0 <<'GO'
 package main
 

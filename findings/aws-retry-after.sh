@@ -5,7 +5,8 @@
 # Versions:     aws-sdk-go-v2 v1.48.0, Go 1.26.8
 # Who meets it: Programs that use the retryers of the SDK, or take them as a model for another service.
 # Date:         2026-11-28
-source "$(dirname "$0")/lib.sh"
+dir=$(mktemp -d)
+source "$(dirname "$0")/lib.bash"
 go_run github.com/aws/aws-sdk-go-v2@v1.48.0 github.com/aws/smithy-go@v1.28.8 <<'GO'
 package main
 

@@ -5,7 +5,8 @@
 # Versions:     robfig/cron v3.0.1 with Go 1.26.8; croner 11.0.1 and cron-parser 5.10.6 with Node 20
 # Who meets it: Nightly billing runs and settlements that have a time zone.
 # Date:         2026-11-28
-source "$(dirname "$0")/lib.sh"
+dir=$(mktemp -d)
+source "$(dirname "$0")/lib.bash"
 go_run github.com/robfig/cron/v3@v3.0.1 <<'GO'
 package main
 

@@ -2,10 +2,11 @@
 # Guess:        http.Client.Do returns when the deadline of the request's context has passed.
 # What happens: Over HTTP/1.1 it returns only when the Read of the request's body returns that is under way. Here the
 #               deadline is 200 ms and the Read takes 3 s. Over HTTP/2 it returns at the deadline.
-# Versions:     Go 1.26.8 (standard library only)
+# Versions:     Go 1.26.8 (standard library only, golang.org/toolchain@v0.0.1-go1.26.8)
 # Who meets it: Uploads whose body comes from a pipe, a database or another server.
 # Date:         2026-11-28
-source "$(dirname "$0")/lib.sh"
+dir=$(mktemp -d)
+source "$(dirname "$0")/lib.bash"
 go_run <<'GO'
 package main
 

@@ -6,7 +6,8 @@
 #               shopspring/decimal v1.4.0, Go 1.26.8
 # Who meets it: Whoever stores the amounts of payments in MongoDB or DynamoDB.
 # Date:         2026-11-28
-source "$(dirname "$0")/lib.sh"
+dir=$(mktemp -d)
+source "$(dirname "$0")/lib.bash"
 go_run github.com/shopspring/decimal@v1.4.0 github.com/fxamacker/cbor/v2@v2.10.0 go.mongodb.org/mongo-driver/v2@v2.10.0 \
 	github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue@v1.21.21 <<'GO'
 package main

@@ -5,7 +5,8 @@
 # Versions:     mohae/deepcopy v0.0.0-20170929034955-c48cc78d4826, jinzhu/copier v0.4.0, shopspring/decimal v1.4.0, Go 1.26.8
 # Who meets it: Code that copies an order before it changes it, and tools that depend on the copier.
 # Date:         2026-11-28
-source "$(dirname "$0")/lib.sh"
+dir=$(mktemp -d)
+source "$(dirname "$0")/lib.bash"
 go_run github.com/shopspring/decimal@v1.4.0 github.com/mohae/deepcopy@v0.0.0-20170929034955-c48cc78d4826 github.com/jinzhu/copier@v0.4.0 <<'GO'
 package main
 

@@ -5,7 +5,8 @@
 # Versions:     dinero.js 1.9.1, Node 20
 # Who meets it: Web shops that show the amounts of a payment service.
 # Date:         2026-11-28
-source "$(dirname "$0")/lib.sh"
+dir=$(mktemp -d)
+source "$(dirname "$0")/lib.bash"
 npm_install dinero.js@1.9.1
 cat >yen.js <<'JS'
 const dinero = require("dinero.js");

@@ -6,7 +6,8 @@
 # Versions:     Go 1.26.8 (the same with 1.27.4), golang.org/x/sync v0.22.0
 # Who meets it: Programs that pay several invoices in an errgroup and sort the errors with errors.Is.
 # Date:         2026-11-28
-source "$(dirname "$0")/lib.sh"
+dir=$(mktemp -d)
+source "$(dirname "$0")/lib.bash"
 go_run golang.org/x/sync@v0.22.0 <<'GO'
 package main
 

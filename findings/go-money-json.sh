@@ -5,7 +5,8 @@
 # Versions:     Rhymond/go-money v1.0.15, Go 1.26.8
 # Who meets it: Services that read {"amount":10.99,"currency":"USD"} from a partner that sends units instead of cents.
 # Date:         2026-11-28
-source "$(dirname "$0")/lib.sh"
+dir=$(mktemp -d)
+source "$(dirname "$0")/lib.bash"
 go_run github.com/Rhymond/go-money@v1.0.15 <<'GO'
 package main
 

@@ -6,7 +6,8 @@
 # Versions:     Go 1.26.8 and 1.27.4, golang.org/x/net v0.61.0 (only for the server's frames)
 # Who meets it: Clients of a service behind an HTTP/2 proxy that resets streams after the request was passed on.
 # Date:         2026-11-28
-source "$(dirname "$0")/lib.sh"
+dir=$(mktemp -d)
+source "$(dirname "$0")/lib.bash"
 cat >main.go <<'GO'
 package main
 

@@ -5,7 +5,8 @@
 # Versions:     mongo-driver v2.10.0, feature/dynamodb/attributevalue v1.21.21, Go 1.26.8
 # Who meets it: Services that decode JSON with UseNumber to keep amounts exact and store the result.
 # Date:         2026-11-28
-source "$(dirname "$0")/lib.sh"
+dir=$(mktemp -d)
+source "$(dirname "$0")/lib.bash"
 go_run go.mongodb.org/mongo-driver/v2@v2.10.0 github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue@v1.21.21 <<'GO'
 package main
 

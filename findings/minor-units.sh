@@ -5,7 +5,8 @@
 # Versions:     Node 20 (ICU 78.2; another ICU has other digits), currency-codes 2.2.0, golang.org/x/text v0.44.0, Go 1.26.8
 # Who meets it: Code that turns an amount into minor units for a service, for any currency.
 # Date:         2026-11-28
-source "$(dirname "$0")/lib.sh"
+dir=$(mktemp -d)
+source "$(dirname "$0")/lib.bash"
 npm_install currency-codes@2.2.0
 cat >digits.js <<'JS'
 const iso = require("currency-codes");

@@ -4,7 +4,8 @@
 # Versions:     oapi-codegen v2.8.2, Go 1.26.8
 # Who meets it: Whoever generates a client for a service that documents amounts as numbers.
 # Date:         2026-11-28
-source "$(dirname "$0")/lib.sh"
+dir=$(mktemp -d)
+source "$(dirname "$0")/lib.bash"
 cat >openapi.yaml <<'YAML'
 openapi: 3.0.3
 info: {title: payments, version: "1"}

@@ -6,7 +6,8 @@
 # Versions:     pgbouncer 1.18.0 and Postgres 15 of Debian 12, pgx v5.13.0 with Go 1.26.8
 # Who meets it: Programs behind pgbouncer that choose by SQLSTATE what to repeat.
 # Date:         2026-11-28
-source "$(dirname "$0")/lib.sh"
+dir=$(mktemp -d)
+source "$(dirname "$0")/lib.bash"
 debian postgresql-15 pgbouncer
 chmod 755 "$dir"
 mkdir server

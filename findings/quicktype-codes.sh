@@ -6,7 +6,8 @@
 # Versions:     quicktype 26.0.0, Node 20, Python 3.11
 # Who meets it: Whoever makes types from the examples of a payment service, with codes, ZIP codes or account numbers.
 # Date:         2026-11-28
-source "$(dirname "$0")/lib.sh"
+dir=$(mktemp -d)
+source "$(dirname "$0")/lib.bash"
 debian python3
 npm_install quicktype@26.0.0
 echo '{"category":"5812"}' >sample.json

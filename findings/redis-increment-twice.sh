@@ -5,7 +5,8 @@
 # Versions:     go-redis v9.23.0, miniredis v2.40.0, Go 1.26.8
 # Who meets it: Spending limits, ledgers and rate limits that count in Redis. MaxRetries: -1 forbids it.
 # Date:         2026-11-28
-source "$(dirname "$0")/lib.sh"
+dir=$(mktemp -d)
+source "$(dirname "$0")/lib.bash"
 go_run github.com/redis/go-redis/v9@v9.23.0 github.com/alicebob/miniredis/v2@v2.40.0 <<'GO'
 package main
 

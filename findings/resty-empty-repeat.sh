@@ -5,7 +5,8 @@
 # Versions:     go-resty v2.17.2, Go 1.26.8
 # Who meets it: Whoever adds SetRetryCount to a client whose bodies are readers.
 # Date:         2026-11-28
-source "$(dirname "$0")/lib.sh"
+dir=$(mktemp -d)
+source "$(dirname "$0")/lib.bash"
 go_run github.com/go-resty/resty/v2@v2.17.2 <<'GO'
 package main
 

@@ -6,7 +6,8 @@
 # Versions:     modernc.org/sqlite v1.62.0, Go 1.26.8
 # Who meets it: Job tables and locks with a time at which a lease ends.
 # Date:         2026-11-28
-source "$(dirname "$0")/lib.sh"
+dir=$(mktemp -d)
+source "$(dirname "$0")/lib.bash"
 go_run modernc.org/sqlite@v1.62.0 <<'GO'
 package main
 

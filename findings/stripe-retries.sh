@@ -7,7 +7,8 @@
 # Versions:     stripe-go v85.0.0 (the same with v82.5.1), Go 1.26.8
 # Who meets it: Programs that leave the retries of payments to the library.
 # Date:         2026-11-28
-source "$(dirname "$0")/lib.sh"
+dir=$(mktemp -d)
+source "$(dirname "$0")/lib.bash"
 go_run github.com/stripe/stripe-go/v85@v85.0.0 <<'GO'
 package main
 

@@ -5,7 +5,8 @@
 # Versions:     stripe-go v85.0.0, Go 1.26.8
 # Who meets it: Whoever updates the library, or an account's API version, before the other.
 # Date:         2026-11-28
-source "$(dirname "$0")/lib.sh"
+dir=$(mktemp -d)
+source "$(dirname "$0")/lib.bash"
 go_run github.com/stripe/stripe-go/v85@v85.0.0 <<'GO'
 package main
 

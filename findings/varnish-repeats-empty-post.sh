@@ -2,10 +2,11 @@
 # Guess:        A proxy sends a POST to the server once.
 # What happens: Varnish sends a POST without a body a second time if a kept connection closes without an answer. The client
 #               sees one 200. A POST with a body goes once and ends in 503.
-# Versions:     Varnish 7.1.1 of Debian 12, Go 1.26.8 for the server
+# Versions:     Varnish 7.1.1 of Debian 12, Go 1.26.8 for the server, installed by apt-get
 # Who meets it: Services with actions that need no body: POST /invoices/17/send, /subscriptions/17/cancel, /refund.
 # Date:         2026-11-28
-source "$(dirname "$0")/lib.sh"
+dir=$(mktemp -d)
+source "$(dirname "$0")/lib.bash"
 debian varnish curl
 chmod 755 "$dir"
 port=$((20000 + RANDOM % 10000))

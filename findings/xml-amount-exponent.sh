@@ -5,7 +5,8 @@
 # Versions:     Go 1.26.8, moov-io/iso20022 v0.2.1
 # Who meets it: Whoever writes payment orders (pain, pacs), SOAP or UBL invoices from Go structs.
 # Date:         2026-11-28
-source "$(dirname "$0")/lib.sh"
+dir=$(mktemp -d)
+source "$(dirname "$0")/lib.bash"
 go_run github.com/moov-io/iso20022@v0.2.1 <<'GO'
 package main
 

@@ -7,7 +7,8 @@
 #               aws-sdk-go-v2 v1.48.0, Go 1.26.8
 # Who meets it: Whoever sets the retries of a payment to 0 in a configuration, or moves from one library to another.
 # Date:         2026-11-28
-source "$(dirname "$0")/lib.sh"
+dir=$(mktemp -d)
+source "$(dirname "$0")/lib.bash"
 go_run github.com/avast/retry-go/v4@v4.7.0 github.com/cenkalti/backoff/v5@v5.0.3 github.com/failsafe-go/failsafe-go@v0.9.8 \
 	github.com/sethvargo/go-retry@v0.5.0 github.com/aws/aws-sdk-go-v2@v1.48.0 <<'GO'
 package main

@@ -1,8 +1,8 @@
-# Shared by the scripts of this folder: a temporary folder that goes away, Go programs with pinned modules, npm packages,
-# Debian packages, and the comparison of what was seen with what was seen before.
+# Shared by the scripts of this folder: Go programs with pinned modules, npm packages, Debian packages, and the
+# comparison of what was seen with what was seen before. A script sets dir to a temporary folder, which is removed at
+# the end.
 # shellcheck shell=bash
 set -euo pipefail
-dir=$(mktemp -d)
 servers=() # process IDs that finish stops
 cd "$dir"
 
