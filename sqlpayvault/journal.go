@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"log/slog"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -239,7 +240,11 @@ func (j *Journal) end() error {
 	j.working.Wait()
 	_, err := j.change(context.Background(), `UPDATE {schema}.payvault_jobs SET holder = '' WHERE holder = $1`, j.run)
 	if j.file != "" {
-		_, _ = j.db.ExecContext(context.Background(), `PRAGMA journal_mode = DELETE`) // remove the empty -journal file
+		// Remove the empty -journal file. But if the journal was moved away, the -journal file stays, so that Open does not
+		// make a new journal in its place.
+		if _, missing := os.Lstat(j.file); missing == nil {
+			_, _ = j.db.ExecContext(context.Background(), `PRAGMA journal_mode = DELETE`)
+		}
 		err = errors.Join(err, j.db.Close())
 	}
 	return err

@@ -23,7 +23,8 @@ import (
 //
 //   - a file that is empty, damaged, or has no journal, as after a copy that failed;
 //   - a file in the journal mode WAL, which keeps the latest batches in a second file; the error says how to change it;
-//   - to make a new file beside a -journal file that is not empty, because the journal was moved away from there.
+//   - to make a new file beside a -journal file, because the journal was moved away from there while a run was at work,
+//     or after a kill.
 //
 // Move both files together after a kill. If the file was moved alone and a run has used it, remove the -journal file at
 // the old place. If the two files meet again, SQLite undoes what was recorded since.
@@ -87,8 +88,8 @@ func findFile(ctx context.Context, path string) (string, error) {
 // makeFile makes a new journal under a temporary name and links it to its place. If another process has made a file at
 // this place meanwhile, makeFile leaves that file alone. SQLite syncs the folder at the first commit in the new file.
 func makeFile(ctx context.Context, path string) error {
-	if info, err := os.Stat(path + "-journal"); err == nil && info.Size() > 0 {
-		return fmt.Errorf("sqlpayvault: there is no %[1]s, but a file %[1]s-journal of a killed run, so the journal was "+
+	if _, err := os.Lstat(path + "-journal"); err == nil {
+		return fmt.Errorf("sqlpayvault: there is no %[1]s, but a file %[1]s-journal of an earlier run, so the journal was "+
 			"moved away. Use it at its new place. If a run has used it there, remove %[1]s-journal before you move the journal "+
 			"back. Without the journal, the next run makes a new one here and sends all cards", path)
 	}
