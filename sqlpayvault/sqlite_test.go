@@ -84,7 +84,9 @@ func TestFileThatWasMovedAway(t *testing.T) {
 	t.Parallel()
 	path, moved := filepath.Join(t.TempDir(), "journal"), filepath.Join(t.TempDir(), "journal")
 	srv, start := newServer(t, payvaulttest.Fault{}), time.Now()
-	options := &payvault.SubmitAllOptions{Concurrency: 1, Journal: opened(t, path, sqlpayvault.WithLease(lease)), Job: job}
+	journal, err := sqlpayvault.Open(t.Context(), path, sqlpayvault.WithLease(lease))
+	require.NoError(t, err)
+	options := &payvault.SubmitAllOptions{Concurrency: 1, Journal: journal, Job: job}
 	for batch, err := range srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(1000), options) {
 		if err != nil {
 			require.ErrorContains(t, err, "the file was moved or removed while the journal was open")
@@ -96,8 +98,8 @@ func TestFileThatWasMovedAway(t *testing.T) {
 	}
 	assert.Less(t, srv.Commits(payvault.OpAccountUpdaterSubmit), 10)
 	assert.Less(t, time.Since(start), 9*time.Second, "nobody waits for a file that is gone")
-	require.NoError(t, options.Journal.(*sqlpayvault.Journal).Close())
-	_, err := sqlpayvault.Open(t.Context(), path)
+	require.ErrorContains(t, journal.Close(), "the file was moved", "the lease cannot be released")
+	_, err = sqlpayvault.Open(t.Context(), path)
 	require.ErrorContains(t, err, "the journal was moved away", "a new journal would send all cards again")
 	options.Journal = opened(t, moved)
 	_, err = collect(srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(1000), options))
