@@ -84,13 +84,15 @@ func (w *bulkWalk) leaveOut(b *bulkBatch) {
 // not stop the walk.
 const mostLost = 10
 
-// stopIfHopeless stops the walk if the service refuses all batches, or if it seems to be down.
+// stopIfHopeless stops the walk if the service refuses all batches, or if it seems to be down. It does not count batches
+// that end after the walk has stopped.
 func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 	e, failed := errors.AsType[*Error](b.Err)
 	most := int64(max(mostLost, 2*cap(w.inFlight)))
 	switch {
 	case failed && refusesAll(e):
 		w.stop(refusalStop(e))
+	case w.isStopped(): // the end of ctx may have cut off the request
 	case b.Status == BatchUnknown:
 		w.unsent.Store(0)
 		if w.unknown.Add(1) == most {
