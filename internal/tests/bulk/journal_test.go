@@ -464,6 +464,25 @@ func TestJournalOfAContextThatEndsLate(t *testing.T) {
 	})
 }
 
+// TestJournalOfALateKey checks that a batch is left out if the context ends while its key source works.
+func TestJournalOfALateKey(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		s, j := &fake{}, newJournal(t, nil)
+		c := s.client(t, payvault.WithKeySource(func(context.Context) (string, error) {
+			<-time.After(2 * time.Second)
+			return service.APIKey, nil
+		}))
+		got, err := collect(c.AccountUpdater.SubmitAll(ctx, stream(100, nil), j.options(1)))
+		require.ErrorIs(t, assertStopped(t, err, payvault.StopContext), context.DeadlineExceeded)
+		assertLeftOut(t, got[0], true)
+		assert.Equal(t, payvault.BatchNotSent, j.outcome(0).Status)
+		assert.Empty(t, s.seen)
+	})
+}
+
 // TestJournalThatHangs checks that the context of Begin ends with the context of SubmitAll, and that a batch is not
 // sent if its Begin has not returned by then.
 func TestJournalThatHangs(t *testing.T) {
