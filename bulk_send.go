@@ -36,7 +36,7 @@ func (w *bulkWalk) send(b *bulkBatch, cards []AccountUpdaterCard) {
 		w.take(b, answer.Data, err)
 		w.end(b, b.outcome(cards))
 		w.stopIfHopeless(b)
-	case b.Status == "": // the wait for the rate limit failed
+	case b.Status == "": // a wait before an attempt failed
 		if e, failed := errors.AsType[*Error](err); failed && !w.isStopped() {
 			w.stop(refusalStop(e))
 		}

@@ -131,6 +131,19 @@ func TestJournal(t *testing.T) {
 	})
 }
 
+// TestLoopsWithAJournal checks that a second loop over the same result sends nothing if there is a journal. TestSubmitAll
+// checks that it sends all cards again without a journal.
+func TestLoopsWithAJournal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, j := &fake{}, newJournal(t, nil)
+		seq := s.submitAll(t, stream(1950, nil), j.options(3))
+		assert.Equal(t, batchesOf(1950), complete(t, seq))
+		assert.Equal(t, earlier(1950), complete(t, seq))
+		s.assertSent(t, 0, 1950)
+	})
+}
+
 // TestJournalOfFailures checks that a second run sends a failed batch again only if it was recorded as not sent. For
 // any other failed batch it must yield an error with the same text, status, code, fields and delivery as the first run.
 func TestJournalOfFailures(t *testing.T) {
