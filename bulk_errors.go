@@ -111,12 +111,14 @@ const (
 	StopOtherCards StopReason = "other cards"
 	// StopKey means that the service has refused the key, by status 401, or by 403 with a code.
 	StopKey StopReason = "key"
-	// StopNoCode means that a batch got another status from 400 to 499, except 408 and 429, without a code of the service.
-	// Such an answer mostly comes from something in front of the service, such as a proxy, or from a wrong base URL.
+	// StopNoCode means that a batch got a status from 400 to 499 without a code of the service. Statuses 401, 408 and 429
+	// are excluded. Such an answer mostly comes from something in front of the service, such as a proxy, or from a wrong
+	// base URL.
 	StopNoCode StopReason = "no code"
-	// StopRateLimit means that a batch may not wait for a rate limit. There are four cases: the service asks for a longer
+	// StopRateLimit means that a batch may not wait for a rate limit. There are five cases: the service asks for a longer
 	// wait than RetryPolicy.MaxBulkRetryAfter, the deadline of ctx is before the end of this wait, only one attempt is
-	// allowed and got status 429, or the turn in the limit of [WithRateLimit] comes after the deadline of ctx.
+	// allowed and got status 429, all attempts that are allowed got status 429, or the turn in the limit of
+	// [WithRateLimit] comes after the deadline of ctx.
 	StopRateLimit StopReason = "rate limit"
 	// StopUnknown means that 10 sent batches in a row, or 2 × Concurrency if that is more, are of unknown outcome. The
 	// service seems to be down, and somebody has to look up each of these batches.

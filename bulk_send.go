@@ -36,7 +36,7 @@ func (w *bulkWalk) send(b *bulkBatch, cards []AccountUpdaterCard) {
 		w.take(b, answer.Data, err)
 		w.end(b, b.outcome(cards))
 		w.stopIfHopeless(b)
-	case b.Status == "": // the wait for the rate limit failed
+	case b.Status == "": // a wait before an attempt failed
 		if e, failed := errors.AsType[*Error](err); failed && !w.isStopped() {
 			w.stop(refusalStop(e))
 		}
@@ -81,8 +81,8 @@ func (w *bulkWalk) take(b *bulkBatch, accepted *AccountUpdaterSubmission, err er
 	e, failed := errors.AsType[*Error](err)
 	switch {
 	case !failed || !w.isStopped():
-	case e.Attempts == 0: // the walk stopped while Begin worked
-		w.leaveOut(b)
+	case e.Attempts == 0, e.Delivery == DeliveryNotSent && errors.Is(e, ErrStopped):
+		w.leaveOut(b) // the walk stopped while Begin or the key source worked
 	case e.Delivery != DeliveryAnswered: // the walk stopped before a retry, or ctx has cut off the request
 		w.isCut.Store(true)
 	}

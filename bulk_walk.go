@@ -58,7 +58,8 @@ func (w *bulkWalk) stop(reason *StopError) {
 // isStopped reports whether nothing more is sent. The end of ctx reaches sending a moment later, so ctx is asked too.
 func (w *bulkWalk) isStopped() bool { return w.ctx.Err() != nil || w.sending.Err() != nil }
 
-// lastError returns the last element of the walk, or nil if all cards were read and no batch was left out.
+// lastError returns the last element of the walk. It returns nil if the walk has no reason and ctx kept nothing from
+// being sent.
 func (w *bulkWalk) lastError() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,7 +73,7 @@ func (w *bulkWalk) lastError() error {
 }
 
 // leaveOut marks a batch as not sent, because the walk has stopped. With a journal the error of the batch is not safe
-// to retry, because an earlier run may have sent the batch.
+// to retry, because the journal was perhaps not asked whether an earlier run has sent the batch.
 func (w *bulkWalk) leaveOut(b *bulkBatch) {
 	w.isCut.Store(true)
 	b.Status = BatchNotSent
@@ -84,13 +85,15 @@ func (w *bulkWalk) leaveOut(b *bulkBatch) {
 // not stop the walk.
 const mostLost = 10
 
-// stopIfHopeless stops the walk if the service refuses all batches, or if it seems to be down.
+// stopIfHopeless stops the walk if the service refuses all batches, or if it seems to be down. It does not count
+// batches that end after the walk has stopped.
 func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 	e, failed := errors.AsType[*Error](b.Err)
 	most := int64(max(mostLost, 2*cap(w.inFlight)))
 	switch {
 	case failed && refusesAll(e):
 		w.stop(refusalStop(e))
+	case w.isStopped(): // the end of ctx may have cut off the request
 	case b.Status == BatchUnknown:
 		w.unsent.Store(0)
 		if w.unknown.Add(1) == most {

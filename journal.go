@@ -20,8 +20,9 @@ type Journal interface {
 	// recorded.
 	//
 	// The context ends when SubmitAll will send nothing more. A Begin that fails should record nothing, because the
-	// outcome of a batch that is begun and never ended stays unknown. A batch that waits for its next attempt ends as
-	// BatchNotSent, unless an earlier attempt may have been performed, and is begun again before it is sent again.
+	// outcome of a batch that is begun and never ended stays unknown. While a batch waits for its next attempt, it is
+	// recorded as BatchNotSent. Begin is called again before the attempt. A batch that may have been performed stays
+	// begun.
 	Begin(ctx context.Context, job string, batch int) (BatchState, error)
 	// End records the outcome of a batch and replaces the earlier record. The context does not end when the context of
 	// SubmitAll ends.

@@ -75,7 +75,7 @@ func (j *Journal) Find(ctx context.Context, requestID string) ([]Batch, error) {
 }
 
 // list returns the batches that meet a condition, ordered by job and Index.
-func (j *Journal) list(ctx context.Context, condition string, arg string) ([]Batch, error) {
+func (j *Journal) list(ctx context.Context, condition string, args ...any) ([]Batch, error) {
 	return query(ctx, j, `SELECT job, batch, `+outcomeColumns+` FROM {schema}.payvault_batches
 		WHERE `+condition+` ORDER BY job, batch`, func(b *Batch, scan func(...any) error) error {
 		err := scan(append([]any{&b.Job, &b.Index}, outcomeOf(&b.Outcome)...)...)
@@ -84,7 +84,7 @@ func (j *Journal) list(ctx context.Context, condition string, arg string) ([]Bat
 		}
 		b.Start = b.Index * payvault.MaxAccountUpdaterCards
 		return err
-	}, arg)
+	}, args...)
 }
 
 // Jobs returns the names of the jobs that have a batch or a lease, in alphabetical order.
@@ -169,7 +169,7 @@ func query[T any](
 
 // Resolve records the outcome of a batch that was of unknown outcome or refused, after somebody has looked it up. With
 // BatchNotSent the next run sends the batch. With BatchAccepted or BatchRefused no run sends it. Resolve does not
-// change the recorded number of cards.
+// change the recorded number of cards. If the batch has this outcome already, Resolve succeeds.
 //
 // End all runs of the job before you call Resolve. Resolve takes the lease of the job, and fails with [ErrRunning] if
 // another journal has the lease. Resolve does not notice a call of SubmitAll with this journal. If this journal was
@@ -192,8 +192,25 @@ func (j *Journal) Resolve(ctx context.Context, job string, batch int, outcome pa
 		code = $6, message = $7, fields = $8 FROM {durable} WHERE job = $1 AND batch = $2 AND status IN
 		('`+begun+`', '`+string(payvault.BatchUnknown)+`', '`+string(payvault.BatchRefused)+`')`, job, batch,
 		string(outcome.Status), outcome.RequestID, outcome.StatusCode, outcome.Code, outcome.Message, fields(outcome.Fields))
-	if err == nil && !found {
+	if err != nil || found {
+		return err
+	}
+	// The answer of the first UPDATE may be lost. Then the batch has the outcome already when the statement is repeated.
+	isResolved, err := j.hasOutcome(ctx, job, batch, outcome)
+	if err == nil && !isResolved {
 		err = fmt.Errorf("sqlpayvault: batch %d of the job is neither of unknown outcome nor refused", batch)
 	}
 	return err
+}
+
+// hasOutcome reports whether a batch is recorded with this outcome. It does not compare the number of cards.
+func (j *Journal) hasOutcome(ctx context.Context, job string, batch int, want payvault.BatchOutcome) (bool, error) {
+	batches, err := j.list(ctx, `job = $1 AND batch = $2`, job, batch)
+	if err != nil || len(batches) == 0 {
+		return false, err
+	}
+	got := batches[0].Outcome
+	isSame := got.Status == want.Status && got.RequestID == want.RequestID && got.StatusCode == want.StatusCode &&
+		got.Code == want.Code && got.Message == want.Message && fields(got.Fields) == fields(want.Fields)
+	return isSame, nil
 }

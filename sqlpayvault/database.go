@@ -122,6 +122,12 @@ func isDamaged(err error) bool {
 	return ok && (damaged.Code()&0xff == sqlite3.SQLITE_NOTADB || damaged.Code()&0xff == sqlite3.SQLITE_CORRUPT)
 }
 
+// isMissing reports whether SQLite has not found a table or a column of a statement.
+func isMissing(err error) bool {
+	missing, ok := errors.AsType[*sqlite.Error](err)
+	return ok && missing.Code() == sqlite3.SQLITE_ERROR
+}
+
 // describe adds the name of this package to an error of the database. If a pooler or a moved file causes the error, it
 // also adds advice.
 func describe(err error) error {

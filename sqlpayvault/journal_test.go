@@ -373,8 +373,8 @@ func newDropping(t *testing.T, place string) (*sqlpayvault.Journal, *dropping) {
 	return j, d
 }
 
-// TestConnectionThatDrops checks that Begin and End succeed if two statements in a row lose their connections. Another
-// journal must then find the outcome, and must be able to begin a batch that was not sent.
+// TestConnectionThatDrops checks that Begin, End and Resolve succeed if two statements in a row lose their connections.
+// Another journal must then find the outcome, and must be able to begin a batch that was not sent.
 func TestConnectionThatDrops(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -396,6 +396,25 @@ func TestConnectionThatDrops(t *testing.T) {
 					assert.Zero(t, state)
 				} else {
 					assert.Equal(t, &outcome, state.Outcome)
+				}
+			}
+			for _, status := range []payvault.BatchStatus{"accepted", "refused", "not sent"} {
+				batch++
+				mustBegin(t, j, batch)
+				outcome := payvault.BatchOutcome{Status: status, RequestID: "REQ", Fields: map[string][]string{"a": {"b"}}}
+				d.set(2, after)
+				require.NoError(t, j.Resolve(t.Context(), job, batch, outcome))
+				state, err := other.Begin(t.Context(), job, batch)
+				require.NoError(t, err)
+				if status == payvault.BatchNotSent {
+					assert.Zero(t, state)
+				} else {
+					assert.Equal(t, &outcome, state.Outcome)
+				}
+				outcome.RequestID = "another"
+				if status == payvault.BatchAccepted {
+					err := j.Resolve(t.Context(), job, batch, outcome)
+					require.ErrorContains(t, err, "is neither of unknown outcome nor refused")
 				}
 			}
 		}

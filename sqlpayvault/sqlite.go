@@ -48,10 +48,13 @@ func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 	if j.schema != "" {
 		return nil, errors.Join(errors.New("sqlpayvault: WithSchema is for Postgres"), db.Close())
 	}
-	if err := j.checkTables(ctx); err != nil {
+	switch err := j.checkTables(ctx); {
+	case isMissing(err):
 		return nil, errors.Join(fmt.Errorf("sqlpayvault: %s has no journal of this version of the package. "+
 			"If it is a copy, the copy has failed. If another version has made it, finish its jobs with that version: %w",
-			path, orRunning(ctx, err)), db.Close())
+			path, err), db.Close())
+	case err != nil:
+		return nil, errors.Join(orRunning(ctx, describe(err)), db.Close())
 	}
 	if err := j.checkMode(ctx); err != nil {
 		return nil, errors.Join(describe(err), db.Close())

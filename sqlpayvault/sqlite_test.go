@@ -1,9 +1,11 @@
 package sqlpayvault_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +28,50 @@ func TestOpenErrors(t *testing.T) {
 	require.ErrorContains(t, err, "not a database")
 	_, err = sqlpayvault.Open(t.Context(), filepath.Join(t.TempDir(), "journal"), sqlpayvault.WithSchema("a"))
 	require.ErrorContains(t, err, "WithSchema is for Postgres")
+}
+
+// endsAtCall is a context that ends when its method Done is called for the n-th time.
+type endsAtCall struct {
+	context.Context //nolint:containedctx // it wraps a context
+
+	n      atomic.Int64
+	cancel context.CancelFunc
+}
+
+func (c *endsAtCall) Done() <-chan struct{} {
+	if c.n.Add(-1) == 0 {
+		c.cancel()
+	}
+	return c.Context.Done()
+}
+
+// TestOpenWhoseContextEnds checks that Open returns the error of the context, without advice about copies, in
+// whichever of its steps the context ends. The advice is for a file that has no journal.
+func TestOpenWhoseContextEnds(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal")
+	require.NoError(t, opened(t, path).Close())
+	const advice = "has no journal of this version"
+	for n := int64(1); ; n++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ends := &endsAtCall{Context: ctx, cancel: cancel}
+		ends.n.Store(n)
+		j, err := sqlpayvault.Open(ends, path)
+		if err == nil {
+			require.NoError(t, j.Close())
+		}
+		if ctx.Err() == nil { // Open has made fewer than n calls
+			break
+		}
+		if err != nil {
+			assert.NotContains(t, err.Error(), advice)
+		}
+	}
+	execute(t, path, `ALTER TABLE payvault_jobs DROP COLUMN lease`)
+	_, err := sqlpayvault.Open(t.Context(), path)
+	require.ErrorContains(t, err, advice)
+	require.ErrorContains(t, err, "no such column")
 }
 
 // TestPaths checks that the journal is in the file with the given name, even if the name means something else to

@@ -7,7 +7,7 @@
 // the same file: it sends the remaining batches and no batch twice. For this it keeps a journal beside the file,
 // cards.csv.journal. Batches that were in flight when the program was killed or the connection broke may have arrived.
 // The program reports these batches and does not send them again. While the service is down, each run leaves more
-// batches to look up.
+// batches to look up. So the program stops with the exit status 5, and a supervisor must not start it again then.
 //
 // The program skips a header row and a byte order mark. It skips each row that cannot be sent, and prints the line
 // number of the row and the reason. It refuses a file without any row that can be sent.
@@ -26,7 +26,9 @@
 //   - 2 if a flag or a command is invalid;
 //   - 3 if all cards that can be sent were sent, but batches are refused or may have arrived: use the commands refused
 //     and unresolved;
-//   - 4 if all cards are accepted except rows that cannot be sent: correct these rows, and put them into another file.
+//   - 4 if all cards are accepted except rows that cannot be sent: correct these rows, and put them into another file;
+//   - 5 if the service seems to be down and many batches may have arrived: look up the batches that the command
+//     unresolved lists, and record their outcomes, before you run the program again. A supervisor must not restart it.
 //
 // The program refuses a file that has changed since the first run. The journal contains no cards, so the program cannot
 // tell which cards are new. Put new and corrected cards into another file. To submit all cards of a file again, remove
@@ -87,8 +89,16 @@ func exitStatus(err error) int {
 		return 3
 	case errors.Is(err, errLeftOut):
 		return 4
+	case isDown(err):
+		return 5
 	}
 	return 1
+}
+
+// isDown reports whether a run stopped because too many batches in a row are of unknown outcome.
+func isDown(err error) bool {
+	stop, isStop := errors.AsType[*payvault.StopError](err)
+	return isStop && stop.Reason == payvault.StopUnknown
 }
 
 func run(ctx context.Context, file string, args []string, getenv func(string) string, out io.Writer) error {
@@ -185,6 +195,9 @@ func submit(ctx context.Context, client *payvault.Client, file, target string, o
 	fmt.Fprintf(out, "%d of %d cards are accepted, %d are refused, %d may have arrived, %d cannot be sent, "+
 		"%d are left to the next run.\n", accepted, total, refused, unknown, len(cards.bad), left)
 	switch {
+	case isDown(stopped):
+		return fmt.Errorf("%w: the service seems to be down, and each run leaves more batches to look up, so do not start "+
+			"the program again before you have looked up the batches that the command unresolved lists", stopped)
 	case stopped != nil:
 		return stopped
 	case refused+unknown > 0:

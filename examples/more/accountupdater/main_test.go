@@ -185,6 +185,18 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestServiceThatIsDown checks that the program has an exit status of its own if it stops because of batches of unknown
+// outcome. A supervisor that starts it again would leave more such batches.
+func TestServiceThatIsDown(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, 5000)
+	inject(t, f.srv, payvaulttest.Fault{Operation: payvault.OpAccountUpdaterSubmit, Kind: payvaulttest.Respond, Status: 503})
+	_, err := f.run(t.Context(), io.Discard)
+	require.ErrorContains(t, err, "the last 16 batches are of unknown outcome")
+	require.ErrorContains(t, err, "do not start the program again before")
+	assert.Equal(t, 5, exitStatus(err))
+}
+
 // TestKilled kills the program and starts it again. The program must send no card twice, and report the batches that
 // were in flight.
 func TestKilled(t *testing.T) {

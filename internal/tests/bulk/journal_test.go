@@ -131,6 +131,19 @@ func TestJournal(t *testing.T) {
 	})
 }
 
+// TestLoopsWithAJournal checks that a second loop over the same result sends nothing if there is a journal. TestSubmitAll
+// checks that it sends all cards again without a journal.
+func TestLoopsWithAJournal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, j := &fake{}, newJournal(t, nil)
+		seq := s.submitAll(t, stream(1950, nil), j.options(3))
+		assert.Equal(t, batchesOf(1950), complete(t, seq))
+		assert.Equal(t, earlier(1950), complete(t, seq))
+		s.assertSent(t, 0, 1950)
+	})
+}
+
 // TestJournalOfFailures checks that a second run sends a failed batch again only if it was recorded as not sent. For
 // any other failed batch it must yield an error with the same text, status, code, fields and delivery as the first run.
 func TestJournalOfFailures(t *testing.T) {
@@ -461,6 +474,25 @@ func TestJournalOfAContextThatEndsLate(t *testing.T) {
 			assertLeftOut(t, got[3], true)
 		}
 		s.assertSent(t, 0, 300)
+	})
+}
+
+// TestJournalOfALateKey checks that a batch is left out if the context ends while its key source works.
+func TestJournalOfALateKey(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		s, j := &fake{}, newJournal(t, nil)
+		c := s.client(t, payvault.WithKeySource(func(context.Context) (string, error) {
+			<-time.After(2 * time.Second)
+			return service.APIKey, nil
+		}))
+		got, err := collect(c.AccountUpdater.SubmitAll(ctx, stream(100, nil), j.options(1)))
+		require.ErrorIs(t, assertStopped(t, err, payvault.StopContext), context.DeadlineExceeded)
+		assertLeftOut(t, got[0], true)
+		assert.Equal(t, payvault.BatchNotSent, j.outcome(0).Status)
+		assert.Empty(t, s.seen)
 	})
 }
 

@@ -448,6 +448,26 @@ func TestSubmitAllOfALostService(t *testing.T) {
 	})
 }
 
+// TestSubmitAllOfALostServiceWhoseContextEnds checks that requests that the end of ctx cuts off do not count towards the
+// batches of unknown outcome that stop a walk. The walk ends because of ctx.
+func TestSubmitAllOfALostServiceWhoseContextEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		s := fake{answer: func(r asked) (*http.Response, error) {
+			if r.nth <= 8 {
+				return service.Reply(http.StatusServiceUnavailable, ``), nil
+			}
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}}
+		_, err := collect(s.client(t).AccountUpdater.SubmitAll(ctx, stream(4000, nil), atATime(8)))
+		require.ErrorIs(t, assertStopped(t, err, payvault.StopContext), context.DeadlineExceeded)
+		assert.Len(t, s.seen, 16)
+	})
+}
+
 // TestSubmitAllOfBatchesThatCannotBeSent checks that SubmitAll stops after 10 batches in a row that could not be sent,
 // or 2 × Concurrency if that is more. Such a batch is recorded as not sent.
 func TestSubmitAllOfBatchesThatCannotBeSent(t *testing.T) {

@@ -33,11 +33,11 @@ const (
 
 func guards() []guard {
 	return []guard{
-		{"replay class, after a lost connection", retry, "failed.Delivery == NotSent || c.Replay", "true"},
+		{"replay class, after a lost connection", retry, "failed.Delivery != NotSent && !c.Replay", "false"},
 		{
 			"replay class, after 502, 503, 504", retry,
-			"http.StatusGatewayTimeout:\n\t\treturn c.Replay",
-			"http.StatusGatewayTimeout:\n\t\treturn true",
+			"http.StatusGatewayTimeout:\n",
+			"http.StatusGatewayTimeout:\n\t\tisHarmless = true\n",
 		},
 		{
 			"replay class, of the table", "operations.go",
@@ -54,9 +54,13 @@ func guards() []guard {
 			"req.Body, req.GetBody = attemptReader{content, body}, nil",
 			"if req.Body != nil {\n\t\t\treq.Body, req.GetBody = attemptReader{content, body}, nil\n\t\t}",
 		},
-		{"a 429 after the RoundTripper sent it twice", retry, "return c.Replay || !c.result.Unsure", "return true"},
+		{
+			"a 429 after the RoundTripper sent it twice", retry,
+			"isHarmless = c.Replay || !c.result.Unsure",
+			"isHarmless = true",
+		},
 		{"most attempts", "internal/transport/call.go", "max: cmp.Or(r.", "max: 1 + cmp.Or(r."},
-		{"budget of retries", retry, "return paid, nil", "return true, nil"},
+		{"budget of retries", retry, "&& !c.payForRetry(failed) {", "&& !c.payForRetry(failed) && false {"},
 		{"a refusal is waited for", retry, "c.Pace.Refused(c.lastPlace, after)", ""},
 		{
 			"a refusal holds all calls of its operation back", "exchange.go",
@@ -188,8 +192,8 @@ func guards() []guard {
 		},
 		{
 			"journal: no card number as the ID of a request", "bulk_batch.go",
-			"oneLine(cardNumber.ReplaceAllString(b.RequestID, redacted))",
-			"b.RequestID",
+			"containsCard(b.RequestID, cards)",
+			"containsCard(b.RequestID, nil)",
 		},
 		{
 			"journal: a batch is recorded before it is sent", "bulk_send.go",
