@@ -2,6 +2,8 @@ package overload
 
 import (
 	"context"
+	"errors"
+	"math"
 	"sync"
 	"time"
 
@@ -9,46 +11,56 @@ import (
 )
 
 // Limit is a rate limit that the caller has set. All requests of a client share it. A nil Limit limits nothing.
+//
+// A request that waits holds no token of the limiter. It takes its token when it is sent, so a request that gives up
+// delays no other.
 type Limit struct {
-	mu       sync.Mutex // makes a reservation and its cancellation one step: see reserve
-	limiter  *rate.Limiter
+	turn     chan struct{} // has one token; the request that holds it is the next to be sent
 	walkTurn chan struct{} // has one token; a walk has to hold it while it waits
+
+	mu      sync.Mutex
+	waiting int // number of requests that wait for the token of turn, or hold it
+	limiter *rate.Limiter
 }
+
+// ErrPostponed is the error of a request that has to wait in its Pace again: when its turn in the Limit came, the
+// service had asked for a wait.
+var ErrPostponed = errors.New("the service has asked for a wait")
 
 // NewLimit returns a limit of perSecond requests a second on average, and of burst requests at once.
 func NewLimit(perSecond float64, burst int) *Limit {
-	l := &Limit{limiter: rate.NewLimiter(rate.Limit(perSecond), burst), walkTurn: make(chan struct{}, 1)}
+	l := &Limit{turn: make(chan struct{}, 1), walkTurn: make(chan struct{}, 1)}
+	l.limiter = rate.NewLimiter(rate.Limit(perSecond), burst)
+	l.turn <- struct{}{}
 	l.walkTurn <- struct{}{}
 	return l
 }
 
-// Wait waits until a request may be sent, and returns how long that took. It fails at once with a [HeldError] if the
-// turn of the request comes after the deadline of ctx. It fails with the error of ctx if ctx ends first.
-func (l *Limit) Wait(ctx context.Context) (waited time.Duration, err error) {
+// Wait waits until a request may be sent, and returns how long that took. It fails with one of these errors:
+//   - a [HeldError], at once, if the turn of the request comes after the deadline of ctx;
+//   - the error of ctx, if ctx ends first;
+//   - [ErrPostponed], when the turn comes, if p is held then: see [Pace.IsHeld].
+func (l *Limit) Wait(ctx context.Context, p *Pace) (waited time.Duration, err error) {
 	if l == nil {
 		return 0, nil
 	}
-	reservation, err := l.reserve(ctx)
+	delay, err := l.join(ctx)
 	if err != nil {
 		return 0, err
 	}
-	delay := reservation.Delay()
-	if delay == 0 {
-		return 0, nil
-	}
 	start := time.Now()
-	select {
-	case <-time.After(delay):
-		return time.Since(start), nil
-	case <-ctx.Done():
-		reservation.Cancel()
-		return time.Since(start), ctx.Err()
+	if err = l.waitForTurn(ctx, p); err != nil {
+		l.leave()
 	}
+	if delay > 0 {
+		waited = time.Since(start)
+	}
+	return waited, err
 }
 
 // WaitInWalk waits like Wait, before a call of a walk. Only one request of all walks competes with single calls, so
 // that a single call waits for at most one request of a walk.
-func (l *Limit) WaitInWalk(ctx context.Context) (waited time.Duration, err error) {
+func (l *Limit) WaitInWalk(ctx context.Context, p *Pace) (waited time.Duration, err error) {
 	if l == nil {
 		return 0, nil
 	}
@@ -60,24 +72,86 @@ func (l *Limit) WaitInWalk(ctx context.Context) (waited time.Duration, err error
 	}
 	defer func() { l.walkTurn <- struct{}{} }()
 	waitedForTurn := time.Since(start)
-	waited, err = l.Wait(ctx)
+	waited, err = l.Wait(ctx, p)
 	return waitedForTurn + waited, err
 }
 
-// reserve takes the next token that will be free. If the token comes after the deadline of ctx, reserve gives it back
-// and returns a HeldError. Cancel gives a token back only if no later one is taken, so mu keeps others out meanwhile.
-func (l *Limit) reserve(ctx context.Context) (*rate.Reservation, error) {
+// join counts the request as waiting, and returns the time until its turn. It fails with a HeldError if the turn comes
+// after the deadline of ctx.
+func (l *Limit) join(ctx context.Context) (time.Duration, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return 0, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	reservation := l.limiter.Reserve()
-	delay := reservation.Delay()
+	delay := l.untilToken(time.Now(), l.waiting)
 	deadline, hasDeadline := ctx.Deadline()
 	if hasDeadline && delay > time.Until(deadline) {
-		reservation.Cancel()
-		return nil, &HeldError{delay}
+		return 0, &HeldError{delay}
 	}
-	return reservation, nil
+	l.waiting++
+	return delay, nil
+}
+
+// leave takes back a join.
+func (l *Limit) leave() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting--
+}
+
+// waitForTurn waits until the request has the token of turn and the limiter permits it. Then it calls take, and returns
+// the token of turn. If it returns an error, it has not called take.
+func (l *Limit) waitForTurn(ctx context.Context, p *Pace) error {
+	select {
+	case <-l.turn:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { l.turn <- struct{}{} }()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	now := time.Now()
+	delay := l.untilToken(now, 0)
+	if delay > 0 {
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if p.IsHeld() {
+		return ErrPostponed
+	}
+	l.take(now.Add(delay))
+	return nil
+}
+
+// take takes a token of the limiter and the place in the queue. The token counts from the time at which it was free. So
+// the rate is right, even if the timer was late.
+func (l *Limit) take(free time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.limiter.ReserveN(free, 1)
+	l.waiting--
+}
+
+// delayBehind returns the time until the turn of a request that joins the queue after all requests in it, and after as
+// many others as ahead says.
+func (l *Limit) delayBehind(ahead int) time.Duration {
+	if l == nil {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.untilToken(time.Now(), l.waiting+ahead)
+}
+
+// untilToken returns the time from now until the limiter has a token for a request, if as many others as ahead says take
+// theirs before.
+func (l *Limit) untilToken(now time.Time, ahead int) time.Duration {
+	missing := 1 + float64(ahead) - l.limiter.TokensAt(now)
+	delay := missing / float64(l.limiter.Limit()) * float64(time.Second)
+	return time.Duration(min(max(delay, 0), math.MaxInt64/2)) // a longer delay would overflow
 }

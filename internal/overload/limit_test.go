@@ -18,7 +18,7 @@ func TestLimit(t *testing.T) {
 		l := NewLimit(10, 3)
 		var total time.Duration
 		for i := range 9 {
-			waited, err := l.Wait(t.Context())
+			waited, err := l.Wait(t.Context(), nil)
 			require.NoError(t, err)
 			assert.Equal(t, i >= 3, waited > 0)
 			total += waited
@@ -33,12 +33,12 @@ func TestLimitAndDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l, start := NewLimit(1, 1), time.Now()
-		_, err := l.Wait(timeout(t, time.Second/2))
+		_, err := l.Wait(timeout(t, time.Second/2), nil)
 		require.NoError(t, err)
 		var all sync.WaitGroup
 		for range 100 {
 			all.Go(func() {
-				_, err := l.Wait(timeout(t, time.Second/2))
+				_, err := l.Wait(timeout(t, time.Second/2), nil)
 				var held *HeldError
 				if assert.ErrorAs(t, err, &held) {
 					assert.Equal(t, time.Second, held.After)
@@ -47,7 +47,7 @@ func TestLimitAndDeadline(t *testing.T) {
 		}
 		all.Wait()
 		assert.Zero(t, time.Since(start))
-		waited, err := l.Wait(timeout(t, time.Second))
+		waited, err := l.Wait(timeout(t, time.Second), nil)
 		require.NoError(t, err)
 		assert.Equal(t, time.Second, waited)
 	})
@@ -58,21 +58,51 @@ func TestLimitAndDeadline(t *testing.T) {
 func TestLimitAndContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		for _, wait := range []func(*Limit, context.Context) (time.Duration, error){(*Limit).Wait, (*Limit).WaitInWalk} {
+		for _, wait := range []func(*Limit, context.Context, *Pace) (time.Duration, error){(*Limit).Wait, (*Limit).WaitInWalk} {
 			l := NewLimit(1, 1)
 			ctx, cancel := context.WithCancelCause(t.Context())
-			_, err := wait(l, ctx)
+			_, err := wait(l, ctx, nil)
 			require.NoError(t, err)
 			time.AfterFunc(time.Second/4, func() { cancel(&HeldError{time.Minute}) })
-			waited, err := wait(l, ctx)
+			waited, err := wait(l, ctx, nil)
 			require.Equal(t, context.Canceled, err)
 			assert.Equal(t, time.Second/4, waited)
-			_, err = wait(l, ctx)
+			_, err = wait(l, ctx, nil)
 			require.Equal(t, context.Canceled, err)
-			waited, err = wait(l, t.Context())
+			waited, err = wait(l, t.Context(), nil)
 			require.NoError(t, err)
 			assert.Equal(t, 3*time.Second/4, waited)
 		}
+	})
+}
+
+// TestLimitAfterManyGaveUp checks that a call fails at once if the queue before it is too long for its deadline. Once
+// the requests of the queue have given up, they delay no other.
+func TestLimitAfterManyGaveUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, start := NewLimit(10, 1), time.Now()
+		_, err := l.Wait(t.Context(), nil)
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() {
+				_, err := l.Wait(ctx, nil)
+				assert.Equal(t, context.Canceled, err)
+			})
+		}
+		synctest.Wait()
+		_, err = l.Wait(timeout(t, 10*time.Second), nil)
+		var held *HeldError
+		require.ErrorAs(t, err, &held)
+		assert.InDelta(t, 10.1, held.After.Seconds(), 0.001)
+
+		cancel()
+		all.Wait()
+		_, err = l.Wait(timeout(t, time.Second/5), nil)
+		require.NoError(t, err)
+		assert.InDelta(t, 0.1, time.Since(start).Seconds(), 0.001)
 	})
 }
 
@@ -82,14 +112,14 @@ func TestLimitBesideWalks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLimit(1, 1)
-		_, err := l.Wait(t.Context())
+		_, err := l.Wait(t.Context(), nil)
 		require.NoError(t, err)
 		var all sync.WaitGroup
 		var mu sync.Mutex
 		var sum time.Duration
 		for range 8 {
 			all.Go(func() {
-				waited, err := l.WaitInWalk(t.Context())
+				waited, err := l.WaitInWalk(t.Context(), nil)
 				assert.NoError(t, err)
 				mu.Lock()
 				defer mu.Unlock()
@@ -97,7 +127,7 @@ func TestLimitBesideWalks(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		waited, err := l.Wait(t.Context())
+		waited, err := l.Wait(t.Context(), nil)
 		require.NoError(t, err)
 		assert.Equal(t, 2*time.Second, waited)
 		all.Wait()

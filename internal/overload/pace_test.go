@@ -131,7 +131,7 @@ func TestLiftedForThoseWhoWait(t *testing.T) {
 		<-time.After(805 * time.Second)
 		for range cap(gone) {
 			go func() {
-				_, err := p.Wait(t.Context(), time.Hour)
+				_, err := p.Wait(t.Context(), time.Hour, nil)
 				assert.NoError(t, err)
 				gone <- time.Now()
 			}()
@@ -155,10 +155,10 @@ func TestTurnOfThoseWhoGaveUp(t *testing.T) {
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		for range 50 {
-			_, err := p.Wait(gone, time.Hour)
+			_, err := p.Wait(gone, time.Hour, nil)
 			require.ErrorIs(t, err, context.Canceled)
 		}
-		at, err := p.Wait(t.Context(), time.Hour)
+		at, err := p.Wait(t.Context(), time.Hour, nil)
 		require.NoError(t, err)
 		assert.Zero(t, at.Waited)
 	})
@@ -173,14 +173,14 @@ func TestCallBesideWalks(t *testing.T) {
 		play(p, "rarss") // sets the rate to one request in 0.84 seconds
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		_, err := p.Wait(ctx, time.Hour)
+		_, err := p.Wait(ctx, time.Hour, nil)
 		require.NoError(t, err)
 		for range 8 {
 			go func() { _, _ = p.WaitInWalk(ctx, time.Hour) }()
 		}
 		synctest.Wait()
 		start := time.Now()
-		_, err = p.Wait(ctx, time.Hour)
+		_, err = p.Wait(ctx, time.Hour, nil)
 		require.NoError(t, err)
 		assert.InDelta(t, 2/1.194, time.Since(start).Seconds(), 0.01)
 	})
@@ -198,7 +198,7 @@ func TestWhileHeld(t *testing.T) {
 		brief, end := context.WithTimeout(t.Context(), 10*time.Second)
 		defer end()
 		var all sync.WaitGroup
-		for _, wait := range []func(context.Context, time.Duration) (Place, error){p.Wait, p.WaitInWalk} {
+		for _, wait := range []func(context.Context, time.Duration) (Place, error){p.waitWithoutLimit, p.WaitInWalk} {
 			// tooLong checks a request that accepts the first wait, which is 2 seconds. It fails when the second refusal comes.
 			tooLong := func(ctx context.Context, longest time.Duration) {
 				_, err := wait(ctx, longest)
@@ -228,6 +228,11 @@ func TestWhileHeld(t *testing.T) {
 	})
 }
 
+// waitWithoutLimit calls Wait without a Limit. It has the same parameters as WaitInWalk.
+func (p *Pace) waitWithoutLimit(ctx context.Context, longest time.Duration) (Place, error) {
+	return p.Wait(ctx, longest, nil)
+}
+
 // timeout returns a context with a deadline.
 func timeout(t *testing.T, d time.Duration) context.Context {
 	t.Helper()
@@ -242,7 +247,7 @@ func waits(t *testing.T, p *Pace, calls int, within time.Duration) []time.Durati
 	waited := make(chan time.Duration, calls)
 	for range calls {
 		go func() {
-			place, err := p.Wait(timeout(t, within), time.Hour)
+			place, err := p.Wait(timeout(t, within), time.Hour, nil)
 			assert.NoError(t, err)
 			waited <- place.Waited
 		}()
@@ -313,7 +318,7 @@ func TestSlowQueueWhileHeld(t *testing.T) {
 		play(p, "rss")
 		p.Refused(Place{}, 3*time.Second)
 		start := time.Now()
-		_, err := p.Wait(timeout(t, 2*time.Second), time.Hour)
+		_, err := p.Wait(timeout(t, 2*time.Second), time.Hour, nil)
 		require.ErrorAs(t, err, new(*HeldError))
 		assert.Zero(t, time.Since(start))
 		<-time.After(time.Second)
@@ -334,7 +339,7 @@ func TestWalkInASlowQueue(t *testing.T) {
 		place, err := p.WaitInWalk(timeout(t, 4*time.Second), time.Hour)
 		require.NoError(t, err)
 		assert.InDelta(t, 3.35, place.Waited.Seconds(), 0.01)
-		place, err = p.Wait(t.Context(), time.Hour)
+		place, err = p.Wait(t.Context(), time.Hour, nil)
 		require.NoError(t, err)
 		assert.InDelta(t, 3.35, place.Waited.Seconds(), 0.01)
 		_, err = p.WaitInWalk(timeout(t, time.Second), time.Hour)
@@ -351,7 +356,7 @@ func TestLongestWait(t *testing.T) {
 			for range 20 {
 				p := NewPace()
 				p.Refused(Place{}, after)
-				_, err := p.Wait(t.Context(), after)
+				_, err := p.Wait(t.Context(), after, nil)
 				require.NoError(t, err)
 			}
 		})
@@ -366,7 +371,7 @@ func TestCauseOfTheContext(t *testing.T) {
 	p.Refused(Place{}, time.Hour)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(&HeldError{time.Minute})
-	for _, wait := range []func(context.Context, time.Duration) (Place, error){p.Wait, p.WaitInWalk} {
+	for _, wait := range []func(context.Context, time.Duration) (Place, error){p.waitWithoutLimit, p.WaitInWalk} {
 		_, err := wait(ctx, 24*time.Hour)
 		require.Equal(t, context.Canceled, err)
 	}

@@ -15,7 +15,8 @@ import (
 // The learned rate may delay a single call, but never makes it fail. So a single call is sent without its turn if its
 // turn would come when more than half of the time until its deadline is over. It then waits only as long as the service
 // has asked. If the service has refused such a request within the last second, the learned rate is probably right. Then
-// a call first waits for its turn, for half of the time.
+// a call waits for its turn, but at most for half of the time until its deadline. The time that it then needs for its
+// turn in a Limit does not count as time until its deadline.
 
 // HeldError is the error of a request that is not sent because it would have to wait too long. Its field After has the
 // length of the wait. There are two cases:
@@ -38,21 +39,25 @@ type waiter struct {
 	ctx     context.Context //nolint:containedctx // the context of the request
 	longest time.Duration   // longest wait that the service may ask for
 	start   time.Time
+	// reserved is the time that the request probably waits in the Limit after its turn. At the start, the requests that
+	// are before it in this queue count as before it in the Limit too.
+	reserved time.Duration
 	// isPatient means that the request waits however long that takes: it belongs to a walk, or waits only as asked.
 	isPatient bool
 }
 
-// Wait waits until a single call may be sent. Without a limit it returns at once. It fails with one of these errors:
+// Wait waits until a single call may be sent, or until it may join the queue of the Limit l, which may be nil. If p
+// limits nothing, Wait returns at once. It fails with one of these errors:
 //   - the error of ctx, if ctx ends first;
 //   - a [HeldError], as soon as the service has asked for a longer wait than the parameter longest, or for a wait that
 //     ends after the deadline of ctx.
-func (p *Pace) Wait(ctx context.Context, longest time.Duration) (Place, error) {
+func (p *Pace) Wait(ctx context.Context, longest time.Duration, l *Limit) (Place, error) {
 	if !p.IsLimited() {
 		return Place{}, nil
 	}
-	w := waiter{p, ctx, longest, time.Now(), false}
+	w := waiter{Pace: p, ctx: ctx, longest: longest, start: time.Now()}
 	err := errSlow
-	if w.join() {
+	if w.join(l) {
 		defer w.leave()
 		err = w.waitForTurn()
 	}
@@ -73,12 +78,12 @@ func (p *Pace) WaitInWalk(ctx context.Context, longest time.Duration) (Place, er
 	if !p.IsLimited() {
 		return Place{}, nil
 	}
-	w := waiter{p, ctx, longest, time.Now(), true}
-	if err := receive(w, p.walkTurn); err != nil {
+	w := waiter{Pace: p, ctx: ctx, longest: longest, start: time.Now(), isPatient: true}
+	if err := receive(&w, p.walkTurn); err != nil {
 		return Place{}, err
 	}
 	defer func() { p.walkTurn <- struct{}{} }()
-	w.join()
+	w.join(nil)
 	defer w.leave()
 	if err := w.waitForTurn(); err != nil {
 		return Place{}, err
@@ -87,14 +92,16 @@ func (p *Pace) WaitInWalk(ctx context.Context, longest time.Duration) (Place, er
 	return Place{now.Sub(w.start), now}, nil
 }
 
-// IsTooSlow reports whether a single call with this context would wait for its turn for more than half of its time.
-func (p *Pace) IsTooSlow(ctx context.Context) bool {
+// IsTooSlow reports whether a single call would wait for its turn for more than half of the time until the deadline of
+// ctx. The time that it needs in the Limit l does not count.
+func (p *Pace) IsTooSlow(ctx context.Context, l *Limit) bool {
 	if !p.IsLimited() {
 		return false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return waiter{p, ctx, 0, time.Now(), false}.isTooSlow()
+	w := waiter{Pace: p, ctx: ctx, start: time.Now(), reserved: l.delayBehind(p.waiting)}
+	return w.isTooSlow()
 }
 
 // IsHeld reports whether the service has asked for a wait that has not ended.
@@ -108,10 +115,11 @@ func (p *Pace) IsHeld() bool {
 }
 
 // join counts the request as waiting for the token of turn, and returns true. If the request is to be sent at once,
-// without its turn, join returns false.
-func (w waiter) join() bool {
+// without its turn, join returns false. It also sets w.reserved.
+func (w *waiter) join(l *Limit) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.reserved = l.delayBehind(w.waiting)
 	isConfirmed := time.Since(w.refusedWithoutTurn) < confirmedFor
 	if !isConfirmed && w.isTooSlow() {
 		return false
@@ -121,7 +129,7 @@ func (w waiter) join() bool {
 }
 
 // leave takes back a join.
-func (w waiter) leave() {
+func (w *waiter) leave() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.waiting--
@@ -129,7 +137,7 @@ func (w waiter) leave() {
 
 // isTooSlow reports whether the turn of a request that joins the queue now would come after w.latest. It assumes that
 // the rate does not change. The caller holds mu.
-func (w waiter) isTooSlow() bool {
+func (w *waiter) isTooSlow() bool {
 	latest, hasLatest := w.latest()
 	if !hasLatest {
 		return false
@@ -141,8 +149,9 @@ func (w waiter) isTooSlow() bool {
 }
 
 // latest returns the time at which the request is sent even if it is not its turn. Then half of the time from the start
-// of the wait to the deadline is over. The wait that the service has asked for does not count. The caller holds mu.
-func (w waiter) latest() (latest time.Time, hasLatest bool) {
+// of the wait to the deadline is over. The wait that the service has asked for does not count, nor does w.reserved. The
+// caller holds mu.
+func (w *waiter) latest() (latest time.Time, hasLatest bool) {
 	deadline, hasDeadline := w.ctx.Deadline()
 	if w.isPatient || !hasDeadline {
 		return time.Time{}, false
@@ -151,12 +160,12 @@ func (w waiter) latest() (latest time.Time, hasLatest bool) {
 	if w.askedUntil.After(start) {
 		start = w.askedUntil
 	}
-	return start.Add(deadline.Sub(start) / 2), true
+	return start.Add((deadline.Sub(start) - w.reserved) / 2), true
 }
 
 // waitForTurn waits until the request has the token of turn and the limiter permits it. Then it returns the token. It
 // returns errSlow if the request is to be sent before its turn.
-func (w waiter) waitForTurn() error {
+func (w *waiter) waitForTurn() error {
 	if err := receive(w, w.turn); err != nil {
 		return err
 	}
@@ -171,7 +180,7 @@ func (w waiter) waitForTurn() error {
 }
 
 // waitAsAsked waits until p.askedUntil.
-func (w waiter) waitAsAsked() error {
+func (w *waiter) waitAsAsked() error {
 	w.isPatient = true
 	for {
 		w.mu.Lock()
@@ -204,7 +213,7 @@ func (p *Pace) take() time.Duration {
 
 // receive waits for a value from a channel. It returns an error when ctx ends, or as soon as mayWait returns one, and
 // errSlow if the request is to be sent before its turn. It calls mayWait again each time that p.until moves.
-func receive[T any](w waiter, from <-chan T) error {
+func receive[T any](w *waiter, from <-chan T) error {
 	for {
 		postponed, tooLate, err := w.mayWait()
 		if err != nil {
@@ -226,7 +235,7 @@ func receive[T any](w waiter, from <-chan T) error {
 // of ctx and not the cause, which may be the error of another call. Otherwise it returns two channels. The channel
 // postponed is closed when p.until moves. The channel tooLate gets a value when the request is to be sent without its
 // turn; it is nil if the request always waits for its turn.
-func (w waiter) mayWait() (postponed <-chan struct{}, tooLate <-chan time.Time, err error) {
+func (w *waiter) mayWait() (postponed <-chan struct{}, tooLate <-chan time.Time, err error) {
 	if err := w.ctx.Err(); err != nil {
 		return nil, nil, err
 	}

@@ -11,6 +11,8 @@ import (
 	"net/http/httptrace"
 	"slices"
 	"time"
+
+	"example.com/payvault/internal/overload"
 )
 
 var errNoResponse = errors.New("the RoundTripper returned neither a response nor an error")
@@ -50,25 +52,38 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 // waitForTurn waits for the learned rate limit of the operation, and then for the limit that the caller has set, before
 // an attempt. If the service asks for a wait during the second wait, waitForTurn begins anew.
 func (c *call) waitForTurn() error {
-	waitInPace, waitInLimit := c.Pace.Wait, c.client.config.Limit.Wait
-	if c.Gate != nil {
-		waitInPace, waitInLimit = c.Pace.WaitInWalk, c.client.config.Limit.WaitInWalk
-	}
 	ctx, waited := c.waitContext(), time.Duration(0)
 	for {
-		place, err := waitInPace(ctx, c.longestRetryAfter())
+		place, err := c.waitInPace(ctx)
 		waited += place.Waited
 		if err == nil {
 			var more time.Duration
-			more, err = waitInLimit(ctx)
+			more, err = c.waitInLimit(ctx)
 			waited += more
 		}
 		place.Waited = waited
 		c.lastPlace = place
-		if err != nil || !c.Pace.IsHeld() {
+		if !errors.Is(err, overload.ErrPostponed) {
 			return cmp.Or(err, ctx.Err())
 		}
 	}
+}
+
+// waitInPace waits for the learned rate limit of the operation.
+func (c *call) waitInPace(ctx context.Context) (overload.Place, error) {
+	if c.Gate != nil {
+		return c.Pace.WaitInWalk(ctx, c.longestRetryAfter())
+	}
+	return c.Pace.Wait(ctx, c.longestRetryAfter(), c.client.config.Limit)
+}
+
+// waitInLimit waits for the limit that the caller has set.
+func (c *call) waitInLimit(ctx context.Context) (time.Duration, error) {
+	limit := c.client.config.Limit
+	if c.Gate != nil {
+		return limit.WaitInWalk(ctx, c.Pace)
+	}
+	return limit.Wait(ctx, c.Pace)
 }
 
 // begin calls Begin, unless the call has begun, and Start before the first attempt. It returns an error if the call

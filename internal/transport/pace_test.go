@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,25 +86,28 @@ func TestWaitedIsThatOfTheAttempt(t *testing.T) {
 
 // TestRetryWithoutTurn checks the retry of a single call after a 429. The 429 sets the rate to one request in 1.25
 // seconds. With a deadline after 2 seconds, the retry is sent without its turn, so it has a backoff and costs a part of
-// the retry budget. A retry that is sent in its turn costs nothing.
+// the retry budget. The same is true if the retry needs most of the time for the limit that the caller has set. A retry
+// that is sent in its turn costs nothing.
 func TestRetryWithoutTurn(t *testing.T) {
 	t.Parallel()
 	const backoff = 100 * time.Millisecond
 	for _, test := range []struct {
 		within      time.Duration
+		limit       *overload.Limit
 		budgetIsOut bool
 		status      int
 		wait        [2]time.Duration // shortest and longest wait before the retry
 	}{
-		{2 * time.Second, false, 200, [2]time.Duration{0, backoff}},
-		{2 * time.Second, true, 429, [2]time.Duration{0, 0}},
-		{10 * time.Second, true, 200, [2]time.Duration{1249 * time.Millisecond, 1876 * time.Millisecond}},
+		{2 * time.Second, nil, false, 200, [2]time.Duration{0, backoff}},
+		{2 * time.Second, nil, true, 429, [2]time.Duration{0, 0}},
+		{10 * time.Second, overload.NewLimit(0.125, 1), true, 429, [2]time.Duration{0, 0}},
+		{10 * time.Second, nil, true, 200, [2]time.Duration{1249 * time.Millisecond, 1876 * time.Millisecond}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &script{steps: []step{answer(429, ""), answer(200, "")}}
 			config := testConfig(s)
 			config.Policy.MinBackoff, config.Policy.MaxBackoff = backoff, backoff
-			config.Budget = new(overload.Budget)
+			config.Budget, config.Limit = new(overload.Budget), test.limit
 			for test.budgetIsOut && config.Budget.Take(false) > 0 {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), test.within)
@@ -171,8 +175,52 @@ func TestLimitThatEndsACall(t *testing.T) {
 	})
 }
 
+// TestLimitBesideLearnedRate checks that the learned rate does not make a call fail if the caller has set a limit too.
+// Calls wait for the learned rate only as long as they can then still wait for the limit. The learned rate is one
+// request in 1.25 seconds, and a refusal has just confirmed it.
+func TestLimitBesideLearnedRate(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		perSecond float64
+		before    int // other requests that are already in the queue of the limit; another joins each second
+		calls     int
+		within    time.Duration
+	}{
+		{perSecond: 1, before: 6, calls: 1, within: 10 * time.Second},
+		{perSecond: 10, before: 0, calls: 15, within: 2 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			config := testConfig(forgetful(answer(200, "")))
+			config.Limit = overload.NewLimit(test.perSecond, 1)
+			pace := limited()
+			pace.Refused(overload.Place{}, 0)
+			for range 10 {
+				go func() { _, _ = pace.Wait(t.Context(), time.Hour, nil) }()
+			}
+			wait := func() { _, _ = config.Limit.Wait(t.Context(), nil) }
+			wait()
+			for i := range 2 * test.before {
+				time.AfterFunc(time.Duration(max(0, i-test.before))*time.Second, wait)
+			}
+			synctest.Wait()
+			ctx, cancel := context.WithTimeout(t.Context(), test.within)
+			defer cancel()
+			var all sync.WaitGroup
+			for range test.calls {
+				all.Go(func() {
+					request := post(false)
+					request.Pace = pace
+					_, err := New(config).Do(ctx, request)
+					assert.NoError(t, err)
+				})
+			}
+			all.Wait()
+		})
+	}
+}
+
 // TestLimitWhileHeld checks that a call that waits for the limit of the caller is not sent before the end of a
-// Retry-After that comes during this wait.
+// Retry-After that comes during this wait. The call takes only one token of the limit, which is free after ten seconds.
 func TestLimitWhileHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -182,10 +230,10 @@ func TestLimitWhileHeld(t *testing.T) {
 		request.Pace = overload.NewPace()
 		_, err := c.Do(t.Context(), request)
 		require.NoError(t, err)
-		time.AfterFunc(time.Second, func() { request.Pace.Refused(overload.Place{}, 40*time.Second) })
+		time.AfterFunc(time.Second, func() { request.Pace.Refused(overload.Place{}, 12*time.Second) })
 		_, err = c.Do(t.Context(), request)
 		require.NoError(t, err)
-		assert.GreaterOrEqual(t, time.Since(start), 41*time.Second)
+		assert.InDelta(t, 13.6, time.Since(start).Seconds(), 0.61, "with a jitter of a tenth")
 	})
 }
 

@@ -32,7 +32,7 @@ func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (
 	}
 	after := retryAfter(resp)
 	c.tellPace(resp, after)
-	c.isPaced = isRefused(resp) && c.Pace != nil && (c.Gate != nil || !c.Pace.IsTooSlow(ctx))
+	c.isPaced = isRefused(resp) && c.Pace != nil && (c.Gate != nil || !c.Pace.IsTooSlow(ctx, c.client.config.Limit))
 	final := c.whyFinal(ctx, resp, failed, after)
 	if final == "" && !c.payForRetry(failed) {
 		final = FinalBudget
@@ -163,9 +163,9 @@ func isPermanent(err error) bool {
 	return keyless || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrStopped) || trust.Failure(err) != nil
 }
 
-// payForRetry takes the cost of a retry from the budget, and reports whether the budget had enough. A retry that waits
-// for the rate limit costs nothing, because the rate limit already spares the service. The cost is also in c.prepaid
-// until the retry begins.
+// payForRetry takes the cost of a retry from the budget, and reports whether the budget had enough. A retry that is to
+// wait for its turn in the rate limit costs nothing, because the rate limit already spares the service. It stays free if
+// the queue becomes slower and the retry is sent without its turn. The cost is also in c.prepaid until the retry begins.
 func (c *call) payForRetry(failed *attemptError) bool {
 	if c.isPaced {
 		return true
