@@ -190,7 +190,9 @@ func TestFailures(t *testing.T) {
 func TestServiceThatIsDown(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 5000)
-	inject(t, f.srv, payvaulttest.Fault{Operation: payvault.OpAccountUpdaterSubmit, Kind: payvaulttest.Respond, Status: 503})
+	inject(t, f.srv, payvaulttest.Fault{
+		Operation: payvault.OpAccountUpdaterSubmit, Kind: payvaulttest.Respond, Status: 503,
+	})
 	_, err := f.run(t.Context(), io.Discard)
 	require.ErrorContains(t, err, "the last 16 batches are of unknown outcome")
 	require.ErrorContains(t, err, "do not start the program again before")

@@ -131,8 +131,8 @@ func TestJournal(t *testing.T) {
 	})
 }
 
-// TestLoopsWithAJournal checks that a second loop over the same result sends nothing if there is a journal. TestSubmitAll
-// checks that it sends all cards again without a journal.
+// TestLoopsWithAJournal checks that a second loop over the same result sends nothing if there is a journal.
+// TestSubmitAll checks that it sends all cards again without a journal.
 func TestLoopsWithAJournal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

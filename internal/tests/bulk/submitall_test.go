@@ -448,8 +448,8 @@ func TestSubmitAllOfALostService(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfALostServiceWhoseContextEnds checks that requests that the end of ctx cuts off do not count towards the
-// batches of unknown outcome that stop a walk. The walk ends because of ctx.
+// TestSubmitAllOfALostServiceWhoseContextEnds checks that requests that the end of ctx cuts off do not count towards
+// the batches of unknown outcome that stop a walk. The walk ends because of ctx.
 func TestSubmitAllOfALostServiceWhoseContextEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
