@@ -148,8 +148,8 @@ func (l *Limit) delayBehind(ahead int) time.Duration {
 	return l.untilToken(time.Now(), l.waiting+ahead)
 }
 
-// untilToken returns the time from now until the limiter has a token for a request, if as many others as ahead says take
-// theirs before.
+// untilToken returns the time from now until the limiter has a token for a request, if as many others as ahead says
+// take theirs before.
 func (l *Limit) untilToken(now time.Time, ahead int) time.Duration {
 	missing := 1 + float64(ahead) - l.limiter.TokensAt(now)
 	delay := missing / float64(l.limiter.Limit()) * float64(time.Second)

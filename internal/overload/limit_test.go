@@ -58,7 +58,9 @@ func TestLimitAndDeadline(t *testing.T) {
 func TestLimitAndContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		for _, wait := range []func(*Limit, context.Context, *Pace) (time.Duration, error){(*Limit).Wait, (*Limit).WaitInWalk} {
+		for _, wait := range []func(*Limit, context.Context, *Pace) (time.Duration, error){
+			(*Limit).Wait, (*Limit).WaitInWalk,
+		} {
 			l := NewLimit(1, 1)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			_, err := wait(l, ctx, nil)

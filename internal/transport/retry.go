@@ -164,8 +164,9 @@ func isPermanent(err error) bool {
 }
 
 // payForRetry takes the cost of a retry from the budget, and reports whether the budget had enough. A retry that is to
-// wait for its turn in the rate limit costs nothing, because the rate limit already spares the service. It stays free if
-// the queue becomes slower and the retry is sent without its turn. The cost is also in c.prepaid until the retry begins.
+// wait for its turn in the rate limit costs nothing, because the rate limit already spares the service. It stays free
+// even if the queue becomes slower and the retry is sent without its turn. The cost is also in c.prepaid until the
+// retry begins.
 func (c *call) payForRetry(failed *attemptError) bool {
 	if c.isPaced {
 		return true
