@@ -456,7 +456,7 @@ func TestSubmitAllOfALostServiceWhoseContextEnds(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		s := fake{answer: func(r asked) (*http.Response, error) {
-			if r.nth <= 8 {
+			if r.n < 8 {
 				return service.Reply(http.StatusServiceUnavailable, ``), nil
 			}
 			<-r.Context().Done()

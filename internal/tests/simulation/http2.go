@@ -254,7 +254,7 @@ func (x *exchange) keepHTTP2() {
 }
 
 // refusesStream reports whether the step resets the stream and states that it was not processed.
-func (s *Step) refusesStream() bool {
+func (s Step) refusesStream() bool {
 	return s.Cut == "RST_STREAM" && http2.ErrCode(s.Code) == http2.ErrCodeRefusedStream
 }
 
@@ -274,8 +274,8 @@ func (p *peer) goAway(stream uint32, code http2.ErrCode, leaveOut bool) (isLeftO
 	return isLeftOut
 }
 
-// cutOff cuts an answer off as the step says. If CutAt is more than 300, it first writes a part of the answer, unless the
-// step states that the stream was not processed. It reports whether the step does.
+// cutOff cuts an answer off as the step says. If CutAt is more than 300, it first writes a part of the answer, unless
+// the step states that the stream was not processed. It reports whether the step does.
 func (p *peer) cutOff(stream uint32, fields []string, body []byte, step *Step) (isUnprocessed bool) {
 	if step.CutAt > 300 && step.Cut != "GOAWAY before" && !step.refusesStream() {
 		p.headers(stream, fields, false)
