@@ -46,15 +46,16 @@ func defaultConfig() config {
 // client never follows redirects and never keeps cookies.
 //
 // If the RoundTripper, which is the Transport of hc, is not an [http.Transport], or is one that can use HTTP/2, a
-// request has no GetBody and its body can be read only once. So net/http cannot send the request again. Only the SDK
-// itself repeats a request that was not sent. With such a RoundTripper, a POST that has no body and is not replayable
-// declares no length: HTTP/1.1 sends it chunked. Webhooks.AddEvent and [Client.Call] without a body make such requests.
-// Over HTTP/2 some servers refuse them: lighttpd 1.4.69 answers status 411, and Fastify 5.12 status 415. With an
+// request that is not replayable, or that has a body, has no GetBody and a body that can be read only once. So net/http
+// cannot send the request again. Only the SDK itself repeats a request that was not sent. With such a RoundTripper, a
+// request that has no body and is not replayable declares no length: HTTP/1.1 sends a POST chunked.
+// Webhooks.AddEvent, Payees.Delete and [Client.Call] without a body make such requests. Some servers refuse them:
+// lighttpd 1.4.69 answers AddEvent with status 411 over HTTP/2, and Fastify 5.12 with 415 over HTTP/1.1. With an
 // [http.Transport] that uses HTTP/1 only, such as one of NewTransport, the request declares its length.
 //
 // The SDK learns whether a request was sent from the hooks of [net/http/httptrace], and from reads of the request body.
-// If the RoundTripper calls no hooks, the outcome of a failed attempt is unknown. For a request without a body, the
-// outcome of a failed attempt can be known only with an [http.Transport] that has no TLSNextProto of your own.
+// If the RoundTripper calls no hooks, the outcome of a failed attempt is unknown. So is the outcome of a request
+// without a body if a RoundTripper that is not an [http.Transport] got no connection.
 //
 // Some RoundTrippers break promises of the SDK:
 //
