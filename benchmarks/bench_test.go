@@ -296,5 +296,7 @@ func TestUpload(t *testing.T) {
 	require.Len(t, log.all, 2)
 	assert.Greater(t, len(log.all[0]), size)
 	assert.Contains(t, log.all[0], "Content-Length: ")
-	assert.True(t, log.all[0] == log.all[1], "different forms") // assert.Equal would print both forms
+	const expect = "Expect: 100-continue\r\n" // only payvault asks the server first
+	without := func(request string) string { return strings.Replace(request, expect, "", 1) }
+	assert.True(t, without(log.all[0]) == without(log.all[1]), "different forms") // assert.Equal would print both forms
 }
