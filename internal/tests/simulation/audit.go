@@ -113,7 +113,7 @@ func (c *caller) auditOutcome(o *outcome) {
 		return
 	}
 	// A RoundTripper that hedges may still send a copy of an earlier attempt, even after a 429.
-	hidden := copiesUnseen(c.run.Caller) && (e.Attempts > 1 || n.turned > 0)
+	hidden := copiesUnseen(c.run.Caller) && (e.Attempts > 1 || n.turned+n.leftOut > 0)
 	if e.Delivery == payvault.DeliveryNotSent && n.heads > turned && c.plan.Form != formWalk && !hidden {
 		c.fail("batch %d: it was not sent, but %d requests arrived: %v", o.unit.batch, n.heads, o.err)
 	}
