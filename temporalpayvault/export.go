@@ -32,7 +32,7 @@ type ExportSummary struct {
 	Pages   int `json:"pages"` // number of pages; a page that was written again counts once
 	Records int `json:"records"`
 
-	// Incomplete is the number of lists of which fewer records were written than the service promised. An export with such
+	// Incomplete is the number of lists whose totals promised more records than were written. An export with such
 	// a list is incomplete.
 	Incomplete      int              `json:"incomplete,omitempty"`
 	IncompleteLists []IncompleteList `json:"incomplete_lists,omitempty"` // at most 1,000 entries
@@ -62,7 +62,7 @@ const (
 //
 // If the service promises more records, and a page is empty or shorter than a page beside it, the activity fails, and
 // Temporal tries the page again. If the page is still short after 5 tries, the export goes on. [ExportSummary] lists
-// the lists of which fewer records were written than the latest totals promised. After 10 short pages of a list,
+// the lists whose latest totals promised more records than were written. After 10 short pages of a list,
 // further ones are not tried again. A list ends after 100 empty pages in a row.
 //
 // The workflow pauses in these cases, and waits for [UpdateResume]. The reason is in [ExportSummary] and in the memo,

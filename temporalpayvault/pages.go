@@ -50,7 +50,7 @@ type exportReport struct {
 	ending
 }
 
-// IncompleteList is a list of which fewer records were written than the totals of the service promised.
+// IncompleteList is a list that was not exported whole: the totals of the service promised more records than came.
 type IncompleteList struct {
 	Subscription payvault.SubscriptionID `json:"subscription,omitempty"` // 0 for customers
 	Promised     int                     `json:"promised"`               // the latest totalRecords that is not 0
