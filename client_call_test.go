@@ -128,7 +128,7 @@ func TestCall_refused(t *testing.T) {
 func TestCall_name(t *testing.T) {
 	t.Parallel()
 	const name payvault.Operation = "disputes.accept-2_x"
-	accept := payvault.Request{Name: string(name), Method: "PUT", Path: []string{"platform", "dispute", "4711", "accept"}}
+	accept := payvault.Request{Name: string(name), Method: "PUT", Path: []string{"platform", "dispute", "id-4711", "accept"}}
 	var d diary
 	var log bytes.Buffer
 	client := answering(t, 409, `{"code":7}`, d.option(),
@@ -139,7 +139,7 @@ func TestCall_name(t *testing.T) {
 	}, payvault.ErrConflict, payvault.ErrRejected)
 	assert.Equal(t, []payvault.CallInfo{{Op: name, Method: "PUT", Server: "127.0.0.1:1"}}, d.calls)
 	assert.Equal(t, 2, strings.Count(log.String(), "operation="+string(name)), "the attempt and the call")
-	assert.NotContains(t, log.String(), "4711")
+	assert.NotContains(t, log.String(), "id-4711")
 }
 
 // TestCall_path checks that a segment of the path is redacted in the texts of the service, unless it occurs in a

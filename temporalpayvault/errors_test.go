@@ -57,7 +57,7 @@ func TestActivityError(t *testing.T) {
 			assert.Equal(t, !test.retry, app.NonRetryable())
 			assert.Equal(t, test.delay, app.NextRetryDelay())
 			assert.NoError(t, errors.Unwrap(app), "a cause may hold more")
-			assert.NotContains(t, app.Error(), "1111")
+			assert.NotContains(t, app.Error(), "11111111")
 		})
 	}
 }

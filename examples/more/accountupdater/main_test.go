@@ -244,7 +244,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		_, err := f.run(t.Context(), io.Discard)
 		require.ErrorContains(t, err, want)
 		assert.Equal(t, 1, exitStatus(err))
-		assert.NotContains(t, err.Error(), "4111")
+		assert.NotContains(t, err.Error(), "41111111")
 		assert.Zero(t, f.srv.Commits(payvault.OpAccountUpdaterSubmit))
 		assert.NoFileExists(t, f.cards+".journal")
 	}
@@ -279,7 +279,7 @@ func TestRowsThatCannotBeSent(t *testing.T) {
 			assert.Contains(t, out, want)
 		}
 		assert.Equal(t, 102, strings.Count(out, " cannot be sent: "))
-		assert.NotContains(t, out, "4111")
+		assert.NotRegexp(t, "41111111|4111-1111", out)
 		assert.Equal(t, 248, f.arrived(t))
 		assert.Equal(t, 3, f.srv.Commits(payvault.OpAccountUpdaterSubmit))
 	}

@@ -152,7 +152,7 @@ func TestCheck_wrongFile(t *testing.T) {
 			t.Parallel()
 			_, _, err := demo.Check(t.Context(), write(t, test.text))
 			require.ErrorContains(t, err, test.want)
-			assert.NotContains(t, err.Error(), "4111")
+			assert.NotContains(t, err.Error(), "41111111")
 		})
 	}
 	_, _, err := demo.Check(t.Context(), filepath.Join(t.TempDir(), "none.csv"))
