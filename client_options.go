@@ -45,13 +45,15 @@ func defaultConfig() config {
 // The Timeout of hc limits each attempt. A Timeout that is longer than the timeout of [WithTimeout] has no effect. The
 // client never follows redirects and never keeps cookies.
 //
-// If the RoundTripper, which is the Transport of hc, is not an [http.Transport], or is one that can use HTTP/2, a
-// request that is not replayable, or that has a body, has no GetBody and a body that can be read only once. So net/http
-// cannot send the request again. Only the SDK itself repeats a request that was not sent. With such a RoundTripper, a
-// request that has no body and is not replayable declares no length: HTTP/1.1 sends a POST chunked.
-// Webhooks.AddEvent, Payees.Delete and [Client.Call] without a body make such requests. Some servers refuse them:
-// lighttpd 1.4.69 answers AddEvent with status 411 over HTTP/2, and Fastify 5.12 with 415 over HTTP/1.1. With an
-// [http.Transport] that uses HTTP/1 only, such as one of NewTransport, the request declares its length.
+// Two kinds of RoundTrippers get requests that net/http cannot send again by itself: an [http.Transport] that can use
+// HTTP/2, and any other type. The body of such a request can be read only once, and there is no GetBody. So only the SDK
+// itself repeats a request that was not sent. The exception is a replayable request without a body, which may be sent
+// again.
+//
+// With these RoundTrippers a request without a body that is not replayable declares no length, and a POST over HTTP/1.1
+// is chunked. Webhooks.AddEvent, Payees.Delete and [Client.Call] without a body make such requests. Some servers refuse
+// them with status 411 or 415: see docs/works-with.md. An [http.Transport] that uses HTTP/1 only, such as one of
+// NewTransport, gets these requests with their length.
 //
 // The SDK learns whether a request was sent from the hooks of [net/http/httptrace], and from reads of the request body.
 // If the RoundTripper calls no hooks, the outcome of a failed attempt is unknown. So is the outcome of a request
