@@ -3,7 +3,8 @@
 # the end.
 # shellcheck shell=bash
 set -euo pipefail
-servers=() # process IDs that finish stops
+servers=()                                # process IDs that finish stops
+date=$(sed -n 's/^# Date: *//p' "$0") # of the header, as are the facts that seen_is compares with
 cd "$dir"
 
 finish() {
@@ -50,8 +51,8 @@ debian() {
 # seen_is fails unless the file seen equals standard input.
 seen_is() {
 	if ! diff - seen; then
-		echo "This has changed: < is what was seen on 2026-11-28, > is what was seen now." >&2
+		echo "This has changed: < is what was seen on $date, > is what was seen now." >&2
 		return 1
 	fi
-	echo "As on 2026-11-28."
+	echo "As on $date."
 }

@@ -132,10 +132,10 @@ func (s *Server) Deliveries() []Delivery {
 	return slices.Clone(d.history)
 }
 
-// Redeliver delivers a notification again, in the background, with the same body. It is the notification of element i
-// of [Server.Deliveries]. So a test can check what a receiver does with a notification that comes twice, or that comes
-// again after the receiver has answered it with status 500. The service does not document whether it delivers again.
-// Redeliver panics if there is no element i.
+// Redeliver delivers the notification of element i of [Server.Deliveries] again, in the background and with the same
+// body. So a test can check what a receiver does with a notification that comes twice, or that comes again after the
+// receiver has answered it with status 500. The service does not document whether it delivers again. Redeliver panics
+// if there is no element i.
 func (s *Server) Redeliver(i int) {
 	s.deliveries.repeater(i)()
 }

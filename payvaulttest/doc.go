@@ -52,12 +52,16 @@
 //
 //	srv := payvaulttest.NewServer()
 //	defer srv.Close()
+//	busy := payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: "20", Times: 1}
+//	if _, err := srv.Inject(busy); err != nil {
+//		return err
+//	}
 //	synctest.Test(t, func(t *testing.T) {
 //		single := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-//		client := srv.Client(payvault.WithHTTPClient(single), payvault.WithRetryPolicy(payvault.RetryPolicy{}))
+//		client := srv.Client(payvault.WithHTTPClient(single))
 //		began := time.Now()
 //		_, err := client.Customers.List(t.Context(), nil)
-//		fmt.Println(time.Since(began), err)
+//		fmt.Println(time.Since(began) >= 20*time.Second, err) // true <nil>
 //	})
 //
 // The fake clock also stands still during a request. So the fault [Delay] takes real time, and [Hang] never ends. From

@@ -13,8 +13,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestFakeTime checks what the package comment shows: in a synctest bubble, an ordinary client waits in fake time for a
-// server that was started outside of the bubble.
+// TestFakeTime checks what the package comment shows: in a synctest bubble, a client waits in fake time for a server that
+// was started outside of the bubble.
 func TestFakeTime(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()
@@ -22,7 +22,7 @@ func TestFakeTime(t *testing.T) {
 	inject(t, srv, payvaulttest.Fault{Kind: payvaulttest.RateLimit, RetryAfter: "20", Times: 3})
 	synctest.Test(t, func(t *testing.T) {
 		single := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-		client := srv.Client(payvault.WithHTTPClient(single), payvault.WithRetryPolicy(payvault.RetryPolicy{}))
+		client := srv.Client(payvault.WithHTTPClient(single))
 		began := time.Now()
 		_, err := client.Customers.List(t.Context(), nil)
 		require.NoError(t, err)
