@@ -125,7 +125,8 @@ func (s *ApplicationsService) Create(
 
 // SaveData saves the fields of data that are set. It returns every saved field with its type and settings. SaveData
 // fails before anything is sent if no field is set, if only one of routing number and account number is set, if a date
-// is not in the calendar, or if Extra has a value for a key that has a field of its own.
+// is not in the calendar, if a BusinessServicesAuthTime is empty or has a brace, bracket, quote or comma, or if Extra
+// has an empty key, a key twice, or a value for a key that has a field of its own.
 //
 // Replayable. POST /platform/application/{appId}/data.
 func (s *ApplicationsService) SaveData(

@@ -45,10 +45,9 @@ func defaultConfig() config {
 // The Timeout of hc limits each attempt. A Timeout that is longer than the timeout of [WithTimeout] has no effect. The
 // client never follows redirects and never keeps cookies.
 //
-// Two kinds of RoundTrippers get requests that net/http cannot send again by itself: an [http.Transport] that can use
-// HTTP/2, and any other type. The body of such a request can be read only once, and there is no GetBody. So only the SDK
-// itself repeats a request that was not sent. The exception is a replayable request without a body, which may be sent
-// again.
+// An [http.Transport] that can use HTTP/2, and a RoundTripper of any other type, get requests whose body can be read
+// only once, and which have no GetBody. So net/http cannot send such a request again by itself: only the SDK repeats
+// it, if it was not sent. The exception is a replayable request without a body.
 //
 // With these RoundTrippers a request without a body that is not replayable declares no length, and a POST over HTTP/1.1
 // is chunked. Webhooks.AddEvent, Payees.Delete and [Client.Call] without a body make such requests. Some servers refuse
@@ -230,12 +229,13 @@ func WithMaxResponseBytes(n int64) Option {
 }
 
 // WithRateLimit limits the requests of the client to perSecond on average, and to burst at once. If you know the limit
-// of the service, the service then need not refuse requests with status 429. All operations, [Client.Call], and all
-// clients of [Client.ForMerchant] share the limit, and every attempt counts.
+// of the service, set it here: then the service need not refuse requests with status 429. All operations,
+// [Client.Call], and all clients of [Client.ForMerchant] share the limit, and every attempt counts.
 //
 // A request waits for its turn. If its turn comes after the deadline of its context, the call fails at once, the
-// request is not sent, and the error matches [ErrRateLimited]. Of all walks, such as SubmitAll, at most one request at
-// a time is in the queue of single calls. The rate limit that the client learns from status 429 applies too.
+// request is not sent, and the error matches [ErrRateLimited]. Walks, such as SubmitAll, do not crowd out single calls:
+// all walks together have at most one request at a time in the queue. The rate limit that the client learns from status
+// 429 applies too.
 func WithRateLimit(perSecond float64, burst int) Option {
 	return func(c *config) {
 		isValidRate := perSecond > 0 && !math.IsInf(perSecond, 0) // a NaN is not > 0

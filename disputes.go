@@ -220,8 +220,8 @@ func (f *File) check(p *problems) {
 
 // Respond answers a first-time or retrieval dispute. The service takes no other answers over the API, and does not
 // document how a merchant accepts a dispute. Respond fails before anything is sent if the message is too long, if the
-// date is not in the calendar, if the file is not a PDF, or if an answer to a retrieval dispute has no message or no
-// file. The file is streamed, so memory does not depend on its size.
+// date is not in the calendar, if the file has no name, cannot be read or is not a PDF, or if an answer to a retrieval
+// dispute has no message or no file. The file is streamed, so memory does not depend on its size.
 //
 // Not replayable. POST /platform/dispute/{rec_id}/respond.
 func (s *DisputesService) Respond(

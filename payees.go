@@ -88,7 +88,8 @@ type PayeeAccount struct {
 	VerifiedDate      Timestamp      `json:"verified_date,omitzero"` // assigned by the service; refused in requests
 }
 
-// Create stores a payee profile and returns it with its ID. A request without a name fails before anything is sent.
+// Create stores a payee profile and returns it with its ID. It fails before anything is sent if the request has no
+// name, or has a VerifiedDate, which only the service assigns.
 //
 // Not replayable. POST /platform/vault/payee.
 func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opts ...CallOption) (*Payee, error) {

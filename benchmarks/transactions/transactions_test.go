@@ -80,7 +80,7 @@ func page(tb testing.TB, pages int) string {
 
 func newClient(tb testing.TB, transport http.RoundTripper) *payvault.Client {
 	tb.Helper()
-	client, err := payvault.NewClient("http://127.0.0.1", "sk_test_0123456789abcdef",
+	client, err := payvault.NewClient("http://127.0.0.1", "merchant-api-key",
 		payvault.WithHTTPClient(&http.Client{Transport: transport}))
 	require.NoError(tb, err)
 	return client
