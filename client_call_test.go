@@ -128,7 +128,9 @@ func TestCall_refused(t *testing.T) {
 func TestCall_name(t *testing.T) {
 	t.Parallel()
 	const name payvault.Operation = "disputes.accept-2_x"
-	accept := payvault.Request{Name: string(name), Method: "PUT", Path: []string{"platform", "dispute", "id-4711", "accept"}}
+	accept := payvault.Request{
+		Name: string(name), Method: "PUT", Path: []string{"platform", "dispute", "id-4711", "accept"},
+	}
 	var d diary
 	var log bytes.Buffer
 	client := answering(t, 409, `{"code":7}`, d.option(),
