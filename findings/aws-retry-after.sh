@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Guess:        The standard retryer of the AWS SDK waits at least as long as Retry-After asks.
-# What happens: It does not look at the header. After 503 with "Retry-After: 120" its three delays are each under a second,
-#               so all attempts are over long before the service is ready.
+# What happens: It does not look at the header. After 503 with "Retry-After: 120" its three delays are each under a
+#               second, so all attempts are over long before the service is ready.
 # Versions:     aws-sdk-go-v2 v1.48.0, Go 1.26.8
 # Who meets it: Programs that use the retryers of the SDK, or take them as a model for another service.
 # Date:         2026-11-28

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Guess:        A schedule "30 1 * * *" is due once a day.
 # What happens: With robfig/cron in New York it is due twice on the day on which the clocks go back: at 01:30 EDT and at
-#               01:30 EST. "30 2 * * *" is not due at all on the day in spring. croner and cron-parser for Node are due once.
+#               01:30 EST. "30 2 * * *" is not due at all on the day in spring. croner and cron-parser for Node are due
+#               once.
 # Versions:     robfig/cron v3.0.1 with Go 1.26.8; croner 11.0.1 and cron-parser 5.10.6 with Node 20
 # Who meets it: Nightly billing runs and settlements that have a time zone.
 # Date:         2026-11-28

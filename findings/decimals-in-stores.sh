@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Guess:        An encoder that cannot see into a decimal.Decimal uses its MarshalText, MarshalBinary or Value, or fails.
+# Guess:        An encoder that cannot see into a decimal.Decimal uses its MarshalText, MarshalBinary or Value, or
+#               fails.
 # What happens: MongoDB's BSON and DynamoDB's attributevalue write an empty document and read it back as 0, without an
 #               error. So they do with *big.Int. CBOR and gob keep the amount.
 # Versions:     mongo-driver v2.10.0, feature/dynamodb/attributevalue v1.21.21, fxamacker/cbor v2.10.0,

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Guess:        A deep copy of a struct with a decimal.Decimal has the same amount.
-# What happens: mohae/deepcopy gives 0: it leaves out the fields that are not exported and says nothing. jinzhu/copier keeps
-#               the amount.
-# Versions:     mohae/deepcopy v0.0.0-20170929034955-c48cc78d4826, jinzhu/copier v0.4.0, shopspring/decimal v1.4.0, Go 1.26.8
+# What happens: mohae/deepcopy gives 0: it leaves out the fields that are not exported and says nothing. jinzhu/copier
+#               keeps the amount.
+# Versions:     mohae/deepcopy v0.0.0-20170929034955-c48cc78d4826, jinzhu/copier v0.4.0, shopspring/decimal v1.4.0, Go
+#               1.26.8
 # Who meets it: Code that copies an order before it changes it, and tools that depend on the copier.
 # Date:         2026-11-28
 dir=$(mktemp -d)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Guess:        Dinero({ amount: 1000, currency: 'JPY' }) is 1000 yen: amounts are in the currency's minor unit.
-# What happens: Version 1 of dinero.js takes two decimals for every currency. It is 10 yen, and with KWD 1000 fils are 10
-#               dinars instead of 1. The option precision has to be given with each amount.
+# What happens: Version 1 of dinero.js takes two decimals for every currency. It is 10 yen, and with KWD 1000 fils are
+#               10 dinars instead of 1. The option precision has to be given with each amount.
 # Versions:     dinero.js 1.9.1, Node 20
 # Who meets it: Web shops that show the amounts of a payment service.
 # Date:         2026-11-28

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Guess:        When one function of an errgroup fails, the HTTP requests of the others end with context.Canceled.
-# What happens: Over HTTP/1.1 they end with the error of the function that failed. errors.Is finds "card declined" in the
-#               error of a request that was never answered, and does not find context.Canceled. Over HTTP/2 they end with
-#               context.Canceled. So the answer of errors.Is depends on what the server and the client negotiated.
+# What happens: Over HTTP/1.1 they end with the error of the function that failed. errors.Is finds "card declined" in
+#               the error of a request that was never answered, and does not find context.Canceled. Over HTTP/2 they end
+#               with context.Canceled. So the answer of errors.Is depends on what the server and the client negotiated.
 # Versions:     Go 1.26.8 (the same with 1.27.4), golang.org/x/sync v0.22.0
 # Who meets it: Programs that pay several invoices in an errgroup and sort the errors with errors.Is.
 # Date:         2026-11-28

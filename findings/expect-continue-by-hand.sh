@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Guess:        net/http waits for "100 Continue" whenever the request has the header Expect: 100-continue.
-# What happens: It waits only if the request's ProtoMajor and ProtoMinor say 1.1. http.NewRequest sets them. A request made
-#               as a struct literal has zeros: the header is sent, and the body follows at once.
+# What happens: It waits only if the request's ProtoMajor and ProtoMinor say 1.1. http.NewRequest sets them. A request
+#               made as a struct literal has zeros: the header is sent, and the body follows at once.
 # Versions:     Go 1.26.8 (standard library only, golang.org/toolchain@v0.0.1-go1.26.8)
 # Who meets it: Code that builds http.Request values by hand and wants an early 401 before an upload.
 # Date:         2026-11-28

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Guess:        go-money keeps whole cents in an int64, so its JSON is exact and a fraction of a cent is refused.
-# What happens: UnmarshalJSON goes through float64. 10.99 is read as 10 cents without an error, and 9007199254740993 is one
-#               less. A quoted number is refused.
+# What happens: UnmarshalJSON goes through float64. 10.99 is read as 10 cents without an error, and 9007199254740993 is
+#               one less. A quoted number is refused.
 # Versions:     Rhymond/go-money v1.0.15, Go 1.26.8
 # Who meets it: Services that read {"amount":10.99,"currency":"USD"} from a partner that sends units instead of cents.
 # Date:         2026-11-28

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Guess:        net/http sends a POST again only if the server said that it was not processed (GOAWAY, REFUSED_STREAM).
-# What happens: With Go 1.26 it also sends it again after RST_STREAM with PROTOCOL_ERROR, although the server had the whole
-#               request and RFC 9113 does not say that such a stream was not processed. The caller sees one success.
-#               Go 1.27 sends it once and returns the error.
+# What happens: With Go 1.26 it also sends it again after RST_STREAM with PROTOCOL_ERROR, although the server had the
+#               whole request and RFC 9113 does not say that such a stream was not processed. The caller sees one
+#               success. Go 1.27 sends it once and returns the error.
 # Versions:     Go 1.26.8 and 1.27.4, golang.org/x/net v0.61.0 (only for the server's frames)
 # Who meets it: Clients of a service behind an HTTP/2 proxy that resets streams after the request was passed on.
 # Date:         2026-11-28

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Guess:        When httptrace calls WroteRequest without an error, the request has been written to the connection.
-# What happens: Over HTTP/1.1 a request that fits into the buffer of 4 KB has not been written at all by then. The error of
-#               the write comes later and WroteRequest never learns of it. WroteHeaders is early in the same way.
+# What happens: Over HTTP/1.1 a request that fits into the buffer of 4 KB has not been written at all by then. The error
+#               of the write comes later and WroteRequest never learns of it. WroteHeaders is early in the same way.
 # Versions:     Go 1.26.8 (standard library only, golang.org/toolchain@v0.0.1-go1.26.8)
 # Who meets it: Clients that tell "not sent" from "unknown outcome" by these hooks, and traces that measure with them.
 # Date:         2026-11-28

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Guess:        Intl.NumberFormat and golang.org/x/text/currency know how many decimals a currency has by ISO 4217.
 # What happens: Their source is the CLDR, which counts the decimals that are in use. For many currencies that is 0 where
-#               ISO 4217 says 2 or 3, and the two disagree with each other. Cents computed from it are wrong by 100 or 1000.
-# Versions:     Node 20 (ICU 78.2; another ICU has other digits), currency-codes 2.2.0, golang.org/x/text v0.44.0, Go 1.26.8
+#               ISO 4217 says 2 or 3, and the two disagree with each other. Cents computed from it are wrong by 100 or
+#               1000.
+# Versions:     Node 20 (ICU 78.2; another ICU has other digits), currency-codes 2.2.0, golang.org/x/text v0.44.0, Go
+#               1.26.8
 # Who meets it: Code that turns an amount into minor units for a service, for any currency.
 # Date:         2026-11-28
 dir=$(mktemp -d)

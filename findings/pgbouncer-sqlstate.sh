@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Guess:        pgbouncer's errors have the SQLSTATE that Postgres has for the same: 53300 for too many clients, class 08 or
-#               57 for a server that is down, 3D000 for an unknown database, 57014 for a time limit.
-# What happens: All of them are 08P01, "protocol violation". Only the text tells them apart. A retry that looks for 53300 or
-#               57P03 never happens; one that repeats class 08 also repeats for a name that does not exist.
+# Guess:        pgbouncer's errors have the SQLSTATE that Postgres has for the same: 53300 for too many clients, class
+#               08 or 57 for a server that is down, 3D000 for an unknown database, 57014 for a time limit.
+# What happens: All of them are 08P01, "protocol violation". Only the text tells them apart. A retry that looks for
+#               53300 or 57P03 never happens; one that repeats class 08 also repeats for a name that does not exist.
 # Versions:     pgbouncer 1.18.0 and Postgres 15 of Debian 12, pgx v5.13.0 with Go 1.26.8
 # Who meets it: Programs behind pgbouncer that choose by SQLSTATE what to repeat.
 # Date:         2026-11-28

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Guess:        quicktype makes a text field of a JSON text, whatever the text says.
-# What happens: If all samples are digits, its Python and C# have an integer inside and write the text anew. The category
-#               code "0742" (veterinary services) is written back as "742". Its Go and TypeScript keep the text.
-#               --no-integer-strings forbids it.
+# What happens: If all samples are digits, its Python and C# have an integer inside and write the text anew. The
+#               category code "0742" (veterinary services) is written back as "742". Its Go and TypeScript keep the
+#               text. --no-integer-strings forbids it.
 # Versions:     quicktype 26.0.0, Node 20, Python 3.11
 # Who meets it: Whoever makes types from the examples of a payment service, with codes, ZIP codes or account numbers.
 # Date:         2026-11-28

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Guess:        go-redis repeats a command after a lost answer only if a second one changes nothing. INCRBY is sent once.
+# Guess:        go-redis repeats a command after a lost answer only if a second one changes nothing. INCRBY is sent
+#               once.
 # What happens: It repeats every command, up to 3 times by default. The server has added 10 twice; the caller sees one
 #               success.
 # Versions:     go-redis v9.23.0, miniredis v2.40.0, Go 1.26.8

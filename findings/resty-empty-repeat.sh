@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Guess:        A resty request that is repeated has the same body as the first try, or fails because it cannot be repeated.
-# What happens: A body given as an io.Reader is empty from the second try on. A service that accepts an empty POST answers
-#               200, and resty reports success. A []byte is sent whole each time.
+# Guess:        A resty request that is repeated has the same body as the first try, or fails because it cannot be
+#               repeated.
+# What happens: A body given as an io.Reader is empty from the second try on. A service that accepts an empty POST
+#               answers 200, and resty reports success. A []byte is sent whole each time.
 # Versions:     go-resty v2.17.2, Go 1.26.8
 # Who meets it: Whoever adds SetRetryCount to a client whose bodies are readers.
 # Date:         2026-11-28

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Guess:        A SQLite column declared as STRING keeps text.
-# What happens: STRING has numeric affinity, because it is none of the names that SQLite knows. The routing number 011000015
-#               loses its zero and becomes an integer, and an ID of 20 digits becomes 8.61e+19. TEXT and VARCHAR(20) keep both.
+# What happens: STRING has numeric affinity, because it is none of the names that SQLite knows. The routing number
+#               011000015 loses its zero and becomes an integer, and an ID of 20 digits becomes 8.61e+19. TEXT and
+#               VARCHAR(20) keep both.
 # Versions:     sqlite3 3.40.1 of Debian 12, installed by apt-get
 # Who meets it: Schemas that come from BigQuery, Hive or a generator that writes STRING.
 # Date:         2026-11-28

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Guess:        modernc.org/sqlite stores a time.Time as text that SQLite's own date functions read.
-# What happens: It stores what time.Time.String prints, with the name of the zone and with "m=+0.01" behind
-#               a time from time.Now. datetime() of it is NULL, so "WHERE datetime(until) < datetime('now')" never finds a
-#               row. With _time_format=sqlite in the DSN it does.
+# What happens: It stores what time.Time.String prints, with the name of the zone and with "m=+0.01" behind a time from
+#               time.Now. datetime() of it is NULL, so "WHERE datetime(until) < datetime('now')" never finds a row. With
+#               _time_format=sqlite in the DSN it does.
 # Versions:     modernc.org/sqlite v1.62.0, Go 1.26.8
 # Who meets it: Job tables and locks with a time at which a lease ends.
 # Date:         2026-11-28

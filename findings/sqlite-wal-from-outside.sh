@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Guess:        The journal mode belongs to the connection that set it: while one program has the database open with
 #               journal_mode=TRUNCATE, another cannot put it into WAL mode.
-# What happens: It can, at any moment at which the first is idle. The first gets no error. Its next commit goes to the file
-#               -wal, and a copy of the main file alone, which had every commit before, lacks it.
+# What happens: It can, at any moment at which the first is idle. The first gets no error. Its next commit goes to the
+#               file -wal, and a copy of the main file alone, which had every commit before, lacks it.
 # Versions:     sqlite3 3.40.1 of Debian 12, installed by apt-get
 # Who meets it: Programs that rely on TRUNCATE or DELETE for copies or network mounts, beside a tool that sets WAL.
 # Date:         2026-11-28

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Guess:        stripe-go with MaxNetworkRetries = 2 repeats a POST after 409, 500 and 503, and when the server asks for it
-#               with Stripe-Should-Retry: true. The comments in its code say so.
-# What happens: It repeats them only if the body is not JSON. An error in JSON, as the service sends it, is returned after
-#               one request, whatever its status and whatever the header says (its code makes one exception: 429 with lock_timeout).
-#               The 503 of a proxy in HTML is repeated, and so is a 429 in HTML. Retry-After is not heeded.
+# Guess:        stripe-go with MaxNetworkRetries = 2 repeats a POST after 409, 500 and 503, and when the server asks for
+#               it with Stripe-Should-Retry: true. The comments in its code say so.
+# What happens: It repeats them only if the body is not JSON. An error in JSON, as the service sends it, is returned
+#               after one request, whatever its status and whatever the header says (its code makes one exception: 429
+#               with lock_timeout). The 503 of a proxy in HTML is repeated, and so is a 429 in HTML. Retry-After is not
+#               heeded.
 # Versions:     stripe-go v85.0.0 (the same with v82.5.1), Go 1.26.8
 # Who meets it: Programs that leave the retries of payments to the library.
 # Date:         2026-11-28

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Guess:        stripe-go's webhook.ConstructEvent fails only if the signature or its time is wrong.
-# What happens: It also fails for a good signature when the account sends events of another API version than the one that
-#               this release of the library was made for. The event is genuine; a handler that answers 400 loses it.
+# What happens: It also fails for a good signature when the account sends events of another API version than the one
+#               that this release of the library was made for. The event is genuine; a handler that answers 400 loses
+#               it.
 # Versions:     stripe-go v85.0.0, Go 1.26.8
 # Who meets it: Whoever updates the library, or an account's API version, before the other.
 # Date:         2026-11-28

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Guess:        A proxy sends a POST to the server once.
-# What happens: Varnish sends a POST without a body a second time if a kept connection closes without an answer. The client
-#               sees one 200. A POST with a body goes once and ends in 503.
+# What happens: Varnish sends a POST without a body a second time if a kept connection closes without an answer. The
+#               client sees one 200. A POST with a body goes once and ends in 503.
 # Versions:     Varnish 7.1.1 of Debian 12, Go 1.26.8 for the server, installed by apt-get
 # Who meets it: Services with actions that need no body: POST /invoices/17/send, /subscriptions/17/cancel, /refund.
 # Date:         2026-11-28

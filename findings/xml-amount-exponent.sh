@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Guess:        encoding/xml writes a float64 like encoding/json: 1234567.89.
-# What happens: From a million on it writes an exponent: 1.23456789e+06. The amounts of ISO 20022 are xs:decimal, which has no
-#               exponents. moov-io/iso20022 declares amounts as float64 and so writes them this way.
+# What happens: From a million on it writes an exponent: 1.23456789e+06. The amounts of ISO 20022 are xs:decimal, which
+#               has no exponents. moov-io/iso20022 declares amounts as float64 and so writes them this way.
 # Versions:     Go 1.26.8, moov-io/iso20022 v0.2.1
 # Who meets it: Whoever writes payment orders (pain, pacs), SOAP or UBL invoices from Go structs.
 # Date:         2026-11-28

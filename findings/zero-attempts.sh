@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Guess:        0 attempts means that nothing is repeated. Nobody turns repeats on with a 0.
-# What happens: With avast/retry-go Attempts(0), cenkalti/backoff v5 WithMaxTries(0) and failsafe-go WithMaxAttempts(0) there
-#               is no limit, and the AWS SDK's AddWithMaxAttempts(0) means the same. sethvargo/go-retry WithMaxRetries(0) and
-#               failsafe-go WithMaxRetries(0) try once. NewStandard of the AWS SDK takes a 0 for its default, 3.
+# What happens: With avast/retry-go Attempts(0), cenkalti/backoff v5 WithMaxTries(0) and failsafe-go WithMaxAttempts(0)
+#               there is no limit, and the AWS SDK's AddWithMaxAttempts(0) means the same. sethvargo/go-retry
+#               WithMaxRetries(0) and failsafe-go WithMaxRetries(0) try once. NewStandard of the AWS SDK takes a 0 for
+#               its default, 3.
 # Versions:     avast/retry-go v4.7.0, cenkalti/backoff v5.0.3, failsafe-go v0.9.8, sethvargo/go-retry v0.5.0,
 #               aws-sdk-go-v2 v1.48.0, Go 1.26.8
 # Who meets it: Whoever sets the retries of a payment to 0 in a configuration, or moves from one library to another.
