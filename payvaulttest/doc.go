@@ -47,8 +47,8 @@
 // # Fake time
 //
 // In a bubble of [testing/synctest], a client waits for a retry in fake time, so the test takes no time. Start the
-// server outside of the bubble. In the bubble, use connections that end with each request, because an idle connection
-// would stop the fake clock.
+// server outside of the bubble. In the bubble, make a client whose connections end with each request, because an idle
+// connection would stop the fake clock.
 //
 //	srv := payvaulttest.NewServer()
 //	defer srv.Close()

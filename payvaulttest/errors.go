@@ -48,7 +48,7 @@ func NewError(op payvault.Operation, kind ErrorKind) *payvault.Error {
 	}
 	call := madeUpCalls(context.Background(), client, text, number)[op]
 	if call == nil {
-		panic("payvaulttest: errors.go has no call of the operation " + string(op))
+		panic("payvaulttest: NewError knows no operation " + string(op))
 	}
 	made, _ := errors.AsType[*payvault.Error](call()) // a client returns no other error
 	return made

@@ -51,7 +51,7 @@ func TestNewError(t *testing.T) {
 			}
 		}
 	}
-	assert.PanicsWithValue(t, "payvaulttest: errors.go has no call of the operation no.operation", func() {
+	assert.PanicsWithValue(t, "payvaulttest: NewError knows no operation no.operation", func() {
 		_ = payvaulttest.NewError("no.operation", payvaulttest.ErrorUnknown)
 	})
 	assert.Panics(t, func() { _ = payvaulttest.NewError(payvault.OpInvoicesSend, "no kind") })
