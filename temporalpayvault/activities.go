@@ -52,9 +52,8 @@ type Snapshot struct {
 // methods are called concurrently. Calls for the same list rarely overlap: only if a worker that Temporal considers
 // lost, or a call that exceeded CallTimeout, is still running.
 //
-// A page may be written again, with other records if the list has changed. The new page has to replace the old page. It
-// may be empty.
-// Errors of a Sink are treated like the errors of a [CardSource].
+// A page may be written again, with other records if the list has changed. The new page, which may be empty, has to
+// replace the old page. Errors of a Sink are treated like the errors of a [CardSource].
 type Sink interface {
 	WriteCustomers(ctx context.Context, at Position, customers []payvault.Customer) error
 	WriteTransactions(ctx context.Context, at Position, transactions []payvault.Transaction) error

@@ -63,8 +63,7 @@ func pauseFor(reason string) error {
 }
 
 // call calls f, a method of a CardSource or a Sink. If f takes longer than limit, call returns an error that pauses the
-// job. An error of f may quote a card, so call returns another error instead. For a [temporal.ApplicationError], call
-// returns a copy without its cause and its details.
+// job. For another error of f, call returns the result of withoutCards.
 func call[T any](ctx context.Context, limit time.Duration, name string, f func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -89,22 +88,27 @@ func call[T any](ctx context.Context, limit time.Duration, name string, f func(c
 	case <-limited.Done():
 		r.err = limited.Err()
 	}
-	app, ok := errors.AsType[*temporal.ApplicationError](r.err)
 	switch {
 	case r.err == nil:
 		return r.value, nil
 	case ctx.Err() != nil:
 		return r.value, ctx.Err()
 	case limited.Err() != nil:
-		r.err = pauseFor(fmt.Sprintf("%s has not answered for %s", name, limit))
-	case ok:
-		r.err = temporal.NewApplicationErrorWithOptions(cut(app.Message()), app.Type(), temporal.ApplicationErrorOptions{
-			NonRetryable: app.NonRetryable(), NextRetryDelay: app.NextRetryDelay(),
-		})
-	default:
-		r.err = errors.New(name + " has failed")
+		return r.value, pauseFor(fmt.Sprintf("%s has not answered for %s", name, limit))
 	}
-	return r.value, r.err
+	return r.value, withoutCards(r.err, name)
+}
+
+// withoutCards returns an error that replaces err, an error of the caller's code, because err may quote a card. For a
+// [temporal.ApplicationError], the result is a copy without its cause and its details.
+func withoutCards(err error, name string) error {
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok {
+		return errors.New(name + " has failed")
+	}
+	return temporal.NewApplicationErrorWithOptions(cut(app.Message()), app.Type(), temporal.ApplicationErrorOptions{
+		NonRetryable: app.NonRetryable(), NextRetryDelay: app.NextRetryDelay(),
+	})
 }
 
 // cut shortens a text that is longer than maxReason bytes.

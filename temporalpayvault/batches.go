@@ -40,7 +40,7 @@ type report struct {
 	Unknown     []int          `json:"unknown,omitempty"`
 	Invalid     []InvalidCard  `json:"invalid,omitempty"` // at most 1,000 entries
 	LeftOut     int            `json:"left_out,omitempty"`
-	Lost        int            `json:"lost,omitempty"`     // number of lost permits; see the type permits
+	Lost        int            `json:"lost,omitempty"`     // number of lost permits, and of batches that are abandoned
 	Regained    int            `json:"regained,omitempty"` // number of lost permits that became free again
 	ending
 }
@@ -88,6 +88,7 @@ func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 	err := s.run(sending, a)
 	s.Lost, s.Regained = s.permits.count()
 	s.Lost += s.abandoned
+	// Only a report tells the workflow which permits are lost, so an attempt that lost some counts as progress.
 	err = s.end(ctx, err, s.Done > o.From || s.Lost > 0)
 	return &s.report, err
 }
@@ -100,14 +101,15 @@ func (a *Activities) journalID(ctx context.Context) (string, error) {
 	return a.Journal.ID(ctx)
 }
 
-// checkJournal returns an error if the worker has another journal than the job. Another worker may have the right one.
-func (a *Activities) checkJournal(ctx context.Context, ofJob string) error {
-	if ofJob == "" {
+// checkJournal returns an error if the worker has another journal than the job. The argument wanted is the ID of the
+// journal of the job. Temporal repeats the activity, because another worker may have that journal.
+func (a *Activities) checkJournal(ctx context.Context, wanted string) error {
+	if wanted == "" {
 		return nil
 	}
 	id, err := a.Journal.ID(ctx)
-	if err == nil && id != ofJob {
-		err = fmt.Errorf("this worker has the journal %q, and the job has %q", id, ofJob)
+	if err == nil && id != wanted {
+		err = fmt.Errorf("this worker has the journal %q, and the job has %q", id, wanted)
 	}
 	return err
 }
@@ -143,7 +145,7 @@ func (s *submission) run(ctx context.Context, a *Activities) error {
 	}
 	patience := activity.GetInfo(ctx).HeartbeatTimeout
 	for wait := min(time.Second, patience); ; wait = min(2*wait, patience) {
-		err := s.submit(ctx, a.Client.AccountUpdater, cards[(s.Done-s.From)*batchSize:], patience > 0)
+		err := s.send(ctx, a.Client.AccountUpdater, cards[(s.Done-s.From)*batchSize:], patience > 0)
 		if err != nil || s.Done == s.To || !sleep(ctx, wait) {
 			return err
 		}
@@ -151,14 +153,14 @@ func (s *submission) run(ctx context.Context, a *Activities) error {
 	}
 }
 
-// submit sends the cards of the batches from Done on, and adds the batches to the report. It adds no batch after one
-// that still has to be sent. If mayWait is set, it also adds no batch from one on that another attempt has begun and
+// send sends the cards of the batches from Done on, and adds the batches to the report in their order. It stops adding
+// at a batch that still has to be sent. If mayWait is set, it also stops at a batch that another attempt has begun and
 // not ended.
-func (s *submission) submit(
+func (s *submission) send(
 	ctx context.Context, updater *payvault.AccountUpdaterService, cards []payvault.AccountUpdaterCard, mayWait bool,
 ) error {
 	s.journal.first = s.Done
-	isWaiting := false
+	isWaiting := false    // a batch that another attempt has in flight was met
 	var first, last error // the error of the first batch that still has to be sent, and the reason why SubmitAll stopped
 	options := &payvault.SubmitAllOptions{Concurrency: s.InFlight, Journal: s.journal, Job: s.Job}
 	for b, err := range updater.SubmitAll(ctx, s.stream(ctx, cards), options) {
@@ -276,7 +278,7 @@ func (s *submission) stream(
 				continue
 			}
 			interval := s.Interval
-			if s.journal.knows(s.journal.first+i/batchSize) != "" { // it is in the journal
+			if s.journal.knows(s.journal.first+i/batchSize) != "" { // an earlier call of send has found it in the journal
 				interval = 0
 			}
 			if !s.permits.take(ctx) || !sleep(ctx, interval) {

@@ -528,9 +528,10 @@ func TestSubmit_journalFails(t *testing.T) {
 // is back.
 func TestSubmit_databaseAway(t *testing.T) {
 	t.Parallel()
-	srv, d, journal, failures := newServer(t), deck{n: 1000}, newBook(), 0
-	journal.fail = func(end bool) error {
-		if failures++; failures > 4 && failures < 12 { // some calls of Begin and End
+	srv, d, journal, calls := newServer(t), deck{n: 1000}, newBook(), 0
+	journal.fail = func(bool) error {
+		calls++
+		if calls > 4 && calls < 12 { // calls of Begin and of End
 			return errCut
 		}
 		return nil
@@ -597,7 +598,7 @@ func (r *rival) Begin(ctx context.Context, job string, batch int) (payvault.Batc
 }
 
 // TestSubmitCards_rival checks that a job waits for batches that another attempt has begun, before it reports them as
-// unknown. Those that stay unknown count for MaxBad.
+// unknown. Those that stay unknown count for MaxBad, and the others do not.
 func TestSubmitCards_rival(t *testing.T) {
 	t.Parallel()
 	for ends, want := range map[payvault.BatchStatus]Summary{
@@ -615,13 +616,26 @@ func TestSubmitCards_rival(t *testing.T) {
 			stopped := paused(t, env, time.Hour, func() {})
 			env.ExecuteWorkflow(SubmitCards, job)
 			s := result[Summary](t, env)
-			if ends == "" {
-				assert.Equal(t, reasonBad, stopped.Paused)
-			}
+			assert.Equal(t, ends == "", stopped.Paused == reasonBad, "paused: %q", stopped.Paused)
 			want.Cards, want.Batches, want.Accepted = 4000, 40, want.Accepted+20
 			assert.Equal(t, want, s)
 		})
 	}
+}
+
+// TestSubmitCards_rivalAndNoCard checks that a batch without a valid card does not keep its only permit while an attempt
+// waits for an earlier batch. Otherwise the attempt would wait for the permit without end.
+func TestSubmitCards_rivalAndNoCard(t *testing.T) {
+	t.Parallel()
+	d := deck{n: 200}
+	a := newActivities(newServer(t), spoiled{d, func(i int) bool { return i >= 100 }})
+	a.Journal = &rival{book: newBook(), batches: []int{0}, looks: 3}
+	env, job := newWorkflows(a), d.job()
+	job.HeartbeatTimeout, job.MaxBad = time.Second, 1
+	paused(t, env, time.Hour, func() {})
+	env.ExecuteWorkflow(SubmitCards, job)
+	s := result[Summary](t, env)
+	assert.Equal(t, []any{[]int{0}, 1}, []any{s.UnknownBatches, s.Refused})
 }
 
 // TestEnding checks what happens after the error of an attempt. Without progress, Temporal starts the activity again,
@@ -654,14 +668,15 @@ func TestEnding(t *testing.T) {
 	}
 }
 
-// TestSubmission_stream checks that stream waits for the interval before each batch: 11 batches take 11 seconds.
+// TestSubmission_stream checks that stream waits for the interval before each batch, except a batch that is known to be
+// in the journal. So 11 batches take 10 seconds.
 func TestSubmission_stream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		j := &cardJob{dealer: dealer{dealt: &dealt{}, total: 44, per: 11, concurrency: 4, working: 1}}
 		j.RequestsPerSecond = 4
 		s := &submission{order: j.order(span{To: 11}), permits: newPermits(11, nil)}
-		s.journal = &rangeJournal{}
+		s.journal = &rangeJournal{known: map[int]knowledge{4: sent}}
 		cards, err := deck{n: 1050}.Cards(t.Context(), "", 0, 1050)
 		require.NoError(t, err)
 		began, n := time.Now(), 0
@@ -669,6 +684,6 @@ func TestSubmission_stream(t *testing.T) {
 			require.NoError(t, err)
 			n++
 		}
-		assert.Equal(t, []any{1050, 11 * time.Second}, []any{n, time.Since(began)})
+		assert.Equal(t, []any{1050, 10 * time.Second}, []any{n, time.Since(began)})
 	})
 }

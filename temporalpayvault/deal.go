@@ -48,7 +48,7 @@ type span struct {
 	Short    []int `json:"short,omitempty"`   // pages of the first list that stayed short
 }
 
-// at returns s, moved to a page.
+// at returns s, moved to a page: to the same page, or to the next page that has records.
 func (s span) at(page int) span {
 	if page != s.Page {
 		s.Page, s.Offset, s.Written = page, s.Offset+s.Written, 0

@@ -20,7 +20,7 @@ type rangeJournal struct {
 
 	logger log.Logger
 	rest   func() bool // waits before End is tried again; returns false if the activity has ended
-	first  int         // number of the first batch of the range
+	first  int         // number of the first batch that SubmitAll gets
 
 	mu    sync.Mutex
 	known map[int]knowledge // by the number of the batch

@@ -64,8 +64,8 @@ const (
 	maxEmpty      = 100 // number of empty pages in a row after which a list ends; the walk fails at the next one
 )
 
-// maxBadAnswers is the number of attempts after which a refused or invalid page pauses the export. The waits between
-// these attempts add up to 15 s.
+// maxBadAnswers is the number of attempts after which a refused or invalid page pauses the export, and a short page is
+// taken as it is. The waits between these attempts add up to 15 s.
 const maxBadAnswers = 5
 
 // export is the activity that exports a range of lists.
@@ -130,24 +130,21 @@ func writeList[T any](
 		if page.TotalRecords > 0 {
 			at.Promised = page.TotalRecords
 		}
-		promisesMore := at.Offset+n < at.Promised || page.Number+1 < page.TotalPages
-		if n == 0 && len(at.Short) > 0 && 0 < page.TotalPages && page.TotalPages <= page.Number {
-			promisesMore = false // the short pages lack the promised records, and not this page after the last one
-		}
-		if short, found := shortPage(left, page.Number, n, longest); found && promisesMore {
+		promised := isMorePromised(at, n, page.TotalPages)
+		if short, found := shortPage(left, page.Number, n, longest); found && promised {
 			if e.asksAgain(ctx, at, short) {
 				return false, fmt.Errorf("page %d is asked for again: it is empty or too short, and the totals promise more", short)
 			}
 			at = at.withShort(short)
 		}
-		if n > 0 || promisesMore { // an empty page replaces what an earlier attempt has written
+		if n > 0 || promised { // an empty page replaces what an earlier attempt has written
 			err := e.sink(ctx, id, at, func(ctx context.Context, at Position) error { return write(ctx, at, page.Items) })
 			if err != nil {
 				return false, err
 			}
 		}
 		r := *e.report.Load()
-		r.Pages += min(n, 1) - min(at.Written, 1)
+		r.Pages += min(n, 1) - min(at.Written, 1) // a page with records counts once, however often it is written
 		r.Records += n - at.Written
 		at.Written = n
 		if n > 0 {
@@ -172,6 +169,17 @@ func writeList[T any](
 	return true, e.endList(ctx, id, left)
 }
 
+// isMorePromised reports whether the totals promise more records than those up to the end of the page at the given
+// position, which has n records. The result is false for an empty page after the last one if earlier pages are short:
+// those pages lack the promised records.
+func isMorePromised(at span, n, totalPages int) bool {
+	isAfterLast := 0 < totalPages && totalPages <= at.Page
+	if n == 0 && isAfterLast && len(at.Short) > 0 {
+		return false
+	}
+	return at.Offset+n < at.Promised || at.Page+1 < totalPages
+}
+
 // shortPage returns the number of a page that lacks records if the totals promise more. This is either the present
 // page, with n records, if it is empty or shorter than an earlier page, or the page before it, if that one is shorter.
 func shortPage(before span, number, n, longest int) (short int, found bool) {
@@ -184,8 +192,9 @@ func shortPage(before span, number, n, longest int) (short int, found bool) {
 	return 0, false
 }
 
-// asksAgain reports whether a short page is asked for again: maxBadAnswers times, unless many pages of the list stayed
-// short. Then the service has probably a reason, and the export would take too long.
+// asksAgain reports whether a short page is asked for again. In all, a page is asked for maxBadAnswers times. After
+// progress the workflow starts a new activity, whose attempts count from 1. If many pages of the list stayed short, the
+// service probably has a reason, and the export would take too long. So no further page is asked for again.
 func (e *exporter) asksAgain(ctx context.Context, at span, short int) bool {
 	if slices.Contains(at.Short, short) || len(at.Short) >= maxShortAsked {
 		return false

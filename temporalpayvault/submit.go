@@ -77,7 +77,7 @@ type jobInput struct {
 
 	State struct {
 		Summary Summary `json:"summary"`
-		Lost    int     `json:"lost,omitempty"`    // permits lost since the last resume; see the type permits
+		Lost    int     `json:"lost,omitempty"`    // sum of report.Lost since the last resume, less what was offset
 		Journal string  `json:"journal,omitempty"` // ID of the journal
 		dealt
 	}
@@ -100,7 +100,8 @@ type jobInput struct {
 //   - when the cards do not match the snapshot or the journal,
 //   - when a call of the CardSource takes longer than CallTimeout, or returns a non-retryable
 //     [temporal.ApplicationError],
-//   - when the same activity has failed for an hour, for example because all workers have another journal,
+//   - when the same activity has failed for an hour, for example because all workers have another journal; the exception
+//     is the first activity, which returns the ID of the journal and is repeated without limit,
 //   - when somebody fails an activity by hand, for example with the CLI of Temporal.
 //
 // After a status of 500 or more, the outcome of the batch is unknown, which counts for Job.MaxBad.
@@ -175,9 +176,11 @@ func (j *cardJob) submit(s span) func(workflow.Context) span {
 		}
 		j.out -= o.Permits
 		j.State.Lost += r.Lost
-		if r.Lost == 0 { // the accepted batches offset lost permits of other activities
-			madeUpFor := max(0, r.Accepted-r.FromJournal)/acceptedForOne - r.Regained
-			j.State.Lost = max(0, j.State.Lost-max(0, madeUpFor))
+		if r.Lost == 0 {
+			// The activity has used some of its accepted batches for its own refused batches. The others offset the permits that
+			// earlier activities have lost.
+			offset := max(0, r.Accepted-r.FromJournal)/acceptedForOne - r.Regained
+			j.State.Lost = max(0, j.State.Lost-max(0, offset))
 		}
 		if j.State.Lost >= j.MaxBad && r.Stop == "" {
 			r.Stop = reasonBad

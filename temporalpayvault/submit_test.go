@@ -111,7 +111,7 @@ func accepting(env *testsuite.TestWorkflowEnvironment) *testsuite.MockCallWrappe
 }
 
 // TestSubmitCards_continueAsNew checks that a job continues as new after three activities, and that the next run keeps
-// the results so far.
+// the results so far, the name and the ID of the journal.
 func TestSubmitCards_continueAsNew(t *testing.T) {
 	t.Parallel()
 	job := deck{n: 2500}.job()
@@ -130,7 +130,7 @@ func TestSubmitCards_continueAsNew(t *testing.T) {
 		in = jobInput{}
 		require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &in))
 		assert.Equal(t, 12*runs, in.State.Summary.Accepted)
-		assert.Equal(t, "n", in.Name)
+		assert.Equal(t, []string{"n", "book"}, []string{in.Name, in.State.Journal})
 	}
 }
 
@@ -450,7 +450,7 @@ func TestSubmitCards_otherJournal(t *testing.T) {
 	env := newWorkflows(a)
 	env.ExecuteWorkflow(SubmitCards, d.job())
 	assert.Equal(t, 10, result[Summary](t, env).Accepted)
-	assert.Equal(t, 5, journal.calls)
+	assert.Equal(t, 5, journal.calls, "one call for the ID of the job, three wrong workers, and the right one")
 }
 
 // spoiled is a CardSource in which some cards have an invalid number. The function bad selects these cards by their
