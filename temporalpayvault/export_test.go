@@ -155,19 +155,7 @@ func TestExportLists_tooFewPages(t *testing.T) {
 	t.Parallel()
 	srv, sink := newServer(t), newShelf()
 	customers(t, srv, 95)
-	client := through(srv, func(r *http.Request) (*http.Response, error) {
-		res, err := http.DefaultTransport.RoundTrip(r)
-		if err != nil {
-			return nil, err
-		}
-		body, err := io.ReadAll(res.Body)
-		page := bytes.Replace(body, []byte(`"totalPages":10`), []byte(`"totalPages": 9`), 1)
-		res.Body = struct { // of the same length
-			io.Reader
-			io.Closer
-		}{bytes.NewReader(page), res.Body}
-		return res, err
-	})
+	client := changed(srv, func(_ int, a *answer) { a.TotalPages = 9 })
 	env := newWorkflows(&Activities{Client: client, Sink: sink})
 	env.ExecuteWorkflow(ExportLists, nightly())
 	assert.Equal(t, ExportSummary{Lists: 1, Done: 1, Pages: 10, Records: 95}, result[ExportSummary](t, env))
@@ -330,11 +318,10 @@ func TestExport_lostAfterTheLastPage(t *testing.T) {
 	} {
 		srv, sink := newServer(t), newShelf()
 		customers(t, srv, 95)
-		client := changed(srv, func(page int, records []json.RawMessage) (int, []json.RawMessage) {
+		client := changed(srv, func(page int, a *answer) {
 			if page > before.Left.Page {
-				return http.StatusNotFound, nil
+				*a = answer{status: http.StatusNotFound}
 			}
-			return http.StatusOK, records
 		})
 		o := exportOrder{Export: "night", List: ExportOptions{Count: count}, Span: span{To: 1}, Limit: time.Minute}
 		r, err := exported(newAttempts(&Activities{Client: client, Sink: sink}), o, &before)
@@ -346,107 +333,209 @@ func TestExport_lostAfterTheLastPage(t *testing.T) {
 	}
 }
 
-// changed returns a client of a service whose pages are changed. The function change gets the number of a page and its
-// records, and returns the status and the records of the answer.
-func changed(
-	srv *payvaulttest.Server, change func(page int, records []json.RawMessage) (int, []json.RawMessage),
-) *payvault.Client {
+// answer is the answer to a request for a page of a list.
+type answer struct {
+	Code         int               `json:"code"`
+	Records      []json.RawMessage `json:"data"`
+	TotalPages   int               `json:"totalPages"`
+	TotalRecords int               `json:"totalRecords"`
+
+	status int
+}
+
+// keep drops the records of an answer after the first n.
+func (a *answer) keep(n int) { a.Records = a.Records[:min(len(a.Records), n)] }
+
+// changed returns a client of a service whose answers are changed. The function change gets the number of a page and
+// the answer of the service.
+func changed(srv *payvaulttest.Server, change func(page int, a *answer)) *payvault.Client {
 	return through(srv, func(r *http.Request) (*http.Response, error) {
 		res, err := http.DefaultTransport.RoundTrip(r)
 		if err != nil {
 			return nil, err
 		}
 		defer res.Body.Close()
-		var answer map[string]json.RawMessage
-		var records []json.RawMessage
 		page, err := strconv.Atoi(r.URL.Query().Get("page"))
-		err = errors.Join(err, json.NewDecoder(res.Body).Decode(&answer), json.Unmarshal(answer["data"], &records))
-		res.StatusCode, records = change(page, records)
-		answer["data"], _ = json.Marshal(records)
-		text, _ := json.Marshal(answer)
-		res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+		a := answer{status: res.StatusCode}
+		err = errors.Join(err, json.NewDecoder(res.Body).Decode(&a))
+		change(page, &a)
+		text, _ := json.Marshal(a)
+		res.StatusCode, res.Body, res.ContentLength = a.status, io.NopCloser(bytes.NewReader(text)), int64(len(text))
 		return res, err
 	})
 }
 
+// TestExport_shorterThanBefore checks that a page that the previous attempt has written is asked for again if it has
+// become shorter.
+func TestExport_shorterThanBefore(t *testing.T) {
+	t.Parallel()
+	srv, sink := newServer(t), newShelf()
+	customers(t, srv, 95)
+	client := changed(srv, func(_ int, a *answer) { a.keep(5) })
+	o := exportOrder{
+		Export: "night", List: ExportOptions{Count: 10}, Limit: time.Minute,
+		Span: span{To: 1, Page: 2, Offset: 20, Written: 10},
+	}
+	_, err := exported(newAttempts(&Activities{Client: client, Sink: sink}), o, nil)
+	require.ErrorContains(t, err, "page 2 is asked for again")
+	assert.Empty(t, sink.pages)
+}
+
+// TestExportLists_totals checks that the latest totals that are not 0 say how many records a list has, and that each of
+// the two totals makes an export ask again for an empty page.
+func TestExportLists_totals(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(page, times int, a *answer) // times counts the requests for the page
+		lacks  []IncompleteList
+	}{
+		"none after page 3": {func(page, _ int, a *answer) {
+			if page > 3 {
+				*a = answer{status: http.StatusOK}
+			}
+		}, []IncompleteList{{Promised: 95, Written: 40, ShortPages: []int{4}}}},
+		"too high at first": {func(page, _ int, a *answer) {
+			if page < 5 {
+				a.TotalPages, a.TotalRecords = 12, 120
+			}
+		}, nil},
+		"no totalRecords": {func(page, times int, a *answer) {
+			a.TotalRecords = 0
+			if page == 4 && times < maxBadAnswers {
+				a.keep(0)
+			}
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv, sink, asked := newServer(t), newShelf(), map[int]int{}
+			customers(t, srv, 95)
+			client := changed(srv, func(page int, a *answer) {
+				asked[page]++
+				test.change(page, asked[page], a)
+			})
+			env := newWorkflows(&Activities{Client: client, Sink: sink})
+			env.ExecuteWorkflow(ExportLists, nightly())
+			s := result[ExportSummary](t, env)
+			assert.Equal(t, test.lacks, s.IncompleteLists)
+			if test.lacks == nil {
+				sink.check(t, 0, 10, 95)
+			}
+		})
+	}
+}
+
 // TestExportLists_shortPages checks that a page is asked for five times if it is empty or shorter than its neighbors
-// and the totals promise more records. If it stays so, the export must go on and say what is missing.
+// and the totals promise more records. If it stays so, the export must go on, write the page as it is, and say what is
+// missing. After ten such pages, the next ones are asked for once.
 func TestExportLists_shortPages(t *testing.T) {
 	t.Parallel()
-	const customersInTest, times = 500, maxBadAnswers
+	const pages, perPage = 50, 10
+	only := func(short, kept int) func(int) int {
+		return func(page int) int {
+			if page == short {
+				return kept
+			}
+			return perPage
+		}
+	}
 	for name, test := range map[string]struct {
-		cut     func(page int) (kept int) // number of records that are left of the ten records of a page
-		written int
-		short   []int // at most the first ten are asked for again
+		kept    func(page int) int // number of records that the service sends of a page
+		written int                // number of records
+		short   []int
 	}{
-		"an empty page":           {func(page int) int { return 10 * min(1, max(page-9, 9-page)) }, 490, []int{9}},
-		"half a page":             {func(page int) int { return 10 - 5*(1-min(1, max(page-9, 9-page))) }, 495, []int{9}},
-		"a short first page":      {func(page int) int { return 10 - 5*(1-min(1, page)) }, 495, []int{0}},
-		"an empty first page":     {func(page int) int { return 10 * min(1, page) }, 490, []int{0}},
-		"nothing after page 9":    {func(page int) int { return 10 * (1 - min(1, page/10)) }, 100, pagesFrom(10, 50)},
-		"a short page at the end": {func(page int) int { return 10 - 3*(page/49) }, 497, []int{49}},
+		"an empty page":           {only(9, 0), 490, []int{9}},
+		"half a page":             {only(9, 5), 495, []int{9}},
+		"a short first page":      {only(0, 5), 495, []int{0}},
+		"an empty first page":     {only(0, 0), 490, []int{0}},
+		"a short page at the end": {only(49, 7), 497, []int{49}},
+		"nothing after page 9": {func(page int) int {
+			if page > 9 {
+				return 0
+			}
+			return perPage
+		}, 100, pagesFrom(10, pages, 1)},
 	} {
 		for _, stays := range []bool{true, false} {
 			t.Run(fmt.Sprint(name, ", stays so: ", stays), func(t *testing.T) {
 				t.Parallel()
 				srv, sink, asked := newServer(t), newShelf(), map[int]int{}
-				customers(t, srv, customersInTest)
-				client := changed(srv, func(page int, records []json.RawMessage) (int, []json.RawMessage) {
+				customers(t, srv, pages*perPage)
+				client := changed(srv, func(page int, a *answer) {
 					asked[page]++
-					if stays || asked[page] < times {
-						records = records[:min(len(records), test.cut(page))]
+					if stays || asked[page] < maxBadAnswers {
+						a.keep(test.kept(page))
 					}
-					return http.StatusOK, records
 				})
 				env := newWorkflows(&Activities{Client: client, Sink: sink})
 				env.ExecuteWorkflow(ExportLists, nightly())
 				s := result[ExportSummary](t, env)
 				if !stays {
-					assert.Equal(t, ExportSummary{Lists: 1, Done: 1, Pages: 50, Records: 500}, s)
-					sink.check(t, 0, 50, 500)
+					assert.Equal(t, ExportSummary{Lists: 1, Done: 1, Pages: pages, Records: pages * perPage}, s)
+					sink.check(t, 0, pages, pages*perPage)
 					return
 				}
-				assert.Equal(t, 1, s.Incomplete)
-				assert.Equal(t, test.written, s.Records)
+				assert.Equal(t, []int{1, test.written}, []int{s.Incomplete, s.Records})
 				assert.Equal(t, []IncompleteList{{Promised: 500, Written: test.written, ShortPages: test.short}}, s.IncompleteLists)
-				for _, page := range test.short[:min(len(test.short), maxShortAsked)] {
-					assert.GreaterOrEqual(t, asked[page], times, "page %d", page)
+				for i, page := range test.short {
+					if i < maxShortAsked {
+						assert.GreaterOrEqual(t, asked[page], maxBadAnswers, "page %d", page)
+					} else {
+						assert.Equal(t, 1, asked[page], "page %d", page)
+					}
 				}
-				records := 0
-				for at, page := range sink.pages {
-					assert.Len(t, page, test.cut(at.Page), "page %d", at.Page)
-					records += len(page)
+				at := Position{Export: "night"}
+				for at.Page = range pages { // an empty page is written too: it replaces an earlier one
+					require.Contains(t, sink.pages, at)
+					assert.Len(t, sink.pages[at], test.kept(at.Page), "page %d", at.Page)
+					at.Offset += test.kept(at.Page)
 				}
-				assert.Equal(t, test.written, records)
 			})
 		}
 	}
 }
 
-func pagesFrom(from, to int) (pages []int) {
-	for page := from; page < to; page++ {
+// pagesFrom returns every step-th number from the first argument on, below to.
+func pagesFrom(from, to, step int) (pages []int) {
+	for page := from; page < to; page += step {
 		pages = append(pages, page)
 	}
 	return pages
 }
 
-// TestExportLists_emptyPages checks that a list ends after 100 empty pages, and that the export says what is missing.
-func TestExportLists_emptyPages(t *testing.T) {
+// TestExportLists_manyShortPages checks that a list ends after 100 empty pages and not after 100 short pages, and that
+// the export says what is missing, with the first 100 of these pages.
+func TestExportLists_manyShortPages(t *testing.T) {
 	t.Parallel()
-	srv, sink := newServer(t), newShelf()
-	customers(t, srv, 150)
-	client := changed(srv, func(page int, records []json.RawMessage) (int, []json.RawMessage) {
-		if page > 9 {
-			records = records[:0]
-		}
-		return http.StatusOK, records
-	})
-	env, job := newWorkflows(&Activities{Client: client, Sink: sink}), nightly()
-	job.List.Count = 1
-	env.ExecuteWorkflow(ExportLists, job)
-	assert.Equal(t, []IncompleteList{{Promised: 150, Written: 10, ShortPages: pagesFrom(10, 110)}},
-		result[ExportSummary](t, env).IncompleteLists)
-	assert.Equal(t, map[Position]int{{Export: "night", Page: 10, Offset: 10}: 1}, sink.ends)
+	for name, test := range map[string]struct {
+		count  int                // records per page
+		change func(int, *answer) // as in the function changed
+		lacks  IncompleteList
+		end    Position
+	}{
+		"empty after page 9": {1, func(page int, a *answer) {
+			if page > 9 {
+				a.keep(0)
+			}
+		}, IncompleteList{Promised: 420, Written: 10, ShortPages: pagesFrom(10, 110, 1)}, Position{Page: 10, Offset: 10}},
+		"odd pages are short": {2, func(page int, a *answer) {
+			if page%2 == 1 {
+				a.keep(1)
+			}
+		}, IncompleteList{Promised: 420, Written: 315, ShortPages: pagesFrom(1, 201, 2)}, Position{Page: 210, Offset: 315}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv, sink := newServer(t), newShelf()
+			customers(t, srv, 420)
+			env, job := newWorkflows(&Activities{Client: changed(srv, test.change), Sink: sink}), nightly()
+			job.List.Count = test.count
+			env.ExecuteWorkflow(ExportLists, job)
+			assert.Equal(t, []IncompleteList{test.lacks}, result[ExportSummary](t, env).IncompleteLists)
+			test.end.Export = "night"
+			assert.Equal(t, map[Position]int{test.end: 1}, sink.ends)
+		})
+	}
 }
 
 // TestExportLists_continueAsNew checks that an export of six ranges continues as new after three activities, and is

@@ -55,7 +55,7 @@ type IncompleteList struct {
 	Subscription payvault.SubscriptionID `json:"subscription,omitempty"` // 0 for customers
 	Promised     int                     `json:"promised"`               // the latest totalRecords that is not 0
 	Written      int                     `json:"written"`                // number of records
-	// ShortPages has the numbers of the pages that stayed empty, or shorter than another page. At most 100 are listed.
+	// ShortPages has the numbers of the pages that stayed short: see [ExportLists]. At most 100 are listed.
 	ShortPages []int `json:"short_pages,omitempty"`
 }
 
