@@ -18,11 +18,10 @@
 //
 // If a workflow is paused, the program prints the reason and ends with exit status 3. Resume the workflow, and run the
 // program again with the same file. If the file has changed, restore it first: a changed file is another job, which
-// sends all of its cards. Exit status 4 means that an export is incomplete: the service promised more records.
+// sends all of its cards. Exit status 4 means that the export is incomplete: the service promised more records.
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -43,7 +42,7 @@ import (
 )
 
 func main() {
-	file := flag.String("file", "", "of cards, with a path that the workers find it under")
+	file := flag.String("file", "", "CSV file of cards, under a path that is the same for the workers")
 	flag.Parse()
 	err := run(context.Background(), *file, os.Stdout)
 	if errors.Is(err, demo.ErrNoServer) {
@@ -61,7 +60,7 @@ var (
 	errIncomplete = errors.New("the export is incomplete")
 )
 
-// exitStatus returns 3 if a workflow is paused, 4 if an export lacks records, and 1 after any other error.
+// exitStatus returns 3 if a workflow is paused, or else 4 if an export lacks records. After any other error it returns 1.
 func exitStatus(err error) int {
 	switch {
 	case errors.Is(err, errPaused):
@@ -72,6 +71,7 @@ func exitStatus(err error) int {
 	return 1
 }
 
+// run submits the cards of a file, and exports transactions even if not all cards could be submitted.
 func run(ctx context.Context, file string, out io.Writer) error {
 	server, err := demo.Dial(ctx)
 	if err != nil {
@@ -84,8 +84,7 @@ func run(ctx context.Context, file string, out io.Writer) error {
 			return err
 		}
 	}
-	err = submit(ctx, server, file, out)
-	return cmp.Or(err, export(ctx, server, out))
+	return errors.Join(submit(ctx, server, file, out), export(ctx, server, out))
 }
 
 // submit submits the cards of a file, and reports the cards that were not accepted.
@@ -138,11 +137,11 @@ func report(file string, s *temporalpayvault.Summary, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	lines, err := demo.WriteReport(rows, file, s)
+	written, err := demo.WriteReport(rows, file, s)
 	if err := errors.Join(err, rows.Close()); err != nil {
 		return err
 	}
-	if lines == 0 {
+	if written == 0 {
 		return os.Remove(name)
 	}
 	fmt.Fprintln(out, "see", name)
@@ -152,8 +151,9 @@ func report(file string, s *temporalpayvault.Summary, out io.Writer) error {
 	return nil
 }
 
-// await waits for the result of a workflow, and prints the progress each second. If the workflow is paused, await
-// returns errPaused. If the server does not answer, the workflow may go on, so await goes on too.
+// await waits for the result of a workflow. It asks for the progress each second, and prints it when it has changed. If
+// the workflow is paused, await returns errPaused. If the server does not answer, the workflow may go on, so await goes
+// on too.
 func await[S any](
 	ctx context.Context, server client.Client, run client.WorkflowRun, out io.Writer,
 	describe func(*S) (progress, paused string),
@@ -174,8 +174,9 @@ func await[S any](
 		}
 		if progress != printed {
 			fmt.Fprintln(out, progress)
+			printed = progress
 		}
-		if printed = progress; paused != "" {
+		if paused != "" {
 			return result, fmt.Errorf("%w: %s: %s", errPaused, run.GetID(), paused)
 		}
 	}

@@ -45,71 +45,98 @@ func late() error {
 	return serviceerror.NewDeadlineExceeded("context deadline exceeded while waiting for connections")
 }
 
-// exporting returns a server with an export. The answers to the calls of Get and of QueryWorkflow come in their order.
-// A nil summary stands for an answer that does not come.
-func exporting(gets, queries []*temporalpayvault.ExportSummary) *mocks.Client {
+// errFrozen is the error of a call while the server is frozen.
+var errFrozen = serviceerror.NewDeadlineExceeded("context deadline exceeded while waiting for connections")
+
+// answer is what a call of the server returns: a summary S, or an error.
+type answer[S any] struct {
+	summary S
+	err     error
+}
+
+// serverOf returns a server with a workflow. The calls of Get and of QueryWorkflow get the given answers one by one.
+func serverOf[S any](gets, queries []answer[S]) *mocks.Client {
 	server, run := &mocks.Client{}, &mocks.WorkflowRun{}
 	server.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.Anything, mock.Anything).Return(run, nil)
-	run.On("GetID").Return("transactions")
-	for _, s := range gets {
-		if s == nil {
-			run.On("Get", mock.Anything, mock.Anything).Return(late()).Once()
-			continue
+	run.On("GetID").Return("id")
+	fill := func(argument int, summary S) func(mock.Arguments) {
+		return func(args mock.Arguments) {
+			*args.Get(argument).(*S) = summary //nolint:forcetypeassert // the test fails
 		}
-		run.On("Get", mock.Anything, mock.Anything).Run(func(args mock.Arguments) {
-			*args.Get(1).(*temporalpayvault.ExportSummary) = *s //nolint:forcetypeassert // the test fails
-		}).Return(nil).Once()
 	}
-	for _, s := range queries {
-		if s == nil {
-			server.On("QueryWorkflow", mock.Anything, "transactions", "", "progress").Return(nil, late()).Once()
-			continue
-		}
+	for _, a := range gets {
+		run.On("Get", mock.Anything, mock.Anything).Run(fill(1, a.summary)).Return(a.err).Once()
+	}
+	for _, a := range queries {
 		value := &mocks.Value{}
-		value.On("Get", mock.Anything).Run(func(args mock.Arguments) {
-			*args.Get(0).(*temporalpayvault.ExportSummary) = *s //nolint:forcetypeassert // the test fails
-		}).Return(nil)
-		server.On("QueryWorkflow", mock.Anything, "transactions", "", "progress").Return(value, nil).Once()
+		value.On("Get", mock.Anything).Run(fill(0, a.summary)).Return(nil)
+		server.On("QueryWorkflow", mock.Anything, "id", "", "progress").Return(value, a.err).Once()
 	}
 	return server
 }
 
-// TestExport checks what the program prints and how it ends while the server is frozen, if the export is paused, and if
-// the export is incomplete.
+// TestExport checks what the program prints and how it ends: after the server was frozen, if the export is paused, and
+// if the export is incomplete.
 func TestExport(t *testing.T) {
 	t.Parallel()
-	type answers = []*temporalpayvault.ExportSummary
-	done := &temporalpayvault.ExportSummary{Lists: 2, Done: 2, Pages: 3, Records: 25}
-	incomplete := *done
+	type summary = temporalpayvault.ExportSummary
+	type answers = []answer[summary]
+	done := summary{Lists: 2, Done: 2, Pages: 3, Records: 25}
+	incomplete := done
 	incomplete.Incomplete = 1
 	incomplete.IncompleteLists = []temporalpayvault.IncompleteList{
 		{Subscription: 5002, Promised: 20, Written: 10, ShortPages: []int{1}},
 	}
 	for name, test := range map[string]struct {
 		gets, queries answers
-		status        int // exit status; 0 without an error
-		out           string
+		out           []string
+		status        int    // exit status
+		err           string // "" if there is no error
 	}{
-		"frozen server": {answers{nil, nil, done}, answers{nil, {Records: 7}}, 0, "7 records of 0 subscriptions"},
-		"paused":        {answers{nil}, answers{{Paused: "key"}}, 3, ""},
-		"incomplete":    {answers{&incomplete}, nil, 4, "subscription 5002: 10 of 20 records; these pages are short: [1]"},
+		"frozen server": {
+			answers{{err: errFrozen}, {err: errFrozen}, {summary: done}}, answers{{err: errFrozen}, {summary: summary{Records: 7}}},
+			[]string{"7 records of 0 subscriptions", "25 records of 2 subscriptions"}, 0, "",
+		},
+		"paused": {answers{{err: errFrozen}}, answers{{summary: summary{Paused: "key"}}}, nil, 3, "the workflow is paused: id: key"},
+		"incomplete": {
+			answers{{summary: incomplete}}, nil,
+			[]string{"subscription 5002: 10 of 20 records; these pages are short: [1]"},
+			4, "the export is incomplete: 1 of 2 subscriptions lack records",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var out bytes.Buffer
-				err := export(t.Context(), exporting(test.gets, test.queries), &out)
-				assert.Contains(t, out.String(), test.out)
-				if test.status == 0 {
+				err := export(t.Context(), serverOf(test.gets, test.queries), &out)
+				for _, text := range test.out {
+					assert.Contains(t, out.String(), text)
+				}
+				if test.err == "" {
 					require.NoError(t, err)
-					assert.Contains(t, out.String(), "25 records of 2 subscriptions")
 					return
 				}
+				require.EqualError(t, err, test.err)
 				assert.Equal(t, test.status, exitStatus(err))
-				if test.status == 3 {
-					assert.EqualError(t, err, "the workflow is paused: transactions: key")
-				}
 			})
 		})
 	}
+}
+
+// TestSubmit_paused checks that the program prints the progress and ends with status 3 if the job is paused.
+func TestSubmit_paused(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "cards.csv")
+	require.NoError(t, demo.MakeUp(name, 250))
+	type answers = []answer[temporalpayvault.Summary]
+	server := serverOf(answers{{err: errFrozen}}, answers{{
+		summary: temporalpayvault.Summary{Batches: 3, Accepted: 2, Refused: 1, Paused: "key"},
+	}})
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		err := submit(t.Context(), server, name, &out)
+		require.EqualError(t, err, "the workflow is paused: id: key")
+		assert.Equal(t, 3, exitStatus(err))
+		assert.Contains(t, out.String(), "2 of 3 batches accepted, 1 refused, 0 unknown")
+	})
 }

@@ -34,8 +34,8 @@ func rows(name string) iter.Seq2[cardfile.Row, error] {
 }
 
 // Check reads a file before it is submitted. It returns the number of cards and the checksum of the file, and a text
-// for each row that cannot be sent. If no row can be sent, it returns an error, because the file is
-// probably the wrong one.
+// for each row that cannot be sent. If no row can be sent, it returns an error, because the file is probably the wrong
+// one.
 func Check(ctx context.Context, name string) (snapshot temporalpayvault.Snapshot, bad []string, err error) {
 	for row, err := range rows(name) {
 		if err != nil {
@@ -61,17 +61,17 @@ type File struct{}
 // Snapshot counts the rows of a file and computes its checksum. Each call reads the whole file. If your files are
 // large, keep the result while the size and the modification time of the file stay the same.
 func (File) Snapshot(_ context.Context, ref string) (s temporalpayvault.Snapshot, err error) {
-	file, err := os.Open(ref) //nolint:gosec // as above
+	file, err := os.Open(ref) //nolint:gosec // the user who starts a job chooses the file
 	if err != nil {
-		return s, toMend(err)
+		return s, readError(err)
 	}
 	defer file.Close() //nolint:errcheck // the file is only read
 	if s.Checksum, err = payvault.JobName(file); err != nil {
-		return s, err
+		return s, readError(err)
 	}
 	for _, err := range rows(ref) {
 		if err != nil {
-			return s, toMend(err)
+			return s, readError(err)
 		}
 		s.Cards++
 	}
@@ -84,7 +84,7 @@ func (File) Cards(_ context.Context, ref string, start, end int) (cards []payvau
 	n := 0
 	for row, err := range rows(ref) {
 		if err != nil {
-			return nil, toMend(err)
+			return nil, readError(err)
 		}
 		if n++; n > start {
 			cards = append(cards, row.Card)
@@ -96,10 +96,10 @@ func (File) Cards(_ context.Context, ref string, start, end int) (cards []payvau
 	return cards, nil
 }
 
-// toMend returns an error that lets other workers try, because only this one may be unable to read the file. If all
-// tries fail, the job pauses until somebody has corrected the problem. The text of the error is stored in the history
-// of the workflow, so that the operator can read it.
-func toMend(err error) error {
+// readError returns the error of a file that cannot be read. Temporal tries again, because another worker may be able to
+// read the file. If all tries fail, the job pauses until somebody has corrected the problem. The text of the error is
+// stored in the history of the workflow, so that the operator can read it.
+func readError(err error) error {
 	return temporal.NewApplicationError(err.Error(), "File")
 }
 
@@ -112,10 +112,9 @@ func MakeUp(name string, n int) error {
 	return os.WriteFile(name, text, 0o600)
 }
 
-// WriteReport writes a CSV line for each range of rows that are not known to be accepted. Each CSV line has the first
-// and the last line number of the range in the file, the status and the reason. WriteReport returns the number of CSV
-// lines without the header.
-func WriteReport(w io.Writer, file string, s *temporalpayvault.Summary) (lines int, err error) {
+// WriteReport writes a CSV row for each range of cards that are not known to be accepted. Each row has the first and the
+// last line number of the range in the file, the status and the reason. WriteReport returns the number of these rows.
+func WriteReport(w io.Writer, file string, s *temporalpayvault.Summary) (written int, err error) {
 	var numbers []string // line numbers of the cards
 	for row, err := range rows(file) {
 		if err != nil {
@@ -124,9 +123,9 @@ func WriteReport(w io.Writer, file string, s *temporalpayvault.Summary) (lines i
 		numbers = append(numbers, row.Card.Ref)
 	}
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"first_row", "last_row", "status", "reason"}) // out.Error returns its error later
-	write := func(from, to int, status, reason string) {                 // from is included, and to is not
-		lines++
+	_ = out.Write([]string{"first_line", "last_line", "status", "reason"}) // out.Error returns its error later
+	write := func(from, to int, status, reason string) {                   // from is included, and to is not
+		written++
 		_ = out.Write([]string{numbers[from], numbers[min(to, len(numbers))-1], status, reason})
 	}
 	const batch = payvault.MaxAccountUpdaterCards
@@ -143,5 +142,5 @@ func WriteReport(w io.Writer, file string, s *temporalpayvault.Summary) (lines i
 		write(r.From*batch, r.To*batch, "not sent", "the job was canceled; start it again")
 	}
 	out.Flush()
-	return lines, out.Error()
+	return written, out.Error()
 }

@@ -54,7 +54,7 @@ func Dial(ctx context.Context) (client.Client, error) {
 func Help(w io.Writer, err error) {
 	fmt.Fprintf(w, "%v\n\nStart the development server, the emulator, and then this:\n"+
 		"\n  temporal server start-dev\n  go run ./cmd/payvault-emulator -addr 127.0.0.1:8700\n"+
-		"\nThe first comes with the CLI, of which others than v1.5.1 may not build:\n"+
+		"\nThe development server comes with the CLI of Temporal. Other versions than v1.5.1 may not build:\n"+
 		"\n  go install github.com/temporalio/cli/cmd/temporal@v1.5.1\n", err)
 }
 

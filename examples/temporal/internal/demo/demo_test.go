@@ -2,6 +2,7 @@ package demo_test
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
 	"example.com/payvault"
@@ -27,6 +29,28 @@ func newEnvironment() *testsuite.TestWorkflowEnvironment {
 	return suite.NewTestWorkflowEnvironment()
 }
 
+// newActivities returns the activities of a worker that reads files, with a new journal, and the service of the worker.
+func newActivities(t *testing.T) (*temporalpayvault.Activities, *payvaulttest.Server) {
+	t.Helper()
+	srv := payvaulttest.NewServer()
+	t.Cleanup(srv.Close)
+	journal, err := sqlpayvault.Open(t.Context(), filepath.Join(t.TempDir(), "journal.db"), sqlpayvault.WithoutLease())
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, journal.Close()) })
+	return &temporalpayvault.Activities{Client: srv.Client(), Cards: demo.File{}, Journal: journal}, srv
+}
+
+// newJob returns a job that submits a file of n cards.
+func newJob(t *testing.T, n int) temporalpayvault.Job {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "cards.csv")
+	require.NoError(t, demo.MakeUp(name, n))
+	snapshot, bad, err := demo.Check(t.Context(), name)
+	require.NoError(t, err)
+	assert.Empty(t, bad)
+	return temporalpayvault.Job{Source: name, Snapshot: snapshot}
+}
+
 // write writes text to a CSV file and returns the path of the file.
 func write(t *testing.T, text string) string {
 	t.Helper()
@@ -39,22 +63,12 @@ func write(t *testing.T, text string) string {
 // the worker. When it runs again, it must send nothing.
 func TestSubmit(t *testing.T) {
 	t.Parallel()
-	srv := payvaulttest.NewServer()
-	t.Cleanup(srv.Close)
-	journal, err := sqlpayvault.Open(t.Context(), filepath.Join(t.TempDir(), "journal.db"), sqlpayvault.WithoutLease())
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, journal.Close()) })
-	name := filepath.Join(t.TempDir(), "cards.csv")
-	require.NoError(t, demo.MakeUp(name, 2050))
-	snapshot, bad, err := demo.Check(t.Context(), name)
-	require.NoError(t, err)
-	assert.Empty(t, bad)
+	a, srv := newActivities(t)
+	job := newJob(t, 2050)
 	for _, known := range []int{0, 21} {
 		env := newEnvironment()
-		temporalpayvault.Register(env, &temporalpayvault.Activities{
-			Client: srv.Client(), Cards: demo.File{}, Journal: journal,
-		})
-		env.ExecuteWorkflow(temporalpayvault.SubmitCards, temporalpayvault.Job{Source: name, Snapshot: snapshot})
+		temporalpayvault.Register(env, a)
+		env.ExecuteWorkflow(temporalpayvault.SubmitCards, job)
 		var s temporalpayvault.Summary
 		require.NoError(t, env.GetWorkflowError())
 		require.NoError(t, env.GetWorkflowResult(&s))
@@ -67,26 +81,34 @@ func TestSubmit(t *testing.T) {
 // several workers.
 func TestSubmit_unreadable(t *testing.T) {
 	t.Parallel()
-	srv := payvaulttest.NewServer()
-	t.Cleanup(srv.Close)
-	journal, err := sqlpayvault.Open(t.Context(), filepath.Join(t.TempDir(), "journal.db"), sqlpayvault.WithoutLease())
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, journal.Close()) })
-	name := filepath.Join(t.TempDir(), "cards.csv")
-	require.NoError(t, demo.MakeUp(name, 250))
-	snapshot, _, err := demo.Check(t.Context(), name)
-	require.NoError(t, err)
-	require.NoError(t, os.Rename(name, name+".away"))
+	a, _ := newActivities(t)
+	job := newJob(t, 250)
+	require.NoError(t, os.Rename(job.Source, job.Source+".away"))
 	env := newEnvironment()
-	temporalpayvault.Register(env, &temporalpayvault.Activities{
-		Client: srv.Client(), Cards: demo.File{}, Journal: journal,
-	})
-	env.RegisterDelayedCallback(func() { assert.NoError(t, os.Rename(name+".away", name)) }, 10*time.Second)
-	env.ExecuteWorkflow(temporalpayvault.SubmitCards, temporalpayvault.Job{Source: name, Snapshot: snapshot})
+	temporalpayvault.Register(env, a)
+	env.RegisterDelayedCallback(func() { assert.NoError(t, os.Rename(job.Source+".away", job.Source)) }, 10*time.Second)
+	env.ExecuteWorkflow(temporalpayvault.SubmitCards, job)
 	var s temporalpayvault.Summary
 	require.NoError(t, env.GetWorkflowError())
 	require.NoError(t, env.GetWorkflowResult(&s))
 	assert.Equal(t, 3, s.Accepted)
+}
+
+// TestFile_unreadable checks that the error of a file that cannot be read is an ApplicationError, so that its text is in
+// the history. A directory can be opened and not read.
+func TestFile_unreadable(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{dir, filepath.Join(dir, "none.csv")} {
+		_, snapshotErr := demo.File{}.Snapshot(t.Context(), name)
+		_, cardsErr := demo.File{}.Cards(t.Context(), name, 0, 100)
+		for _, err := range []error{snapshotErr, cardsErr} {
+			app, ok := errors.AsType[*temporal.ApplicationError](err)
+			require.True(t, ok, "%v", err)
+			assert.Contains(t, app.Message(), name)
+			assert.False(t, app.NonRetryable(), "another worker may be able to read the file")
+		}
+	}
 }
 
 // TestExport checks that the workflow ExportLists writes the pages of a list to the Folder. If the list is shorter at a
@@ -173,7 +195,7 @@ func TestWriteReport(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 4, lines)
 	for _, want := range []string{
-		"first_row,last_row,status,reason\n", "\n4,4,left out,bad\n", "\n2,200,refused,declined\n", "\n202,400,unknown,",
+		"first_line,last_line,status,reason\n", "\n4,4,left out,bad\n", "\n2,200,refused,declined\n", "\n202,400,unknown,",
 		"\n402,500,not sent,",
 	} {
 		assert.Contains(t, out.String(), want)
