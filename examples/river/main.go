@@ -95,12 +95,13 @@ func (j partJournal) End(ctx context.Context, job string, batch int, o payvault.
 	}
 }
 
+// worker runs the River jobs of a process.
 type worker struct {
 	river.WorkerDefaults[part]
 	client  *payvault.Client
 	journal payvault.Journal
 	cards   func(part) []payvault.AccountUpdaterCard
-	lost    atomic.Int64
+	lost    atomic.Int64 // number of batches of this process that are refused or of unknown outcome
 }
 
 // Work submits those batches of a part that the journal does not have yet. If batches remain to be sent, Work returns
@@ -113,7 +114,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 		switch {
 		case err != nil:
 			return afterStop(ctx, err)
-		case batch.Err == nil, batch.FromJournal, len(batch.Invalid) == batch.End-batch.Start:
+		case batch.Err == nil, batch.FromJournal, len(batch.Invalid) == batch.End-batch.Start: // nothing is left to do
 		case batch.Status == payvault.BatchNotSent:
 			again = batch.Err
 		case w.lost.Add(1) >= mostLost: // the batch is refused or of unknown outcome
@@ -123,7 +124,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 	return again
 }
 
-// afterStop returns the result of a run whose SubmitAll has stopped before the end.
+// afterStop returns the result of Work if SubmitAll has stopped before the end. The argument err is the reason.
 func afterStop(ctx context.Context, err error) error {
 	stop, ok := errors.AsType[*payvault.StopError](err)
 	if !ok { // an invalid argument
@@ -131,7 +132,7 @@ func afterStop(ctx context.Context, err error) error {
 	}
 	switch stop.Reason {
 	case payvault.StopContext, payvault.StopRateLimit:
-		return river.JobSnooze(stop.RetryAfter) // River does not count this run as an attempt of the job
+		return river.JobSnooze(stop.RetryAfter) // River does not count this try as an attempt of the job
 	case payvault.StopOtherCards:
 		log.Printf("a part of the job is canceled: %v", err)
 		return river.JobCancel(err)
@@ -167,7 +168,7 @@ func run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client, name stri
 // submission is a number of cards to submit under one name. The cards are divided into parts.
 type submission struct {
 	job     string
-	n       int
+	n       int  // number of cards
 	perPart int  // number of cards of a part
 	resume  bool // resume the queue if it has paused
 	cards   func(part) []payvault.AccountUpdaterCard
@@ -182,6 +183,8 @@ func (s submission) parts(yield func(part) bool) {
 	}
 }
 
+// run submits the cards with the River jobs of all parts, and waits for the end of these jobs. It returns an error unless
+// all cards are accepted.
 func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client) error {
 	driver, workers := riverpgxv5.New(pool), river.NewWorkers()
 	migrator, err := rivermigrate.New(driver, nil)
@@ -205,31 +208,19 @@ func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Cl
 	if err != nil {
 		return err
 	}
-	err = r.Start(ctx)
-	states := []rivertype.JobState{"available", "pending", "retryable", "running", "scheduled"} // jobs that have not ended
-	once := &river.InsertOpts{Queue: queue, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: states}}
-	var parts []int64 // IDs of the River jobs
-	for p := range s.parts {
-		if err == nil {
-			var inserted *rivertype.JobInsertResult
-			if inserted, err = r.Insert(ctx, p, once); err == nil {
-				parts = append(parts, inserted.Job.ID)
-			}
-		}
+	if err := r.Start(ctx); err != nil {
+		return err
 	}
-	if err == nil && s.resume {
-		err = r.QueueResume(ctx, queue, nil)
-	}
-	for left := -1; left != 0 && err == nil; time.Sleep(100 * time.Millisecond) {
-		err = pool.QueryRow(ctx, `SELECT count(*) FROM river_job WHERE finalized_at IS NULL AND args->>'Job' = $1
-			AND NOT EXISTS (SELECT 1 FROM river_queue WHERE name = $2 AND paused_at IS NOT NULL)`, s.job, queue).Scan(&left)
+	jobs, err := s.insert(ctx, r)
+	if err == nil {
+		err = s.wait(ctx, pool)
 	}
 	ctx = context.WithoutCancel(ctx)
 	if err = errors.Join(err, r.Stop(ctx)); err != nil {
 		return err
 	}
 	undone := 0 // number of parts that are canceled, or wait because the queue is paused
-	err = pool.QueryRow(ctx, `SELECT count(*) FROM river_job WHERE id = ANY($1) AND state <> 'completed'`, parts).
+	err = pool.QueryRow(ctx, `SELECT count(*) FROM river_job WHERE id = ANY($1) AND state <> 'completed'`, jobs).
 		Scan(&undone)
 	counts, countErr := journal.Count(ctx, s.job)
 	accepted := counts[payvault.BatchAccepted]
@@ -238,7 +229,7 @@ func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Cl
 		return err
 	case accepted < batches || undone > 0:
 		err := fmt.Errorf("%d of %d batches are accepted, %d of %d parts are not done: see the log, -resolve the batches "+
-			"that are listed, then -resume", accepted, batches, undone, len(parts))
+			"that are listed, then -resume", accepted, batches, undone, len(jobs))
 		return errors.Join(err, s.list(ctx, journal))
 	case leftOut > 0:
 		return fmt.Errorf("all other cards are accepted: %d cannot be sent", leftOut)
@@ -246,8 +237,39 @@ func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Cl
 	return nil
 }
 
-// register records the number of cards of the job. It returns an error if an earlier run of the job had another number:
-// then the cards are probably others.
+// insert inserts a River job for each part, unless an earlier run has inserted the job and the job has not ended. It
+// returns the IDs of the jobs. Then it resumes the queue, if the submission asks for it.
+func (s submission) insert(ctx context.Context, r *river.Client[pgx.Tx]) (jobs []int64, err error) {
+	states := []rivertype.JobState{"available", "pending", "retryable", "running", "scheduled"} // jobs that have not ended
+	once := &river.InsertOpts{Queue: queue, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: states}}
+	for p := range s.parts {
+		inserted, err := r.Insert(ctx, p, once)
+		if err != nil {
+			return jobs, err
+		}
+		jobs = append(jobs, inserted.Job.ID)
+	}
+	if s.resume {
+		err = r.QueueResume(ctx, queue, nil)
+	}
+	return jobs, err
+}
+
+// wait waits until all River jobs of the submission have ended, or the queue is paused.
+func (s submission) wait(ctx context.Context, pool *pgxpool.Pool) error {
+	for {
+		var left int
+		err := pool.QueryRow(ctx, `SELECT count(*) FROM river_job WHERE finalized_at IS NULL AND args->>'Job' = $1
+			AND NOT EXISTS (SELECT 1 FROM river_queue WHERE name = $2 AND paused_at IS NOT NULL)`, s.job, queue).Scan(&left)
+		if err != nil || left == 0 {
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// register records the number of cards of the job. It returns an error if an earlier run of the job had another number,
+// because the cards are probably others.
 func (s submission) register(ctx context.Context, pool *pgxpool.Pool) error {
 	_, err := pool.Exec(ctx, `CREATE TABLE IF NOT EXISTS payvault_submissions (
 		job TEXT PRIMARY KEY, cards BIGINT NOT NULL)`)
@@ -312,7 +334,7 @@ func resolve(ctx context.Context, pool *pgxpool.Pool, job, text string) error {
 	if err != nil {
 		return err
 	}
-	defer journal.Close() //nolint:errcheck // as above
+	defer journal.Close() //nolint:errcheck // it has no leases to give up
 	outcome := payvault.BatchOutcome{Status: payvault.BatchStatus(strings.ReplaceAll(status, "-", " "))}
 	return journal.Resolve(ctx, job, card/payvault.MaxAccountUpdaterCards, outcome)
 }
@@ -336,7 +358,8 @@ func main() {
 	}
 	err = errors.Join(err, clientErr)
 	if err == nil && *found != "" {
-		if err = resolve(ctx, pool, *name, *found); err == nil {
+		err = resolve(ctx, pool, *name, *found)
+		if err == nil {
 			return
 		}
 	}

@@ -67,6 +67,7 @@ func newPool(t *testing.T) (pool *pgxpool.Pool, dsn string) {
 	return pool, dsn
 }
 
+// newServer returns an emulator of the service.
 func newServer(t *testing.T) *payvaulttest.Server {
 	t.Helper()
 	srv := payvaulttest.NewServer()

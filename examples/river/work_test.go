@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -27,7 +30,7 @@ func (f *failing) Begin(context.Context, string, int) (payvault.BatchState, erro
 
 func (*failing) End(context.Context, string, int, payvault.BatchOutcome) error { return nil }
 
-// away is a journal whose method End fails three times for each batch, as while a database is away.
+// away is a journal whose method End fails three times for each batch, as if the database was away.
 type away struct {
 	failing
 
@@ -56,6 +59,20 @@ func TestWork_databaseAway(t *testing.T) {
 	for i := range perPart / payvault.MaxAccountUpdaterCards {
 		assert.NotEmpty(t, journal.recorded[50+i], "batch %d of the job", 50+i)
 	}
+}
+
+// TestPartJournal_End_givesUp checks that the first card of a batch, the status and the request ID are logged if the
+// database is still away when the River job ends.
+func TestPartJournal_End_givesUp(t *testing.T) { //nolint:paralleltest // it replaces the output of the logger
+	var logged bytes.Buffer
+	log.SetOutput(&logged)
+	t.Cleanup(func() { log.SetOutput(os.Stderr) })
+	running, cancel := context.WithCancel(t.Context())
+	cancel()
+	journal := partJournal{&away{failed: map[int]int{}, recorded: map[int]string{}}, running, 50}
+	err := journal.End(t.Context(), "job", 7, payvault.BatchOutcome{Status: payvault.BatchAccepted, RequestID: "r-1"})
+	require.EqualError(t, err, "connection refused")
+	assert.Contains(t, logged.String(), `the batch of card 5700 is accepted, request ID "r-1", which is not recorded`)
 }
 
 // TestWork_batchesLeft checks that Work returns an error if some batches of its job were not sent, so that River runs

@@ -40,11 +40,6 @@ func TestReport(t *testing.T) {
 	assert.Contains(t, string(text), "102,201,unknown,")
 }
 
-// late is the error of a client while the server is frozen.
-func late() error {
-	return serviceerror.NewDeadlineExceeded("context deadline exceeded while waiting for connections")
-}
-
 // errFrozen is the error of a call while the server is frozen.
 var errFrozen = serviceerror.NewDeadlineExceeded("context deadline exceeded while waiting for connections")
 
