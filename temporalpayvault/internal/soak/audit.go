@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -97,7 +98,7 @@ func (w *world) audit(ctx context.Context, part string) error {
 	performed, ids := w.performed(part)
 	for i, n := range performed {
 		status := outcomes[i].Status
-		found[cmpOr(string(status), "missing")]++
+		found[cmp.Or(string(status), "missing")]++
 		switch {
 		case status == payvault.BatchAccepted && n == 0, status == "", status == payvault.BatchNotSent:
 			found["LOST"]++
@@ -114,13 +115,6 @@ func (w *world) audit(ctx context.Context, part string) error {
 		return errors.New("the audit has failed")
 	}
 	return nil
-}
-
-func cmpOr(text, instead string) string {
-	if text == "" {
-		return instead
-	}
-	return text
 }
 
 // outcomes reads the status and the request ID of each batch from the journal of a part.

@@ -102,13 +102,13 @@ func (w *world) submit(ctx context.Context) error {
 		return w.execute(ctx, partTemporal, temporalpayvault.SubmitCards, w.jobOf(partTemporal), &sum)
 	})
 	outcomes, readErr := w.outcomes(ctx, partTemporal)
-	known := 0 // of the batches that were reported as unknown
+	known := 0 // number of batches that were reported as unknown, and are accepted in the journal
 	for _, batch := range sum.UnknownBatches {
 		if outcomes[batch].Status == payvault.BatchAccepted {
 			known++
 		}
 	}
-	say("%s: %d batches accepted, %d refused, %d unknown, of which the journal knows %d; paused %d times",
+	say("%s: %d batches accepted, %d refused, %d unknown, of which %d are accepted in the journal; paused %d times",
 		partTemporal, sum.Accepted, sum.Refused, sum.Unknown, known, w.pauses.Load())
 	return errors.Join(err, readErr, w.audit(ctx, partTemporal), w.weigh(ctx, partTemporal))
 }

@@ -299,12 +299,14 @@ func (w *world) amid(ctx context.Context, part, as string, requests int, do func
 type harms struct{ Killed, Frozen, Cut, Late, Server, Deployed, Locked int }
 
 // harmAll disturbs the processes and connections, and counts the disturbances in the argument done. It spreads the
-// disturbances evenly over the expected number of requests.
+// disturbances evenly over the expected number of requests. Even steps kill a process, and odd steps disturb processes
+// or connections in other ways. Three even steps from the middle on kill the server, deploy, and lock the journal.
 func (w *world) harmAll(ctx context.Context, part, as string, requests int, done *harms) error {
 	if !w.harm {
 		return nil
 	}
 	before, steps := int(w.requests.Load()), 2*w.kills+6
+	middle := steps / 4 * 2 // an even step
 	for step := range steps - 1 {
 		for due := before + requests*(step+1)/steps; int(w.requests.Load()) < due; {
 			if !wait(ctx, 5*time.Millisecond) {
@@ -313,18 +315,18 @@ func (w *world) harmAll(ctx context.Context, part, as string, requests int, done
 		}
 		i := step / 2 % w.workers
 		switch {
-		case step == steps/4*2 && as == childWork:
+		case step == middle && as == childWork:
 			kill(w.server)
 			if err := w.serve(context.WithoutCancel(ctx)); err != nil {
 				return fmt.Errorf("the server does not start again: %w", err)
 			}
 			done.Server++
-		case step == steps/4*2+2 && as == childWork: // a deploy stops all workers, which supervise starts again
+		case step == middle+2 && as == childWork: // a deploy stops all workers, which supervise starts again
 			for i := range w.workers {
 				w.signal(i, syscall.SIGTERM)
 			}
 			done.Deployed++
-		case step == steps/4*2+4 && part == partTemporal:
+		case step == middle+4 && part == partTemporal:
 			if err := w.lock(ctx, part, databaseAway); err != nil {
 				return fmt.Errorf("the journal cannot be locked: %w", err)
 			}
