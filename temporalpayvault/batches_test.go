@@ -623,8 +623,8 @@ func TestSubmitCards_rival(t *testing.T) {
 	}
 }
 
-// TestSubmitCards_rivalAndNoCard checks that a batch without a valid card does not keep its only permit while an attempt
-// waits for an earlier batch. Otherwise the attempt would wait for the permit without end.
+// TestSubmitCards_rivalAndNoCard checks that a batch without a valid card gives its permit back while an attempt waits
+// for an earlier batch. Otherwise the attempt would wait for the only permit without end.
 func TestSubmitCards_rivalAndNoCard(t *testing.T) {
 	t.Parallel()
 	d := deck{n: 200}

@@ -44,7 +44,7 @@ type span struct {
 	// Written is the number of records of that page if the page has been written, or 0. A written page is requested again,
 	// because it may be the last page. The service does not document its answer to a request for a page after the last.
 	Written  int   `json:"written,omitzero"`
-	Promised int   `json:"promised,omitzero"` // the latest totalRecords of the first list that is not 0
+	Promised int   `json:"promised,omitzero"` // the latest totalRecords of the first list; 0 leaves it unchanged
 	Short    []int `json:"short,omitempty"`   // pages of the first list that stayed short
 }
 

@@ -26,7 +26,7 @@ type Job struct {
 	// in the journal is the checksum of its cards, or Name@checksum if Name is set.
 	Name string
 
-	BatchesPerActivity int     // a batch has 100 cards; 100 batches if it is not positive, 1,000 at most
+	BatchesPerActivity int     // batches of 100 cards; 100 batches if it is not positive, 1,000 at most
 	Concurrency        int     // running activities; 4 if it is not positive, 1,000 at most
 	InFlight           int     // requests that an activity keeps in flight; 4 if it is not positive
 	RequestsPerSecond  float64 // limit for all activities together; retries do not count; no limit if not positive
@@ -100,8 +100,8 @@ type jobInput struct {
 //   - when the cards do not match the snapshot or the journal,
 //   - when a call of the CardSource takes longer than CallTimeout, or returns a non-retryable
 //     [temporal.ApplicationError],
-//   - when the same activity has failed for an hour, for example because all workers have another journal; the exception
-//     is the first activity, which returns the ID of the journal and is repeated without limit,
+//   - when the same activity has failed for an hour, for example because all workers have another journal. The first
+//     activity, which returns the ID of the journal, is repeated without limit instead,
 //   - when somebody fails an activity by hand, for example with the CLI of Temporal.
 //
 // After a status of 500 or more, the outcome of the batch is unknown, which counts for Job.MaxBad.
@@ -195,8 +195,8 @@ func (j *cardJob) free() int { return j.MaxBad - j.State.Lost - j.out }
 
 // order returns the order for a range. Activities that may run at the same time get equal shares of the permits.
 func (j *cardJob) order(s span) order {
-	ranges := 1 + len(j.Rest) + (j.total-j.Next+j.per-1)/j.per
-	atWork := min(j.concurrency-j.working+1, ranges) // working counts this range already
+	ranges := 1 + len(j.Rest) + (j.total-j.Next+j.per-1)/j.per // s, and those that no activity has
+	atWork := min(j.concurrency-j.working+1, ranges)           // working counts this range already
 	o := order{
 		Job: j.Snapshot.Checksum, JournalID: j.State.Journal, Source: j.Source, Snapshot: j.Snapshot, From: s.From, To: s.To,
 		InFlight: j.InFlight, Permits: max(1, j.free()/atWork), Limit: orDefault(j.CallTimeout, defaultCallTimeout),
