@@ -15,9 +15,10 @@
 //	go run -C examples/river . -job november -resolve 1700=not-sent   # the batch whose first card is 1700
 //
 // A restart of the database ends all processes with status 1, so let a supervisor start them again. Before a process
-// ends, it waits until the database is back and has the outcomes of the batches in flight. After 10 minutes (JobTimeout)
-// it logs them instead. On an empty database, start one process first: two at the same time can fail in River's
-// migration. River runs no job before its time by the clock of the database, so a clock that is behind delays jobs.
+// ends, it waits until the database is back and has the outcomes of the batches in flight. After 10 minutes
+// (JobTimeout) it logs them instead. On an empty database, start one process first: two at the same time can fail in
+// River's migration. River runs no job before its time by the clock of the database, so a clock that is behind delays
+// jobs.
 //
 // -resolve also takes accepted and refused. If you submit your own cards, add the result of payvault.JobName, a
 // checksum of the cards, to the name of the job: other cards under the name of an earlier job would count as sent. A
@@ -184,8 +185,8 @@ func (s submission) parts(yield func(part) bool) {
 	}
 }
 
-// run submits the cards with the River jobs of all parts, and waits for the end of these jobs. It returns an error unless
-// all cards are accepted.
+// run submits the cards with the River jobs of all parts, and waits for the end of these jobs. It returns an error
+// unless all cards are accepted.
 func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client) error {
 	driver, workers := riverpgxv5.New(pool), river.NewWorkers()
 	migrator, err := rivermigrate.New(driver, nil)

@@ -60,7 +60,7 @@ var (
 	errIncomplete = errors.New("the export is incomplete")
 )
 
-// exitStatus returns 3 if a workflow is paused, or else 4 if an export lacks records. After any other error it returns 1.
+// exitStatus returns 3 if a workflow is paused, or else 4 if an export lacks records, or else 1.
 func exitStatus(err error) int {
 	switch {
 	case errors.Is(err, errPaused):

@@ -89,10 +89,14 @@ func TestExport(t *testing.T) {
 		err           string // "" if there is no error
 	}{
 		"frozen server": {
-			answers{{err: errFrozen}, {err: errFrozen}, {summary: done}}, answers{{err: errFrozen}, {summary: summary{Records: 7}}},
+			answers{{err: errFrozen}, {err: errFrozen}, {summary: done}},
+			answers{{err: errFrozen}, {summary: summary{Records: 7}}},
 			[]string{"7 records of 0 subscriptions", "25 records of 2 subscriptions"}, 0, "",
 		},
-		"paused": {answers{{err: errFrozen}}, answers{{summary: summary{Paused: "key"}}}, nil, 3, "the workflow is paused: id: key"},
+		"paused": {
+			answers{{err: errFrozen}}, answers{{summary: summary{Paused: "key"}}},
+			nil, 3, "the workflow is paused: id: key",
+		},
 		"incomplete": {
 			answers{{summary: incomplete}}, nil,
 			[]string{"subscription 5002: 10 of 20 records; these pages are short: [1]"},

@@ -96,9 +96,9 @@ func (File) Cards(_ context.Context, ref string, start, end int) (cards []payvau
 	return cards, nil
 }
 
-// readError returns the error of a file that cannot be read. Temporal tries again, because another worker may be able to
-// read the file. If all tries fail, the job pauses until somebody has corrected the problem. The text of the error is
-// stored in the history of the workflow, so that the operator can read it.
+// readError returns the error of a file that cannot be read. Temporal tries again, because another worker may be able
+// to read the file. If all tries fail, the job pauses until somebody has corrected the problem. The text of the error
+// is stored in the history of the workflow, so that the operator can read it.
 func readError(err error) error {
 	return temporal.NewApplicationError(err.Error(), "File")
 }
@@ -112,8 +112,9 @@ func MakeUp(name string, n int) error {
 	return os.WriteFile(name, text, 0o600)
 }
 
-// WriteReport writes a CSV row for each range of cards that are not known to be accepted. Each row has the first and the
-// last line number of the range in the file, the status and the reason. WriteReport returns the number of these rows.
+// WriteReport writes a CSV row for each range of cards that are not known to be accepted. Each row has the first and
+// the last line number of the range in the file, the status and the reason. WriteReport returns the number of these
+// rows.
 func WriteReport(w io.Writer, file string, s *temporalpayvault.Summary) (written int, err error) {
 	var numbers []string // line numbers of the cards
 	for row, err := range rows(file) {

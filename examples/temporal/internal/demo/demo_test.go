@@ -94,8 +94,8 @@ func TestSubmit_unreadable(t *testing.T) {
 	assert.Equal(t, 3, s.Accepted)
 }
 
-// TestFile_unreadable checks that the error of a file that cannot be read is an ApplicationError, so that its text is in
-// the history. A directory can be opened and not read.
+// TestFile_unreadable checks that the error of a file that cannot be read is an ApplicationError, so that its text is
+// in the history. A directory can be opened and not read.
 func TestFile_unreadable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
