@@ -91,14 +91,17 @@ func TestExport(t *testing.T) {
 		"frozen server": {
 			answers{{err: errFrozen}, {err: errFrozen}, {summary: done}},
 			answers{{err: errFrozen}, {summary: summary{Records: 7}}},
-			[]string{"7 records of 0 subscriptions", "25 records of 2 subscriptions"}, 0, "",
+			[]string{"7 records of 0 subscriptions", "25 records of 2 subscriptions"},
+			0, "",
 		},
 		"paused": {
-			answers{{err: errFrozen}}, answers{{summary: summary{Paused: "key"}}},
+			answers{{err: errFrozen}},
+			answers{{summary: summary{Paused: "key"}}},
 			nil, 3, "the workflow is paused: id: key",
 		},
 		"incomplete": {
-			answers{{summary: incomplete}}, nil,
+			answers{{summary: incomplete}},
+			nil,
 			[]string{"subscription 5002: 10 of 20 records; these pages are short: [1]"},
 			4, "the export is incomplete: 1 of 2 subscriptions lack records",
 		},
