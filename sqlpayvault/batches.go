@@ -87,10 +87,9 @@ func (j *Journal) list(ctx context.Context, condition string, args ...any) ([]Ba
 	}, args...)
 }
 
-// Jobs returns the names of the jobs that have a batch or a lease, in alphabetical order.
+// Jobs returns the names of the jobs that have a batch, in alphabetical order.
 func (j *Journal) Jobs(ctx context.Context) ([]string, error) {
-	return query(ctx, j, `SELECT job FROM {schema}.payvault_jobs WHERE job <> '' UNION
-		SELECT job FROM {schema}.payvault_batches ORDER BY job`,
+	return query(ctx, j, `SELECT DISTINCT job FROM {schema}.payvault_batches ORDER BY job`,
 		func(job *string, scan func(...any) error) error { return scan(job) })
 }
 
@@ -105,7 +104,8 @@ func (j *Journal) ID(ctx context.Context) (string, error) {
 	if j.file != "" {
 		name = filepath.Base(j.file)
 	}
-	// The identity is the holder of the job "", which SubmitAll refuses as a name.
+	// The row of payvault_jobs with the job "" is no lease, because SubmitAll refuses this name. It keeps the ID in the
+	// column holder, so that the ID needs no table of its own.
 	_, err := j.change(ctx, `INSERT INTO {schema}.payvault_jobs (job, holder, beat, lease)
 		SELECT '', CAST($1 AS TEXT), 0, 0 FROM {durable} WHERE 1 = 1 ON CONFLICT (job) DO NOTHING`, name+" "+rand.Text())
 	if err != nil {
@@ -114,7 +114,7 @@ func (j *Journal) ID(ctx context.Context) (string, error) {
 	var id string
 	row := j.db.QueryRowContext(ctx, j.names.Replace(`SELECT holder FROM {schema}.payvault_jobs WHERE job = ''`))
 	if err := row.Scan(&id); err != nil {
-		return "", describe(err)
+		return "", describe(j.file, err)
 	}
 	return id, nil
 }
@@ -151,18 +151,18 @@ func query[T any](
 	defer j.working.Done()
 	rows, err := j.db.QueryContext(ctx, j.names.Replace(statement), args...)
 	if err != nil {
-		return nil, describe(err)
+		return nil, describe(j.file, err)
 	}
 	defer rows.Close() //nolint:errcheck // Err has it
 	for rows.Next() {
 		var row T
 		if err := read(&row, rows.Scan); err != nil {
-			return nil, describe(err)
+			return nil, describe(j.file, err)
 		}
 		all = append(all, row)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, describe(err)
+		return nil, describe(j.file, err)
 	}
 	return all, nil
 }

@@ -79,6 +79,8 @@ func TestFindAndCount(t *testing.T) {
 				}
 			}
 		}
+		err = j.Resolve(t.Context(), "misspelt", 0, payvault.BatchOutcome{Status: payvault.BatchAccepted})
+		require.ErrorContains(t, err, "is neither of unknown outcome nor refused")
 		jobs, err := j.Jobs(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, []string{"a", "b"}, jobs)

@@ -31,6 +31,7 @@
 // The journal makes the tables payvault_jobs and payvault_batches if they do not exist. They contain no card data. A
 // row of payvault_batches has the name of the job, the number of the batch, its number of cards, and the answer of the
 // service. Secrets are removed from the answer, as in the errors of package payvault. Rows stay until you delete them.
+// The row of payvault_jobs with an empty job is no lease: its holder is the ID of the journal.
 // To change a row, use only [Journal.Resolve].
 //
 // A batch that was begun and not ended may have reached the service. A batch of status "unknown" may have reached it

@@ -1,17 +1,17 @@
 package sqlpayvault
 
-import (
-	"context"
-	"database/sql"
-)
+import "database/sql"
 
-// NewOn opens a journal in a database of either kind, for tests with a driver of their own. The tables must exist.
-func NewOn(ctx context.Context, db *sql.DB, isSQLite bool, opts ...Option) (*Journal, error) {
-	if !isSQLite {
-		return New(ctx, db, opts...)
+// NewOn returns a journal in a database of either kind, for tests with a driver of their own. The tables must exist.
+func NewOn(db *sql.DB, isSQLite bool, opts ...Option) *Journal {
+	var j *Journal
+	if isSQLite {
+		db.SetMaxOpenConns(1)
+		j = newSQLite(db, opts)
+	} else {
+		j = newJournal(db, opts)
+		j.setNames("public", durably)
 	}
-	j := newJournal(db, opts)
-	j.setNames("main", notDurably)
 	j.start()
-	return j, nil
+	return j
 }

@@ -48,13 +48,14 @@ type Journal struct {
 	shared bool         // opened WithoutLease: other journals may work on the same jobs
 	logger *slog.Logger // nil without WithLogger
 
-	statements chan struct{}          // has one element for each running statement of a batch
-	outage     atomic.Pointer[outage] // nil while the database answers
-	claiming   chan struct{}          // has one element while claim takes a lease
-	closing    chan struct{}          // closed by Close
-	close      func() error
-	working    sync.WaitGroup // counts methods and goroutines that use db
-	begins     atomic.Int64   // number of calls of Begin
+	turns    chan struct{}          // has one element for each running statement or group of statements about batches
+	waiting  chan *write            // statements that wait for a turn in SQLite; nil for Postgres
+	outage   atomic.Pointer[outage] // nil while the database answers
+	claiming chan struct{}          // has one element while claim takes a lease
+	closing  chan struct{}          // closed by Close
+	close    func() error
+	working  sync.WaitGroup // counts methods and goroutines that use db
+	begins   atomic.Int64   // number of calls of Begin
 
 	mu     sync.Mutex
 	closed bool
@@ -94,7 +95,7 @@ func WithLogger(l *slog.Logger) Option {
 func newJournal(db *sql.DB, opts []Option) *Journal {
 	j := &Journal{
 		db: db, run: rand.Text(), lease: defaultLease,
-		statements: make(chan struct{}, connectionsOf(db)), claiming: make(chan struct{}, 1), closing: make(chan struct{}),
+		turns: make(chan struct{}, connectionsOf(db)), claiming: make(chan struct{}, 1), closing: make(chan struct{}),
 		held: map[string]bool{},
 	}
 	for _, opt := range opts {
@@ -129,8 +130,8 @@ func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payva
 		return state, err
 	}
 	number := j.begins.Add(1)
-	err = j.try(ctx, func(ctx context.Context) error {
-		state, err = j.insert(ctx, job, batch, number)
+	err = j.try(ctx, func(ctx context.Context, db querier) (err error) {
+		state, err = j.insert(ctx, db, job, batch, number)
 		return err
 	})
 	if errors.Is(err, ErrRunning) {
@@ -159,31 +160,35 @@ const (
 
 // insert records that a batch has begun. If the batch was begun before, insert returns the recorded state of the batch.
 // If the statement changes no row for another reason, insert returns ErrRunning, or errAgain for a journal that was
-// opened WithoutLease.
-func (j *Journal) insert(ctx context.Context, job string, batch int, number int64) (s payvault.BatchState, err error) {
+// opened WithoutLease. It returns errMode, and records nothing, if another program has switched the file to WAL.
+func (j *Journal) insert(
+	ctx context.Context, db querier, job string, batch int, number int64,
+) (s payvault.BatchState, err error) {
+	if err := j.checkMode(ctx, db); err != nil {
+		return s, err
+	}
 	statement := insertBatch + withLease + orNotSent
 	if j.shared {
 		statement = insertBatch + noLease + orNotSent
 	}
-	n, err := j.exec(ctx, statement, job, batch, j.run, number)
-	if err == nil {
-		err = j.checkMode(ctx)
-	}
+	n, err := j.exec(ctx, db, statement, job, batch, j.run, number)
 	if err != nil || n > 0 {
 		return s, err
 	}
-	return j.known(ctx, job, batch, number)
+	return j.known(ctx, db, job, batch, number)
 }
 
 // errAgain makes retry repeat the statement of insert, because another journal has changed the row of the batch.
 var errAgain = errors.New("another journal has changed the batch")
 
 // known returns the recorded state of a batch for which the statement of insert has changed no row.
-func (j *Journal) known(ctx context.Context, job string, batch int, number int64) (s payvault.BatchState, err error) {
+func (j *Journal) known(
+	ctx context.Context, db querier, job string, batch int, number int64,
+) (s payvault.BatchState, err error) {
 	var o payvault.BatchOutcome
 	var run string
 	var by int64
-	err = j.db.QueryRowContext(ctx, j.names.Replace(`SELECT run, number, `+outcomeColumns+`
+	err = db.QueryRowContext(ctx, j.names.Replace(`SELECT run, number, `+outcomeColumns+`
 		FROM {schema}.payvault_batches WHERE job = $1 AND batch = $2`), job, batch).
 		Scan(append([]any{&run, &by}, outcomeOf(&o)...)...)
 	switch {
@@ -218,13 +223,13 @@ func (j *Journal) End(ctx context.Context, job string, batch int, outcome payvau
 		return err
 	}
 	defer j.working.Done()
-	return j.try(ctx, func(ctx context.Context) error {
-		_, err := j.exec(ctx, upsertBatch, job, batch, j.run, string(outcome.Status), outcome.Cards,
+	return j.try(ctx, func(ctx context.Context, db querier) error {
+		_, err := j.exec(ctx, db, upsertBatch, job, batch, j.run, string(outcome.Status), outcome.Cards,
 			outcome.RequestID, outcome.StatusCode, outcome.Code, outcome.Message, fields(outcome.Fields))
-		if err == nil {
-			err = j.checkMode(ctx)
+		if err != nil {
+			return err
 		}
-		return err
+		return j.checkMode(ctx, db) // afterwards, so that the outcome of a batch that was sent is recorded in any case
 	})
 }
 

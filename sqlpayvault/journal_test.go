@@ -236,19 +236,26 @@ func TestSubmitAll(t *testing.T) {
 	})
 }
 
-// TestBeginIsDurable checks that Begin has committed its row when it returns: another connection can read the row.
+// TestBeginIsDurable checks that each Begin has committed its row when it returns, also if several calls are committed
+// together: another connection can read the row.
 func TestBeginIsDurable(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
 		t.Helper()
 		j, other := opened(t, place), direct(t, place)
-		for batch := range 20 {
-			mustBegin(t, j, batch)
-			var status string
-			row := other.QueryRowContext(t.Context(), `SELECT status FROM payvault_batches WHERE batch = $1`, batch)
-			require.NoError(t, row.Scan(&status))
-			assert.Equal(t, "begun", status)
+		var calls sync.WaitGroup
+		for batch := range 40 {
+			calls.Go(func() {
+				state, err := j.Begin(t.Context(), job, batch)
+				assert.NoError(t, err)
+				assert.Zero(t, state)
+				var status string
+				row := other.QueryRowContext(t.Context(), `SELECT status FROM payvault_batches WHERE batch = $1`, batch)
+				assert.NoError(t, row.Scan(&status))
+				assert.Equal(t, "begun", status)
+			})
 		}
+		calls.Wait()
 	})
 }
 
@@ -290,16 +297,17 @@ func TestDatabaseThatFails(t *testing.T) {
 	assert.Zero(t, srv.Commits(payvault.OpAccountUpdaterSubmit))
 }
 
-// dropping opens database connections that break at a statement, before or after the database has performed the
+// dropping opens database connections that break at a statement, before or after the database has committed the
 // statement.
 type dropping struct {
 	driver driver.Driver
 	source string
 
-	mu    sync.Mutex
-	left  int // number of statements that still break
-	after bool
-	hold  *hold // if set, it blocks all statements
+	mu      sync.Mutex
+	left    int // number of statements that still break
+	after   bool
+	commits int   // number of transactions that were committed
+	hold    *hold // if set, it blocks all statements
 }
 
 // hold blocks statements. Each statement sends to the channel entered, and then receives from the channel release.
@@ -312,7 +320,7 @@ func (d *dropping) Connect(context.Context) (driver.Conn, error) {
 	return &droppingConn{Conn: conn, dropping: d}, err
 }
 
-// set makes the next n statements break their connections. If after is true, the database performs each of these
+// set makes the next n statements break their connections. If after is true, the database commits each of these
 // statements first.
 func (d *dropping) set(n int, after bool) {
 	d.mu.Lock()
@@ -320,11 +328,47 @@ func (d *dropping) set(n int, after bool) {
 	d.left, d.after = n, after
 }
 
+// release ends the blocking of statements. One statement must be blocked.
+func (d *dropping) release() {
+	d.mu.Lock()
+	held := d.hold
+	d.hold = nil
+	d.mu.Unlock()
+	held.release <- struct{}{}
+}
+
 type droppingConn struct {
 	driver.Conn
 	*dropping
 
-	dropped bool
+	dropped    bool
+	tx         driver.Tx // nil outside of a transaction
+	dropsAtEnd bool      // the connection breaks after the commit of tx
+}
+
+func (c *droppingConn) Begin() (driver.Tx, error) {
+	var err error
+	c.tx, err = c.Conn.Begin() //nolint:staticcheck // the drivers have it
+	return c, err
+}
+
+func (c *droppingConn) Commit() error {
+	err := c.tx.Commit()
+	c.tx = nil
+	c.mu.Lock()
+	c.commits++
+	c.mu.Unlock()
+	if c.dropsAtEnd {
+		c.dropped = true
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (c *droppingConn) Rollback() error {
+	err := c.tx.Rollback()
+	c.tx = nil
+	return err
 }
 
 func (c *droppingConn) IsValid() bool { return !c.dropped }
@@ -341,6 +385,9 @@ func (c *droppingConn) ExecContext(ctx context.Context, q string, args []driver.
 	if hold != nil {
 		hold.entered <- struct{}{}
 		<-hold.release
+	}
+	if drop && after && c.tx != nil {
+		drop, c.dropsAtEnd = false, true
 	}
 	if !drop {
 		return c.Conn.(driver.ExecerContext).ExecContext(ctx, q, args)
@@ -364,8 +411,7 @@ func newDropping(t *testing.T, place string) (*sqlpayvault.Journal, *dropping) {
 	require.NoError(t, opener.Close())
 	d := &dropping{driver: opener.Driver(), source: source}
 	db := sql.OpenDB(d)
-	j, err := sqlpayvault.NewOn(t.Context(), db, isFile(place), sqlpayvault.WithoutLease())
-	require.NoError(t, err)
+	j := sqlpayvault.NewOn(db, isFile(place), sqlpayvault.WithoutLease())
 	t.Cleanup(func() {
 		assert.NoError(t, j.Close())
 		assert.NoError(t, db.Close())
@@ -430,6 +476,9 @@ type broken struct {
 func (b *broken) Driver() driver.Driver                        { return nil }
 func (b *broken) Connect(context.Context) (driver.Conn, error) { return b, nil }
 func (b *broken) Close() error                                 { return nil }
+func (b *broken) Begin() (driver.Tx, error)                    { return b, nil }
+func (b *broken) Commit() error                                { return nil }
+func (b *broken) Rollback() error                              { return nil }
 
 func (b *broken) ExecContext(context.Context, string, []driver.NamedValue) (driver.Result, error) {
 	if b.fails.Load() {
@@ -442,11 +491,20 @@ func (b *broken) ExecContext(context.Context, string, []driver.NamedValue) (driv
 // An End that comes later tries for 10 s of its own, and so does every End after the database has come back.
 func TestDatabaseThatIsGone(t *testing.T) {
 	t.Parallel()
+	for _, isSQLite := range []bool{true, false} {
+		t.Run(fmt.Sprint("SQLite=", isSQLite), func(t *testing.T) {
+			t.Parallel()
+			testDatabaseThatIsGone(t, isSQLite)
+		})
+	}
+}
+
+func testDatabaseThatIsGone(t *testing.T, isSQLite bool) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		db := &broken{}
 		pool := sql.OpenDB(db)
-		j, err := sqlpayvault.NewOn(t.Context(), pool, true, sqlpayvault.WithoutLease())
-		require.NoError(t, err)
+		j := sqlpayvault.NewOn(pool, isSQLite, sqlpayvault.WithoutLease())
 		end := func() error {
 			return j.End(t.Context(), job, 0, payvault.BatchOutcome{Status: payvault.BatchAccepted})
 		}
@@ -471,7 +529,7 @@ func TestDatabaseThatIsGone(t *testing.T) {
 }
 
 // TestContextThatEnds checks that Begin succeeds if its context ends while the statement is running. If Begin still
-// waits for a connection, it must fail and begin nothing.
+// waits for its turn, it must fail and begin nothing.
 func TestContextThatEnds(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -483,26 +541,85 @@ func TestContextThatEnds(t *testing.T) {
 	require.NotErrorIs(t, err, sqlpayvault.ErrRunning)
 	d.hold = &hold{make(chan struct{}), make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
-	errs := make(chan error, 10)
-	for batch := range 10 {
-		go func() {
-			_, err := j.Begin(ctx, job, batch)
-			errs <- err
-		}()
+	first, others := make(chan error), make(chan error)
+	begin := func(batch int, errs chan<- error) {
+		_, err := j.Begin(ctx, job, batch)
+		errs <- err
 	}
-	<-d.hold.entered
-	<-d.hold.entered // two calls of Begin have a connection, and eight wait for one
+	go begin(0, first)
+	<-d.hold.entered // the first Begin has its turn, and the others wait
+	for batch := range 8 {
+		go begin(1+batch, others)
+	}
 	cancel()
 	for range 8 {
-		require.ErrorIs(t, <-errs, context.Canceled)
+		require.ErrorIs(t, <-others, context.Canceled)
 	}
 	close(d.hold.release)
-	require.NoError(t, <-errs)
-	require.NoError(t, <-errs)
+	require.NoError(t, <-first)
 	var n int
 	require.NoError(t, direct(t, path).QueryRowContext(t.Context(), `SELECT count(*) FROM payvault_batches`).Scan(&n))
-	assert.Equal(t, 2, n)
+	assert.Equal(t, 1, n)
 	d.hold = nil // the statement of Close must not be blocked
+}
+
+// TestCallsThatWait checks that calls that wait for each other are committed together, that each call gets its own
+// result, and that an End is recorded if its context ends while the statement is running. All this must hold if a
+// connection breaks, before or after the commit.
+func TestCallsThatWait(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		breaks  int
+		after   bool
+		commits int // for the first call, for the three others, and for a last one that looks
+	}{
+		"whole":               {commits: 3},
+		"breaks before":       {breaks: 1, commits: 3},
+		"breaks after commit": {breaks: 1, after: true, commits: 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "journal")
+			synctest.Test(t, func(t *testing.T) {
+				j, d := newDropping(t, path)
+				callTogether(t, j, d, func() { d.set(test.breaks, test.after) })
+				assert.Equal(t, test.commits, d.commits)
+			})
+		})
+	}
+}
+
+// callTogether makes one call, and three calls that wait for it. It calls the function during while the database works
+// on these three.
+func callTogether(t *testing.T, j *sqlpayvault.Journal, d *dropping, during func()) {
+	t.Helper()
+	held := &hold{make(chan struct{}), make(chan struct{})}
+	d.hold = held
+	ctx, cancel := context.WithCancel(t.Context())
+	var calls sync.WaitGroup
+	begin := func(batch int, want payvault.BatchState) {
+		calls.Go(func() {
+			state, err := j.Begin(ctx, job, batch)
+			assert.NoError(t, err)
+			assert.Equal(t, want, state, batch)
+		})
+	}
+	begin(0, payvault.BatchState{})
+	<-held.entered
+	begin(0, payvault.BatchState{Begun: true})
+	begin(1, payvault.BatchState{})
+	accepted := payvault.BatchOutcome{Status: payvault.BatchAccepted, Cards: 100, RequestID: "REQ"}
+	calls.Go(func() { assert.NoError(t, j.End(ctx, job, 2, accepted)) })
+	synctest.Wait() // these three wait for the first Begin
+	held.release <- struct{}{}
+	<-held.entered
+	cancel()
+	during()
+	d.release()
+	calls.Wait()
+	state, err := j.Begin(t.Context(), job, 2)
+	require.NoError(t, err)
+	assert.Equal(t, &accepted, state.Outcome)
 }
 
 // TestCloseWaits checks that Close waits for an End that is under way, so that its outcome is not lost.

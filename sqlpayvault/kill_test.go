@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -53,15 +55,18 @@ func (f forgetful) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// submitCards submits the cards of the job that no run has sent yet, and returns all batches of the job.
-func submitCards(ctx context.Context, url, key, place string) ([]payvault.AccountUpdaterBatch, error) {
+// submitCards submits the cards of the job that no run has sent yet, and returns all batches of the job. By default it
+// takes a lease.
+func submitCards(
+	ctx context.Context, url, key, place string, opts ...sqlpayvault.Option,
+) ([]payvault.AccountUpdaterBatch, error) {
 	pool := http.DefaultTransport.(*http.Transport).Clone()
 	defer pool.CloseIdleConnections()
 	client, err := payvault.NewClient(url, key, payvault.WithHTTPClient(&http.Client{Transport: forgetful{pool}}))
 	if err != nil {
 		return nil, err
 	}
-	j, closeAll, err := open(ctx, place, sqlpayvault.WithLease(lease))
+	j, closeAll, err := open(ctx, place, append(opts, sqlpayvault.WithLease(lease))...)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +77,11 @@ func submitCards(ctx context.Context, url, key, place string) ([]payvault.Accoun
 
 // submit is the program that TestKilled kills.
 func submit(url string) {
-	_, err := submitCards(context.Background(), url, os.Getenv("SQLPAYVAULT_KEY"), os.Getenv("SQLPAYVAULT_PLACE"))
+	var opts []sqlpayvault.Option
+	if os.Getenv("SQLPAYVAULT_SHARED") != "" {
+		opts = append(opts, sqlpayvault.WithoutLease())
+	}
+	_, err := submitCards(context.Background(), url, os.Getenv("SQLPAYVAULT_KEY"), os.Getenv("SQLPAYVAULT_PLACE"), opts...)
 	if err != nil {
 		log.Fatal(err) //nolint:forbidigo // a program ends in this way
 	}
@@ -127,13 +136,59 @@ func audit(t *testing.T, srv *payvaulttest.Server, batches []payvault.AccountUpd
 	assert.LessOrEqual(t, begun, kills()*concurrency, "more than are begun at a time")
 }
 
-// killed starts the program, waits until the service has accepted a random number of new batches, from 0 to 3, and
-// kills the program up to 5 ms later.
-func killed(t *testing.T, srv *payvaulttest.Server, place string) {
+// newProgram returns the program submit, which is not started yet.
+func newProgram(t *testing.T, srv *payvaulttest.Server, place string, env ...string) *exec.Cmd {
 	t.Helper()
 	program := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // the test binary itself
 	program.Env = append(os.Environ(), "SQLPAYVAULT_SERVICE="+srv.URL, "SQLPAYVAULT_PLACE="+place,
 		"SQLPAYVAULT_KEY="+srv.Merchant().APIKey)
+	program.Env = append(program.Env, env...)
+	return program
+}
+
+// TestTwoProcesses checks that two processes with one journal submit no card twice, with and without a lease. One
+// process names the SQLite file by a symbolic link to its folder, like a container that has mounted the folder.
+func TestTwoProcesses(t *testing.T) {
+	t.Parallel()
+	for _, shared := range []string{"", "1"} {
+		t.Run("shared="+shared, func(t *testing.T) {
+			t.Parallel()
+			eachDatabase(t, func(t *testing.T, place string) {
+				t.Helper()
+				srv, mounted := newServer(t, payvaulttest.Fault{}), place
+				if isFile(place) {
+					folder := filepath.Join(t.TempDir(), "mounted")
+					require.NoError(t, os.Symlink(filepath.Dir(place), folder))
+					mounted = filepath.Join(folder, filepath.Base(place))
+				}
+				var running sync.WaitGroup
+				var succeeded atomic.Int64
+				for _, place := range []string{place, mounted} {
+					running.Go(func() {
+						text, err := newProgram(t, srv, place, "SQLPAYVAULT_SHARED="+shared).CombinedOutput()
+						if err == nil {
+							succeeded.Add(1)
+						} else {
+							assert.Empty(t, shared)
+							assert.Contains(t, string(text), sqlpayvault.ErrRunning.Error())
+						}
+					})
+				}
+				running.Wait()
+				assert.Positive(t, succeeded.Load())
+				batches, err := submitCards(t.Context(), srv.URL, srv.Merchant().APIKey, mounted)
+				require.NoError(t, err)
+				audit(t, srv, batches)
+			})
+		})
+	}
+}
+
+// killed starts the program, waits until the service has accepted a random number of new batches, from 0 to 3, and
+// kills the program up to 5 ms later.
+func killed(t *testing.T, srv *payvaulttest.Server, place string) {
+	t.Helper()
+	program := newProgram(t, srv, place)
 	program.Stderr = os.Stderr
 	enough := srv.Commits(payvault.OpAccountUpdaterSubmit) + rand.IntN(4) //nolint:gosec // need not be secure
 	require.NoError(t, program.Start())

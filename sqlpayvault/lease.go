@@ -24,7 +24,7 @@ func (j *Journal) beat() {
 		select {
 		case <-ticker.C:
 			ctx, cancel := context.WithTimeout(context.Background(), timeout)
-			_, _ = j.exec(ctx, `UPDATE {schema}.payvault_jobs SET beat = beat + 1 WHERE holder = $1`, j.run)
+			_, _ = j.exec(ctx, j.db, `UPDATE {schema}.payvault_jobs SET beat = beat + 1 WHERE holder = $1`, j.run)
 			cancel()
 		case <-j.closing:
 			return
@@ -140,5 +140,5 @@ func (j *Journal) holding(ctx context.Context, job string) (h holding, err error
 		}
 		return err
 	})
-	return h, err
+	return h, describe(j.file, err)
 }

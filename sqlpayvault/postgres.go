@@ -55,7 +55,7 @@ func (j *Journal) chooseSchema(ctx context.Context) error {
 	if !isNewAllowed {
 		row := j.db.QueryRowContext(ctx, `SELECT coalesce(current_schema(), '')`)
 		if err := row.Scan(&j.schema); err != nil {
-			return describe(err)
+			return describe("", err)
 		}
 	}
 	if j.schema == "" {
@@ -64,7 +64,7 @@ func (j *Journal) chooseSchema(ctx context.Context) error {
 	rows, err := j.db.QueryContext(ctx, `SELECT nspname, relpersistence = 'u' FROM pg_catalog.pg_class
 		JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace WHERE relname = 'payvault_batches' ORDER BY 1`)
 	if err != nil {
-		return describe(err)
+		return describe("", err)
 	}
 	defer rows.Close() //nolint:errcheck // Err has it
 	var others []string
@@ -72,7 +72,7 @@ func (j *Journal) chooseSchema(ctx context.Context) error {
 		var schema string
 		var isUnlogged bool
 		if err := rows.Scan(&schema, &isUnlogged); err != nil {
-			return describe(err)
+			return describe("", err)
 		}
 		switch {
 		case schema != j.schema:
@@ -85,7 +85,7 @@ func (j *Journal) chooseSchema(ctx context.Context) error {
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return describe(err)
+		return describe("", err)
 	}
 	if !isNewAllowed && len(others) > 0 {
 		return fmt.Errorf("sqlpayvault: schema %q has no journal, but the same database has one in schema %s. In a new "+

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -31,6 +32,10 @@ import (
 //
 // If another program switches the file to WAL while a run is at work, the run stops. Litestream does so.
 func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
+	if path == ":memory:" || strings.HasPrefix(path, "file:") {
+		return nil, fmt.Errorf("sqlpayvault: %q is no path of a file. A journal has to be in a file, because a journal in "+
+			"memory is lost with the process", path)
+	}
 	path, err := findFile(ctx, path)
 	if err != nil {
 		return nil, err
@@ -42,9 +47,8 @@ func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := newJournal(db, opts)
+	j := newSQLite(db, opts)
 	j.file = path
-	j.setNames("main", notDurably)
 	if j.schema != "" {
 		return nil, errors.Join(errors.New("sqlpayvault: WithSchema is for Postgres"), db.Close())
 	}
@@ -54,10 +58,10 @@ func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 			"If it is a copy, the copy has failed. If another version has made it, finish its jobs with that version: %w",
 			path, err), db.Close())
 	case err != nil:
-		return nil, errors.Join(orRunning(ctx, describe(err)), db.Close())
+		return nil, errors.Join(orRunning(ctx, describe(path, err)), db.Close())
 	}
-	if err := j.checkMode(ctx); err != nil {
-		return nil, errors.Join(describe(err), db.Close())
+	if err := j.checkMode(ctx, db); err != nil {
+		return nil, errors.Join(describe(path, err), db.Close())
 	}
 	j.start()
 	return j, nil
@@ -68,7 +72,7 @@ func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 // The functions of this package never open a journal by package os. When a process closes a file, it loses all locks
 // that it has on the file, also those of another Journal.
 func findFile(ctx context.Context, path string) (string, error) {
-	path, err := filepath.Abs(path) // a name such as :memory: means something else to SQLite
+	path, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
 	}
@@ -108,8 +112,7 @@ func makeFile(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	j := newJournal(db, nil)
-	j.setNames("main", notDurably)
+	j := newSQLite(db, nil)
 	if err := errors.Join(j.createTables(ctx), db.Close()); err != nil {
 		return err
 	}
@@ -119,6 +122,14 @@ func makeFile(ctx context.Context, path string) error {
 	return nil
 }
 
+// newSQLite returns a journal in SQLite that is not started yet. Its statements about batches wait for each other.
+func newSQLite(db *sql.DB, opts []Option) *Journal {
+	j := newJournal(db, opts)
+	j.waiting = make(chan *write)
+	j.setNames("main", notDurably)
+	return j
+}
+
 // notDurably stands in for durably in statements for SQLite, which have the setting of their connection.
 const notDurably = `(SELECT 1) AS durable`
 
@@ -126,7 +137,7 @@ const notDurably = `(SELECT 1) AS durable`
 // change the journal mode of the file.
 func openFile(path, mode string) (*sql.DB, error) {
 	source := "file:" + (&url.URL{Path: path}).EscapedPath() +
-		"?mode=rw&_pragma=busy_timeout(5000)&_pragma=synchronous(FULL)"
+		"?mode=rw&_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=synchronous(FULL)"
 	if mode != "" {
 		source += "&_pragma=journal_mode(" + mode + ")"
 	}
@@ -151,24 +162,24 @@ func checkFile(ctx context.Context, path string) (err error) {
 		return db.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&mode)
 	})
 	if err != nil {
-		return orRunning(ctx, err)
+		return orRunning(ctx, describe(path, err))
 	}
 	if mode == "wal" {
-		return describe(modeError(path, mode))
+		return modeError(path, mode)
 	}
 	var result string
 	if err := db.QueryRowContext(ctx, `PRAGMA integrity_check(1)`).Scan(&result); err != nil {
-		return orRunning(ctx, describe(err))
+		return orRunning(ctx, describe(path, err))
 	}
 	if result != "ok" {
-		return fmt.Errorf("sqlpayvault: the file is damaged: was it copied as a whole? If it was moved without the file "+
-			"%s-journal of a killed run, put both into one folder: %s", filepath.Base(path), result)
+		return fmt.Errorf("sqlpayvault: %s is damaged: was it copied as a whole? If it was moved without the file "+
+			"%s-journal of a killed run, put both into one folder: %s", path, filepath.Base(path), result)
 	}
 	return nil
 }
 
 // errMode is the error of a file that is not in the journal mode TRUNCATE.
-var errMode = errors.New("sqlpayvault: the file is in another journal mode of SQLite")
+var errMode = errors.New("sqlpayvault: the file of the journal is in another journal mode of SQLite")
 
 func modeError(path, mode string) error {
 	return fmt.Errorf("%w, %s: another program has switched it, as Litestream does. Stop that program, and keep the "+
@@ -176,14 +187,14 @@ func modeError(path, mode string) error {
 		errMode, mode, filepath.Base(path), path)
 }
 
-// checkMode returns an error if the last commit of the connection was not in the journal mode TRUNCATE. In WAL mode the
-// commit is in a second file, which is easily lost. It does nothing for Postgres.
-func (j *Journal) checkMode(ctx context.Context) error {
+// checkMode returns errMode if the file is not in the journal mode TRUNCATE. In WAL mode commits are in a second file,
+// which is easily lost. The mode cannot change during a transaction. checkMode does nothing for Postgres.
+func (j *Journal) checkMode(ctx context.Context, db querier) error {
 	if j.file == "" {
 		return nil
 	}
 	var mode string
-	if err := j.db.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&mode); err != nil {
+	if err := db.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&mode); err != nil {
 		return err
 	}
 	if mode != "truncate" {

@@ -17,7 +17,8 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// TestOpenErrors checks that Open fails if the directory does not exist, and if the file is not a database.
+// TestOpenErrors checks that Open fails if the directory does not exist, if the file is not a database, and for names
+// of SQLite that are no paths. The error must name the file.
 func TestOpenErrors(t *testing.T) {
 	t.Parallel()
 	_, err := sqlpayvault.Open(t.Context(), filepath.Join(t.TempDir(), "missing", "journal"))
@@ -25,7 +26,11 @@ func TestOpenErrors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "text")
 	require.NoError(t, os.WriteFile(path, []byte("this is no database, but a text of some length"), 0o600))
 	_, err = sqlpayvault.Open(t.Context(), path)
-	require.ErrorContains(t, err, "not a database")
+	require.ErrorContains(t, err, path+": file is not a database")
+	for _, name := range []string{":memory:", "file:" + path + "?mode=memory"} {
+		_, err = sqlpayvault.Open(t.Context(), name)
+		require.ErrorContains(t, err, "is no path of a file")
+	}
 	_, err = sqlpayvault.Open(t.Context(), filepath.Join(t.TempDir(), "journal"), sqlpayvault.WithSchema("a"))
 	require.ErrorContains(t, err, "WithSchema is for Postgres")
 }
@@ -74,8 +79,8 @@ func TestOpenWhoseContextEnds(t *testing.T) {
 	require.ErrorContains(t, err, "no such column")
 }
 
-// TestPaths checks that the journal is in the file with the given name, even if the name means something else to
-// SQLite, or is a symbolic link.
+// TestPaths checks that the journal is in the file with the given name, also if the name is relative or a symbolic
+// link.
 func TestPaths(t *testing.T) {
 	t.Chdir(t.TempDir())
 	link := filepath.Join(t.TempDir(), "link")
@@ -83,7 +88,7 @@ func TestPaths(t *testing.T) {
 	target, err := filepath.Abs("target")
 	require.NoError(t, err)
 	require.NoError(t, os.Symlink(target, link))
-	for _, path := range []string{":memory:", "file:journal?mode=memory", "/" + t.TempDir() + "/journal", link} {
+	for _, path := range []string{"a journal", "/" + t.TempDir() + "/journal", link} {
 		for _, begun := range []bool{false, true} {
 			j, err := sqlpayvault.Open(t.Context(), path)
 			require.NoError(t, err)
@@ -169,7 +174,8 @@ func TestFileInWAL(t *testing.T) {
 }
 
 // TestSwitchToWAL checks that a run stops if another program switches the file to WAL while the run is at work, as
-// Litestream does. Only the batches that were begun before are sent.
+// Litestream does. Only the batches that were begun before are sent, and their outcomes are recorded. The batches that
+// were refused are not in the journal, so the next run sends them.
 func TestSwitchToWAL(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -184,6 +190,11 @@ func TestSwitchToWAL(t *testing.T) {
 	assert.Zero(t, srv.Commits(payvault.OpAccountUpdaterSubmit))
 	err = j.End(t.Context(), job, 1000, payvault.BatchOutcome{Status: payvault.BatchAccepted})
 	require.ErrorContains(t, err, "another program has switched it")
+	require.NoError(t, j.Close())
+	execute(t, path, `PRAGMA journal_mode=TRUNCATE`)
+	counts, err := opened(t, path).Count(t.Context(), job)
+	require.NoError(t, err)
+	assert.Equal(t, map[payvault.BatchStatus]int{payvault.BatchAccepted: 1}, counts)
 }
 
 // TestOpenKeepsLocks checks that Open drops no lock that this process has on the file. Otherwise another process could
