@@ -78,10 +78,13 @@ const (
 	// BatchUnknown is a batch that may have reached the service in an attempt that got no usable answer. Status 408 on a
 	// connection that may have been used before is no usable answer.
 	BatchUnknown BatchStatus = "unknown"
-	// BatchNotSent is a batch that was not performed, for one of these reasons:
+	// BatchNotSent is a batch that was not performed in this run, for one of these reasons:
 	//   - The batch was not sent.
 	//   - The batch was refused with status 401, 403 or 429.
 	//   - A proxy refused the batch. The SDK concludes this from any other status from 400 to 499, except 408, if the body
 	//     is complete, not empty and has no code.
+	//
+	// If SubmitAll has stopped before it asked the journal, the error matches [ErrStopped]. An earlier run may have sent
+	// such a batch: the journal has its outcome and RequestID, and the next run yields them.
 	BatchNotSent BatchStatus = "not sent"
 )

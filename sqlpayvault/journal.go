@@ -138,7 +138,7 @@ func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payva
 		j.disclaim(job)
 	}
 	if err != nil {
-		return state, orRunning(ctx, err)
+		return payvault.BatchState{}, orRunning(ctx, err)
 	}
 	return state, nil
 }

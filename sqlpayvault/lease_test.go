@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -74,6 +75,37 @@ func TestRunThatGivesNoSignOfLife(t *testing.T) {
 
 		require.NoError(t, next.Close())
 		mustBegin(t, frozen, 2) // Begin takes the lease again
+	})
+}
+
+// TestLostLease checks that a run that has lost its lease begins no batch, although its calls of End, which may be
+// committed together with a Begin, succeed.
+func TestLostLease(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		const batches = 20
+		j := opened(t, place, sqlpayvault.WithLease(time.Hour))
+		for batch := range batches {
+			mustBegin(t, j, batch)
+		}
+		execute(t, place, `UPDATE payvault_jobs SET holder = 'another run'`)
+		soon, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		var calls sync.WaitGroup
+		for batch := range batches {
+			calls.Go(func() {
+				assert.NoError(t, j.End(t.Context(), job, batch, payvault.BatchOutcome{Status: payvault.BatchAccepted}))
+			})
+			calls.Go(func() {
+				_, err := j.Begin(soon, job, batches+batch)
+				assert.Error(t, err)
+			})
+		}
+		calls.Wait()
+		counts, err := j.Count(t.Context(), job)
+		require.NoError(t, err)
+		assert.Equal(t, map[payvault.BatchStatus]int{payvault.BatchAccepted: batches}, counts)
 	})
 }
 
