@@ -58,7 +58,7 @@ func (f forgetful) RoundTrip(req *http.Request) (*http.Response, error) {
 // submitCards submits the cards of the job that no run has sent yet, and returns all batches of the job. By default it
 // takes a lease.
 func submitCards(
-	ctx context.Context, url, key, place string, opts ...sqlpayvault.Option,
+	ctx context.Context, url, key, place string, cards int, opts ...sqlpayvault.Option,
 ) ([]payvault.AccountUpdaterBatch, error) {
 	pool := http.DefaultTransport.(*http.Transport).Clone()
 	defer pool.CloseIdleConnections()
@@ -71,7 +71,7 @@ func submitCards(
 		return nil, err
 	}
 	options := &payvault.SubmitAllOptions{Concurrency: concurrency, Journal: j, Job: job}
-	batches, err := collect(client.AccountUpdater.SubmitAll(ctx, stream(kills()*cardsPerKill), options))
+	batches, err := collect(client.AccountUpdater.SubmitAll(ctx, stream(cards), options))
 	return batches, errors.Join(err, closeAll())
 }
 
@@ -81,7 +81,11 @@ func submit(url string) {
 	if os.Getenv("SQLPAYVAULT_SHARED") != "" {
 		opts = append(opts, sqlpayvault.WithoutLease())
 	}
-	_, err := submitCards(context.Background(), url, os.Getenv("SQLPAYVAULT_KEY"), os.Getenv("SQLPAYVAULT_PLACE"), opts...)
+	cards, err := strconv.Atoi(os.Getenv("SQLPAYVAULT_CARDS"))
+	if err == nil {
+		key, place := os.Getenv("SQLPAYVAULT_KEY"), os.Getenv("SQLPAYVAULT_PLACE")
+		_, err = submitCards(context.Background(), url, key, place, cards, opts...)
+	}
 	if err != nil {
 		log.Fatal(err) //nolint:forbidigo // a program ends in this way
 	}
@@ -97,17 +101,17 @@ func TestKilled(t *testing.T) {
 			AfterCommit: true, // the service performs the requests of a killed process
 		})
 		for range kills() {
-			killed(t, srv, place)
+			killed(t, srv, place, kills()*cardsPerKill)
 		}
-		batches, err := submitCards(t.Context(), srv.URL, srv.Merchant().APIKey, place)
+		batches, err := submitCards(t.Context(), srv.URL, srv.Merchant().APIKey, place, kills()*cardsPerKill)
 		require.NoError(t, err)
-		audit(t, srv, batches)
+		audit(t, srv, batches, kills()*cardsPerKill)
 	})
 }
 
 // audit checks that the service has performed no batch twice, and that the last run has reported each batch of the job:
 // as accepted, with its request ID, or as a batch of unknown outcome.
-func audit(t *testing.T, srv *payvaulttest.Server, batches []payvault.AccountUpdaterBatch) {
+func audit(t *testing.T, srv *payvaulttest.Server, batches []payvault.AccountUpdaterBatch, cards int) {
 	t.Helper()
 	performed := map[int]string{} // maps the index of a batch to its request ID
 	for _, request := range srv.AccountUpdaterRequests.All() {
@@ -117,7 +121,7 @@ func audit(t *testing.T, srv *payvaulttest.Server, batches []payvault.AccountUpd
 		assert.NotContains(t, performed, first/100, "it was submitted twice")
 		performed[first/100] = request.RequestID
 	}
-	require.Len(t, batches, kills()*cardsPerKill/100)
+	require.Len(t, batches, cards/100)
 	accepted, begun := 0, 0
 	for i, batch := range batches {
 		assert.Equal(t, i, batch.Index)
@@ -137,11 +141,11 @@ func audit(t *testing.T, srv *payvaulttest.Server, batches []payvault.AccountUpd
 }
 
 // newProgram returns the program submit, which is not started yet.
-func newProgram(t *testing.T, srv *payvaulttest.Server, place string, env ...string) *exec.Cmd {
+func newProgram(t *testing.T, srv *payvaulttest.Server, place string, cards int, env ...string) *exec.Cmd {
 	t.Helper()
 	program := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // the test binary itself
 	program.Env = append(os.Environ(), "SQLPAYVAULT_SERVICE="+srv.URL, "SQLPAYVAULT_PLACE="+place,
-		"SQLPAYVAULT_KEY="+srv.Merchant().APIKey)
+		"SQLPAYVAULT_KEY="+srv.Merchant().APIKey, "SQLPAYVAULT_CARDS="+strconv.Itoa(cards))
 	program.Env = append(program.Env, env...)
 	return program
 }
@@ -165,7 +169,7 @@ func TestTwoProcesses(t *testing.T) {
 				var succeeded atomic.Int64
 				for _, place := range []string{place, mounted} {
 					running.Go(func() {
-						text, err := newProgram(t, srv, place, "SQLPAYVAULT_SHARED="+shared).CombinedOutput()
+						text, err := newProgram(t, srv, place, cardsPerKill, "SQLPAYVAULT_SHARED="+shared).CombinedOutput()
 						if err == nil {
 							succeeded.Add(1)
 						} else {
@@ -176,9 +180,9 @@ func TestTwoProcesses(t *testing.T) {
 				}
 				running.Wait()
 				assert.Positive(t, succeeded.Load())
-				batches, err := submitCards(t.Context(), srv.URL, srv.Merchant().APIKey, mounted)
+				batches, err := submitCards(t.Context(), srv.URL, srv.Merchant().APIKey, mounted, cardsPerKill)
 				require.NoError(t, err)
-				audit(t, srv, batches)
+				audit(t, srv, batches, cardsPerKill)
 			})
 		})
 	}
@@ -186,9 +190,9 @@ func TestTwoProcesses(t *testing.T) {
 
 // killed starts the program, waits until the service has accepted a random number of new batches, from 0 to 3, and
 // kills the program up to 5 ms later.
-func killed(t *testing.T, srv *payvaulttest.Server, place string) {
+func killed(t *testing.T, srv *payvaulttest.Server, place string, cards int) {
 	t.Helper()
-	program := newProgram(t, srv, place)
+	program := newProgram(t, srv, place, cards)
 	program.Stderr = os.Stderr
 	enough := srv.Commits(payvault.OpAccountUpdaterSubmit) + rand.IntN(4) //nolint:gosec // need not be secure
 	require.NoError(t, program.Start())
@@ -262,16 +266,16 @@ func TestKilledDatabase(t *testing.T) {
 		enough := srv.Commits(payvault.OpAccountUpdaterSubmit) + 5 + rand.IntN(30) //nolint:gosec // need not be secure
 		ended := make(chan error, 1)
 		go func() {
-			_, err := submitCards(ctx, srv.URL, srv.Merchant().APIKey, place)
+			_, err := submitCards(ctx, srv.URL, srv.Merchant().APIKey, place, kills()*cardsPerKill)
 			ended <- err
 		}()
 		waitFor(t, srv, enough, ended)
 		killProcess(t, place, stop)
 		require.ErrorIs(t, <-ended, context.Canceled)
 	}
-	batches, err := submitCards(t.Context(), srv.URL, srv.Merchant().APIKey, place)
+	batches, err := submitCards(t.Context(), srv.URL, srv.Merchant().APIKey, place, kills()*cardsPerKill)
 	require.NoError(t, err)
-	audit(t, srv, batches)
+	audit(t, srv, batches, kills()*cardsPerKill)
 }
 
 // killProcess kills the process that serves a connection to Postgres, and calls stop. It waits until Postgres has ended

@@ -264,7 +264,7 @@ func TestReaderThatStays(t *testing.T) {
 	options := &payvault.SubmitAllOptions{Journal: j, Job: job}
 	_, err = collect(srv.Client().AccountUpdater.SubmitAll(t.Context(), stream(1000), options))
 	require.ErrorIs(t, err, sqlpayvault.ErrRunning)
-	require.ErrorContains(t, err, "locked")
+	require.ErrorContains(t, err, "another program has locked the file")
 	assert.Zero(t, srv.Commits(payvault.OpAccountUpdaterSubmit))
 	rollback(t, conn)
 	mustBegin(t, j, 0)
