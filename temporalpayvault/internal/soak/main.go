@@ -1,6 +1,6 @@
 // Soak submits cards while processes are killed, frozen and stopped by a deploy, connections are cut and delayed, the
-// Temporal server is killed, the journal is locked for 30 s, and requests fail. Then it checks that the service has
-// performed no batch twice, and that no batch and no request ID is missing. It submits by SubmitAll with a
+// Temporal server is killed, the journal is locked or stopped for 30 s, and requests fail. Then it checks that the
+// service has performed no batch twice, and that no batch and no request ID is missing. It submits by SubmitAll with a
 // journal in SQLite, and by SubmitCards on a real Temporal server. It exports transactions by ExportLists on Temporal.
 // Last, it submits by an activity without a journal. There the check must find batches that were performed twice,
 // because otherwise it would prove nothing.
@@ -8,6 +8,8 @@
 //	go run . -temporal ./temporal
 //	go run . -temporal ./temporal -harm=false -faults 0 -cards 1000000     # measures the speed
 //	go run . -temporal ./temporal -record ../../testdata/histories         # records histories for the replay tests
+//	go run . -temporal ./temporal -postgres 'host=/tmp/pg user=postgres' \
+//		-away 'pg_ctl -D /tmp/pg/data -m immediate stop; sleep 30; pg_ctl -D /tmp/pg/data start' # the journal in Postgres
 //
 // "make temporal-soak" builds the server first.
 package main
@@ -26,6 +28,7 @@ import (
 // settings has the flags of the program. The last five fields are for child processes, which run the same program.
 type settings struct {
 	temporal, record      string
+	postgres, away        string
 	cards, workers, kills int
 	faults                float64
 	harm, sealed          bool
@@ -38,6 +41,8 @@ func main() {
 	var s settings
 	flag.StringVar(&s.temporal, "temporal", "temporal", "the program of the development server")
 	flag.StringVar(&s.record, "record", "", "directory to write the histories of small jobs to, and nothing else")
+	flag.StringVar(&s.postgres, "postgres", "", "connection string of an empty database for the journal of SubmitCards")
+	flag.StringVar(&s.away, "away", "", "shell command that stops Postgres, waits and starts it again")
 	flag.IntVar(&s.cards, "cards", 100_000, "how many a job has")
 	flag.IntVar(&s.workers, "workers", 2, "processes")
 	flag.IntVar(&s.kills, "kills", 20, "processes killed in a job")

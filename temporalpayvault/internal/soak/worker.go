@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"time"
 
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver of -postgres
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
@@ -96,8 +98,20 @@ func (s *settings) activities(ctx context.Context) (*temporalpayvault.Activities
 	if err != nil {
 		return nil, err
 	}
-	journal, err := sqlpayvault.Open(ctx, s.journal(partTemporal), sqlpayvault.WithoutLease())
+	journal, err := s.openJournal(ctx)
 	return &temporalpayvault.Activities{Client: pv, Cards: deck{s}, Journal: journal, Sink: folder(s.dir)}, err
+}
+
+// openJournal opens the journal of SubmitCards, in Postgres if the flags name one.
+func (s *settings) openJournal(ctx context.Context) (*sqlpayvault.Journal, error) {
+	if s.postgres == "" {
+		return sqlpayvault.Open(ctx, s.journal(partTemporal), sqlpayvault.WithoutLease())
+	}
+	db, err := sql.Open("pgx", s.postgres)
+	if err != nil {
+		return nil, err
+	}
+	return sqlpayvault.New(ctx, db, sqlpayvault.WithoutLease())
 }
 
 // work runs a worker of Temporal.

@@ -174,7 +174,7 @@ func (w *world) start(ctx context.Context, as string) (*exec.Cmd, error) {
 	//nolint:gosec // it is this program
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), os.Args[0],
 		"-child", as, "-dir", w.dir, "-address", w.address, "-url", w.url, "-key", w.key,
-		"-codec="+strconv.FormatBool(w.sealed), "-cards", strconv.Itoa(w.cards),
+		"-codec="+strconv.FormatBool(w.sealed), "-cards", strconv.Itoa(w.cards), "-postgres", w.postgres,
 		"-faults", strconv.FormatFloat(w.faults, 'f', -1, 64))
 	cmd.Stdout, cmd.Stderr = w.logs, w.logs
 	return cmd, cmd.Start()
@@ -288,7 +288,7 @@ func (w *world) amid(ctx context.Context, part, as string, requests int, do func
 	}
 	say("%s: %+v", part, done)
 	missing := done.Frozen == 0 || done.Cut == 0 || done.Late == 0 ||
-		as == childWork && (done.Server == 0 || done.Deployed == 0) || part == partTemporal && done.Locked == 0
+		as == childWork && (done.Server == 0 || done.Deployed == 0) || part == partTemporal && done.Away == 0
 	if missing || done.Killed < w.kills {
 		err = errors.Join(err, errors.New("it ended before enough had happened: give it more -cards"))
 	}
@@ -296,7 +296,7 @@ func (w *world) amid(ctx context.Context, part, as string, requests int, do func
 }
 
 // harms counts the disturbances of processes and networks.
-type harms struct{ Killed, Frozen, Cut, Late, Server, Deployed, Locked int }
+type harms struct{ Killed, Frozen, Cut, Late, Server, Deployed, Away int }
 
 // harmAll disturbs the processes and connections, and counts the disturbances in the argument done. It spreads the
 // disturbances evenly over the expected number of requests. Even steps kill a process, and odd steps disturb processes
@@ -327,10 +327,10 @@ func (w *world) harmAll(ctx context.Context, part, as string, requests int, done
 			}
 			done.Deployed++
 		case step == middle+4 && part == partTemporal:
-			if err := w.lock(ctx, part, databaseAway); err != nil {
-				return fmt.Errorf("the journal cannot be locked: %w", err)
+			if err := w.takeAway(ctx, part); err != nil {
+				return fmt.Errorf("the journal cannot be locked or stopped: %w", err)
 			}
-			done.Locked++
+			done.Away++
 		case step%2 == 0:
 			w.signal(i, syscall.SIGKILL)
 			done.Killed++
@@ -351,6 +351,15 @@ func (w *world) harmAll(ctx context.Context, part, as string, requests int, done
 		}
 	}
 	return nil
+}
+
+// takeAway stops Postgres by the command that the flags name. Without Postgres it locks the SQLite file of a part.
+func (w *world) takeAway(ctx context.Context, part string) error {
+	if w.postgres == "" {
+		return w.lock(ctx, part, databaseAway)
+	}
+	//nolint:gosec // the user's own command; it has to start Postgres again, even if the job has ended
+	return exec.CommandContext(context.WithoutCancel(ctx), "sh", "-c", w.away).Run()
 }
 
 // lock locks the journal of a part for some time, so that no process can read or write it.
