@@ -20,9 +20,10 @@
 // River's migration. River runs no job before its time by the clock of the database, so a clock that is behind delays
 // jobs.
 //
-// -resolve also takes accepted and refused. If you submit your own cards, add the result of payvault.JobName, a
-// checksum of the cards, to the name of the job: other cards under the name of an earlier job would count as sent. A
-// run refuses another number of cards under the name of an earlier job.
+// -resolve also takes accepted and refused, and a request ID such as that of the log: 1700=accepted,8ZQ4. If you submit
+// your own cards, add the result of payvault.JobName, a checksum of the cards, to the name of the job: other cards
+// under the name of an earlier job would count as sent. A run refuses another number of cards under the name of an
+// earlier job.
 package main
 
 import (
@@ -325,9 +326,10 @@ func (s submission) list(ctx context.Context, journal *sqlpayvault.Journal) erro
 }
 
 // resolve records the outcome of a batch that somebody has looked up. The argument text has the position of the first
-// card of the batch, and the outcome, such as 1700=accepted.
+// card of the batch, the outcome, and the request ID if it is known, such as 1700=accepted,8ZQ4.
 func resolve(ctx context.Context, pool *pgxpool.Pool, job, text string) error {
-	first, status, _ := strings.Cut(text, "=")
+	first, found, _ := strings.Cut(text, "=")
+	status, id, _ := strings.Cut(found, ",")
 	card, err := strconv.Atoi(first)
 	if err != nil {
 		return err
@@ -337,7 +339,7 @@ func resolve(ctx context.Context, pool *pgxpool.Pool, job, text string) error {
 		return err
 	}
 	defer journal.Close() //nolint:errcheck // it has no leases to give up
-	outcome := payvault.BatchOutcome{Status: payvault.BatchStatus(strings.ReplaceAll(status, "-", " "))}
+	outcome := payvault.BatchOutcome{Status: payvault.BatchStatus(strings.ReplaceAll(status, "-", " ")), RequestID: id}
 	return journal.Resolve(ctx, job, card/payvault.MaxAccountUpdaterCards, outcome)
 }
 

@@ -225,13 +225,17 @@ func TestResolve(t *testing.T) {
 	}
 	for batch := range 54 {
 		first := strconv.Itoa(batch * payvault.MaxAccountUpdaterCards)
-		if found := first + "=accepted"; performed["card-"+first] {
+		if found := first + "=accepted,found later"; performed["card-"+first] {
 			_ = resolve(t.Context(), pool, "job", found) // it may fail, because the outcome is recorded already
 			continue
 		}
 		require.NoError(t, resolve(t.Context(), pool, "job", first+"=not-sent"))
 	}
 	require.Error(t, resolve(t.Context(), pool, "job", "5400=accepted"))
+	var recorded int
+	require.NoError(t, pool.QueryRow(t.Context(), `SELECT count(*) FROM payvault_batches
+		WHERE status = 'accepted' AND request_id = 'found later'`).Scan(&recorded))
+	assert.Equal(t, 1, recorded)
 	require.NoError(t, run(t.Context(), pool, srv.Client(), "job", 5400, true))
 	assert.Equal(t, 54, srv.Commits(op))
 }
