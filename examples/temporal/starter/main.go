@@ -45,14 +45,15 @@ func main() {
 	file := flag.String("file", "", "CSV file of cards, under a path that is the same for the workers")
 	flag.Parse()
 	err := run(context.Background(), *file, os.Stdout)
-	if errors.Is(err, demo.ErrNoServer) {
-		demo.Help(os.Stdout, err)
+	switch {
+	case err == nil:
 		return
-	}
-	if err != nil {
+	case errors.Is(err, demo.ErrNoServer):
+		demo.Help(os.Stdout, err)
+	default:
 		fmt.Fprintln(os.Stderr, "starter:", err)
-		os.Exit(exitStatus(err))
 	}
+	os.Exit(exitStatus(err, *file))
 }
 
 var (
@@ -60,9 +61,12 @@ var (
 	errIncomplete = errors.New("the export is incomplete")
 )
 
-// exitStatus returns 3 if a workflow is paused, or else 4 if an export lacks records, or else 1.
-func exitStatus(err error) int {
+// exitStatus returns 3 if a workflow is paused, or else 4 if an export lacks records, or else 1. It returns 0 if there
+// is no server and no file, because then somebody only tries out the program.
+func exitStatus(err error, file string) int {
 	switch {
+	case errors.Is(err, demo.ErrNoServer) && file == "":
+		return 0
 	case errors.Is(err, errPaused):
 		return 3
 	case errors.Is(err, errIncomplete):
@@ -84,7 +88,16 @@ func run(ctx context.Context, file string, out io.Writer) error {
 			return err
 		}
 	}
-	return errors.Join(submit(ctx, server, file, out), export(ctx, server, out))
+	return submitAndExport(ctx, server, file, out)
+}
+
+// submitAndExport submits the cards of a file, and then exports the transactions. After an error it starts no export,
+// so that the error is printed at once.
+func submitAndExport(ctx context.Context, server client.Client, file string, out io.Writer) error {
+	if err := submit(ctx, server, file, out); err != nil {
+		return err
+	}
+	return export(ctx, server, out)
 }
 
 // submit submits the cards of a file, and reports the cards that were not accepted.
@@ -112,13 +125,18 @@ func submit(ctx context.Context, server client.Client, file string, out io.Write
 		return fmt.Sprintf("%d of %d batches accepted, %d refused, %d unknown", s.Accepted, s.Batches, s.Refused, s.Unknown),
 			s.Paused
 	})
-	if canceled, ok := errors.AsType[*temporal.CanceledError](err); ok {
+	canceled, isCanceled := errors.AsType[*temporal.CanceledError](err)
+	if isCanceled {
 		err = canceled.Details(&summary)
 	}
 	if err != nil {
 		return err
 	}
-	return report(file, &summary, out)
+	err = report(file, &summary, out)
+	if err == nil && isCanceled {
+		err = fmt.Errorf("the workflow %s was canceled: run this program again to send the other batches", id)
+	}
+	return err
 }
 
 // workflowID returns the name of a file and the start of its checksum, so that a changed file gets another workflow.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/mocks"
+	"go.temporal.io/sdk/temporal"
 
 	"example.com/payvault/examples/temporal/internal/demo"
 	"example.com/payvault/temporalpayvault"
@@ -22,6 +25,14 @@ func TestWorkflowID(t *testing.T) {
 	t.Parallel()
 	id := workflowID("/cards/november.csv", temporalpayvault.Snapshot{Checksum: "0123456789abcdef"})
 	assert.Equal(t, "cards-november-0123456789ab", id)
+}
+
+// TestExitStatus_noServer checks that the program does not succeed without a server if it has a file to submit.
+func TestExitStatus_noServer(t *testing.T) {
+	t.Parallel()
+	err := fmt.Errorf("%w at 127.0.0.1:1", demo.ErrNoServer)
+	assert.Equal(t, 1, exitStatus(err, "november.csv"))
+	assert.Zero(t, exitStatus(err, ""))
 }
 
 // TestReport checks that report writes a file with the line numbers of the batches that were not accepted. If all
@@ -119,14 +130,15 @@ func TestExport(t *testing.T) {
 					return
 				}
 				require.EqualError(t, err, test.err)
-				assert.Equal(t, test.status, exitStatus(err))
+				assert.Equal(t, test.status, exitStatus(err, ""))
 			})
 		})
 	}
 }
 
-// TestSubmit_paused checks that the program prints the progress and ends with status 3 if the job is paused.
-func TestSubmit_paused(t *testing.T) {
+// TestSubmitAndExport_paused checks that the program prints the progress and ends with status 3 if the job is paused.
+// It must not export before it says so.
+func TestSubmitAndExport_paused(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "cards.csv")
 	require.NoError(t, demo.MakeUp(name, 250))
@@ -136,9 +148,22 @@ func TestSubmit_paused(t *testing.T) {
 	}})
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		err := submit(t.Context(), server, name, &out)
+		err := submitAndExport(t.Context(), server, name, &out)
 		require.EqualError(t, err, "the workflow is paused: id: key")
-		assert.Equal(t, 3, exitStatus(err))
+		assert.Equal(t, 3, exitStatus(err, name))
 		assert.Contains(t, out.String(), "2 of 3 batches accepted, 1 refused, 0 unknown")
 	})
+}
+
+// TestSubmit_canceled checks that the program reports the batches of a canceled workflow, and does not succeed.
+func TestSubmit_canceled(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "cards.csv")
+	require.NoError(t, demo.MakeUp(name, 250))
+	summary := temporalpayvault.Summary{Batches: 3, Accepted: 1, NotDone: []temporalpayvault.Range{{From: 1, To: 3}}}
+	server := serverOf([]answer[temporalpayvault.Summary]{{err: temporal.NewCanceledError(summary)}}, nil)
+	require.ErrorContains(t, submit(t.Context(), server, name, io.Discard), "was canceled")
+	text, err := os.ReadFile(name + ".not-accepted.csv")
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "102,251,not sent,")
 }
