@@ -46,6 +46,7 @@ type span struct {
 	Written  int   `json:"written,omitzero"`
 	Promised int   `json:"promised,omitzero"` // the latest totalRecords of the first list; 0 leaves it unchanged
 	Short    []int `json:"short,omitempty"`   // pages of the first list that stayed short
+	Stayed   int   `json:"stayed,omitzero"`   // number of pages that stayed short, in this list and those before it
 }
 
 // at returns s, moved to a page: to the same page, or to the next page that has records.
@@ -56,9 +57,13 @@ func (s span) at(page int) span {
 	return s
 }
 
-// withShort returns s with one more short page, unless it is listed already or the list is long enough.
+// withShort returns s with one more page that stayed short, unless it is listed already.
 func (s span) withShort(page int) span {
-	if !slices.Contains(s.Short, page) && len(s.Short) < maxShortListed {
+	if slices.Contains(s.Short, page) {
+		return s
+	}
+	s.Stayed++
+	if len(s.Short) < maxShortListed {
 		s.Short = append(slices.Clone(s.Short), page)
 	}
 	return s
@@ -232,7 +237,7 @@ func (d *dealer) perform(ctx workflow.Context, name string, result any, input ..
 	case err == nil:
 		return true
 	case temporal.IsCanceledError(err):
-	case failed: // somebody has failed the activity by hand, such as with the CLI of Temporal
+	case failed: // its attempts are used up, or somebody has failed it by hand, such as with the CLI of Temporal
 		d.pause(ctx, cut("an activity has failed: "+err.Error()))
 	default: // this worker cannot read the result, but another worker may
 		panicUnreadable(err)

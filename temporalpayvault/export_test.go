@@ -495,6 +495,22 @@ func TestExportLists_shortPages(t *testing.T) {
 	}
 }
 
+// TestExportLists_highTotals checks that an export does not wait for each list if the totals of all lists are too high,
+// for example because they count deleted records.
+func TestExportLists_highTotals(t *testing.T) {
+	t.Parallel()
+	const lists = 60
+	srv, sink := newServer(t), newShelf()
+	job := nightly(subscriptions(srv, lists)...)
+	client := changed(srv, func(_ int, a *answer) { a.keep(max(0, len(a.Records)-1)) })
+	env := newWorkflows(&Activities{Client: client, Sink: sink})
+	began := env.Now()
+	env.ExecuteWorkflow(ExportLists, job)
+	s := result[ExportSummary](t, env)
+	assert.Equal(t, []int{lists, lists - 1}, []int{s.Done, s.Incomplete}, "the first list has no records")
+	assert.Less(t, env.Now().Sub(began), 5*time.Minute)
+}
+
 // pagesFrom returns every step-th number from the first argument on, below to.
 func pagesFrom(from, to, step int) (pages []int) {
 	for page := from; page < to; page += step {

@@ -60,7 +60,7 @@ type IncompleteList struct {
 }
 
 const (
-	maxShortAsked = 10  // number of short pages of a list after which no further short page is asked for again
+	maxShortAsked = 10  // number of pages that stay short in a range of lists, after which none is asked for again
 	maxEmpty      = 100 // number of empty pages in a row after which a list ends; the walk fails at the next one
 )
 
@@ -193,10 +193,11 @@ func shortPage(before span, number, n, longest int) (short int, found bool) {
 }
 
 // asksAgain reports whether a short page is asked for again. In all, a page is asked for maxBadAnswers times. After
-// progress the workflow starts a new activity, whose attempts count from 1. If many pages of the list stayed short, the
-// service probably has a reason, and the export would take too long. So no further page is asked for again.
+// progress the workflow starts a new activity, whose attempts count from 1. If many pages of the range of lists stayed
+// short, the service probably has a reason, such as totals that count deleted records, and the export would take too
+// long. So no further page is asked for again.
 func (e *exporter) asksAgain(ctx context.Context, at span, short int) bool {
-	if slices.Contains(at.Short, short) || len(at.Short) >= maxShortAsked {
+	if slices.Contains(at.Short, short) || at.Stayed >= maxShortAsked {
 		return false
 	}
 	return activity.GetInfo(ctx).Attempt < maxBadAnswers || e.report.Load().Left.isBeyond(e.Span)
@@ -216,7 +217,7 @@ func (e *exporter) endList(ctx context.Context, id payvault.SubscriptionID, left
 		r.Incomplete++
 		r.IncompleteLists = appendSome(r.IncompleteLists, []IncompleteList{{id, left.Promised, end.Offset, left.Short}})
 	}
-	r.Left = span{From: left.From + 1, To: left.To}
+	r.Left = span{From: left.From + 1, To: left.To, Stayed: left.Stayed}
 	e.report.Store(&r)
 	return nil
 }
