@@ -20,7 +20,7 @@ const batchSize = payvault.MaxAccountUpdaterCards
 // order describes the batches that an activity has to submit.
 type order struct {
 	Job       string // name of the job in the journal
-	JournalID string // ID of the journal; "" if somebody has failed the activity that returns it
+	JournalID string // ID of the journal
 	Source    string
 	Snapshot  Snapshot
 	From      int           // number of the first batch
@@ -56,6 +56,10 @@ type InvalidCard struct {
 	Card   int    `json:"card"` // position in the snapshot
 	Reason string `json:"reason"`
 }
+
+// maxStale is the number of attempts after which other cards than those of the snapshot pause the job. The waits
+// between these attempts add up to 4 minutes. Until then another worker may have the right file.
+const maxStale = 10
 
 const reasonChanged = "the source has other cards than those of the snapshot: restore the cards and resume, " +
 	"because a new job with the changed cards sends all of them"
@@ -104,9 +108,6 @@ func (a *Activities) journalID(ctx context.Context) (string, error) {
 // checkJournal returns an error if the worker has another journal than the job. The argument wanted is the ID of the
 // journal of the job. Temporal repeats the activity, because another worker may have that journal.
 func (a *Activities) checkJournal(ctx context.Context, wanted string) error {
-	if wanted == "" {
-		return nil
-	}
 	id, err := a.Journal.ID(ctx)
 	if err == nil && id != wanted {
 		err = fmt.Errorf("this worker has the journal %q, and the job has %q", id, wanted)
@@ -244,8 +245,8 @@ func (s *submission) add(b *payvault.AccountUpdaterBatch) {
 	s.done.Add(1)
 }
 
-// read returns the cards of the range. If the source no longer matches the snapshot of the job, read returns an error
-// that pauses the job.
+// read returns the cards of the range. If the source does not match the snapshot of the job, read returns an error. The
+// error of a late attempt pauses the job.
 func (s *submission) read(ctx context.Context, a *Activities) ([]payvault.AccountUpdaterCard, error) {
 	const name = "the source of cards"
 	start, end := s.From*batchSize, min(s.To*batchSize, s.Snapshot.Cards)
@@ -258,10 +259,13 @@ func (s *submission) read(ctx context.Context, a *Activities) ([]payvault.Accoun
 	now, err := call(ctx, s.Limit, name, func(ctx context.Context) (Snapshot, error) {
 		return a.Cards.Snapshot(ctx, s.Source) // after Cards, to notice a change during that call
 	})
-	if err == nil && (now != s.Snapshot || len(cards) != end-start) {
-		err = pauseFor(reasonChanged)
+	if err != nil || now == s.Snapshot && len(cards) == end-start {
+		return cards, err
 	}
-	return cards, err
+	if activity.GetInfo(ctx).Attempt < maxStale {
+		return nil, errors.New(reasonChanged)
+	}
+	return nil, pauseFor(reasonChanged)
 }
 
 // stream yields the cards. Each batch waits for a permit and then for s.Interval. The wait comes after the first card

@@ -342,7 +342,7 @@ func TestSubmit_sourceFails(t *testing.T) {
 }
 
 // TestSubmit_otherCards checks that nothing is sent if the checksum or the number of the cards differs from the
-// snapshot of the job.
+// snapshot of the job. Other workers must get a try before the job pauses.
 func TestSubmit_otherCards(t *testing.T) {
 	t.Parallel()
 	announced := func(context.Context) (Snapshot, error) { return deck{n: 200}.snapshot(), nil }
@@ -354,9 +354,18 @@ func TestSubmit_otherCards(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv := newServer(t)
-			r, err := submit(newActivities(srv, cards), orderOf(deck{n: 200}))
-			require.NoError(t, err)
-			assert.Equal(t, report{ending: ending{Stop: reasonChanged}}, r)
+			_, err := submit(newActivities(srv, cards), orderOf(deck{n: 200}))
+			require.ErrorContains(t, err, reasonChanged)
+			assert.Zero(t, srv.Commits(op))
+
+			env := newWorkflows(newActivities(srv, cards))
+			stopped := &Summary{}
+			env.RegisterDelayedCallback(func() {
+				*stopped = query[Summary](t, env)
+				env.CancelWorkflow()
+			}, 10*time.Minute)
+			env.ExecuteWorkflow(SubmitCards, deck{n: 200}.job())
+			assert.Equal(t, reasonChanged, stopped.Paused)
 			assert.Zero(t, srv.Commits(op))
 		})
 	}
@@ -551,8 +560,8 @@ func TestSubmit_databaseAway(t *testing.T) {
 	}
 }
 
-// TestSubmit_notRecorded checks that the batch, its status and its request ID are logged if the database is still away
-// when the activity ends.
+// TestSubmit_notRecorded checks that the batch, its status and its request ID are logged if the database is away, at
+// the first failure and when the activity ends.
 func TestSubmit_notRecorded(t *testing.T) {
 	t.Parallel()
 	srv, d, journal := newServer(t), deck{n: 100}, newBook()
@@ -571,7 +580,9 @@ func TestSubmit_notRecorded(t *testing.T) {
 	_, err := env.ExecuteActivity(activitySubmit, orderOf(d))
 	require.NoError(t, err)
 	id := srv.AccountUpdaterRequests.All()[0].RequestID
-	assert.Contains(t, logged.String(), "batch=0 status=accepted requestID="+id)
+	for _, text := range []string{"is tried again", "is not recorded"} {
+		assert.Regexp(t, text+`" .*batch=0 status=accepted requestID=`+id, logged.String())
+	}
 }
 
 // rival is another attempt at the same range. It has begun some batches, and has not ended them.

@@ -60,7 +60,9 @@ type book struct {
 	fail func(end bool) error              // if set, Begin returns the error of fail(false), and End that of fail(true)
 }
 
-func (*book) ID(context.Context) (string, error) { return "book", nil }
+const bookID = "book"
+
+func (*book) ID(context.Context) (string, error) { return bookID, nil }
 
 func newBook() *book { return &book{rows: map[string]*payvault.BatchOutcome{}} }
 
@@ -160,7 +162,7 @@ func loggedAttempts(a *Activities, logger log.Logger) *testsuite.TestActivityEnv
 // orderOf returns an order for all batches of a deck.
 func orderOf(d deck) order {
 	return order{
-		Job: "job", Source: "deck", Snapshot: d.snapshot(), To: (d.n + batchSize - 1) / batchSize,
+		Job: "job", JournalID: bookID, Source: "deck", Snapshot: d.snapshot(), To: (d.n + batchSize - 1) / batchSize,
 		InFlight: 3, Permits: 1000, Limit: time.Minute,
 	}
 }

@@ -80,19 +80,20 @@ func (j *rangeJournal) End(ctx context.Context, job string, batch int, o payvaul
 }
 
 // record records the outcome of a batch. If the journal fails, record tries again as long as the activity may run,
-// because the service gives its answer only once. Then record logs the outcome, so that somebody can record it.
+// because the service gives its answer only once. It logs the outcome at the first and at the last failure, so that
+// somebody can record it, even if the process is killed meanwhile.
 func (j *rangeJournal) record(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
 	for tries := 1; ; tries++ {
 		err := j.Journal.End(ctx, job, batch, o)
 		if err == nil {
 			return nil
 		}
+		outcome := []any{"batch", batch, "status", o.Status, "requestID", o.RequestID, "error", err}
 		if tries == 1 {
-			j.logger.Warn("payvault: the journal fails to record an outcome and is tried again", "batch", batch, "error", err)
+			j.logger.Warn("payvault: the journal fails to record an outcome and is tried again", outcome...)
 		}
 		if !j.rest() {
-			j.logger.Error("payvault: the outcome of a batch is not recorded", "batch", batch, "status", o.Status,
-				"requestID", o.RequestID, "error", err)
+			j.logger.Error("payvault: the outcome of a batch is not recorded", outcome...)
 			return err
 		}
 	}

@@ -97,11 +97,11 @@ type jobInput struct {
 //   - when the service answers 401 or 403,
 //   - when another status from 400 to 499, except 408 and 429, arrives with a complete body that has no code of the
 //     service, for example from a proxy,
-//   - when the cards do not match the snapshot or the journal,
+//   - when the cards do not match the journal,
+//   - when the cards do not match the snapshot, and other workers have not had the right cards for 4 minutes,
 //   - when a call of the CardSource takes longer than CallTimeout, or returns a non-retryable
 //     [temporal.ApplicationError],
-//   - when the same activity has failed for an hour, for example because all workers have another journal. The first
-//     activity, which returns the ID of the journal, is repeated without limit instead,
+//   - when the same activity has failed for an hour, for example because all workers have another journal,
 //   - when somebody fails an activity by hand, for example with the CLI of Temporal.
 //
 // After a status of 500 or more, the outcome of the batch is unknown, which counts for Job.MaxBad.
@@ -129,7 +129,7 @@ func submitCards(ctx workflow.Context, in jobInput) (*Summary, error) {
 	j.InFlight = orDefault(j.InFlight, defaultInFlight)
 	j.MaxBad = orDefault(j.MaxBad, max(defaultMaxBad, j.concurrency*j.InFlight))
 	if j.State.Journal == "" {
-		j.perform(j.ctx, activityJournal, &j.State.Journal)
+		j.noteJournal()
 	}
 	done, err := j.run(j.submit)
 	sum := j.summary()
@@ -154,6 +154,17 @@ type cardJob struct {
 	dealer
 
 	out int // number of permits that the running activities have
+}
+
+// noteJournal notes the ID of the journal. If the activity fails for an hour, or somebody fails it by hand, the job
+// pauses. After the pause, noteJournal starts the activity again. It ends without the ID if the workflow is canceled.
+func (j *cardJob) noteJournal() {
+	limited := *workflow.GetActivityOptions(j.ctx).RetryPolicy
+	limited.MaximumAttempts = maxAttempts
+	ctx := workflow.WithRetryPolicy(j.ctx, limited)
+	for !j.perform(ctx, activityJournal, &j.State.Journal) && ctx.Err() == nil {
+		_ = workflow.Await(ctx, func() bool { return j.Paused == "" }) // its error is that of ctx
+	}
 }
 
 // summary returns the summary so far.

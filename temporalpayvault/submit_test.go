@@ -453,6 +453,87 @@ func TestSubmitCards_otherJournal(t *testing.T) {
 	assert.Equal(t, 5, journal.calls, "one call for the ID of the job, three wrong workers, and the right one")
 }
 
+// TestSubmitCards_staleWorker checks that a job does not pause if some workers have another file, because Temporal
+// tries other workers.
+func TestSubmitCards_staleWorker(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 1000}
+	var looks atomic.Int64
+	env := newWorkflows(newActivities(srv, source{deck: d, snapshots: func(context.Context) (Snapshot, error) {
+		if looks.Add(1) < maxStale {
+			return deck{n: 1000, checksum: "of yesterday"}.snapshot(), nil
+		}
+		return d.snapshot(), nil
+	}}))
+	env.ExecuteWorkflow(SubmitCards, d.job())
+	assert.Equal(t, 10, result[Summary](t, env).Accepted)
+	assert.EqualValues(t, maxStale, looks.Load())
+}
+
+// awayJournal is a journal whose method ID fails while the database is away.
+type awayJournal struct {
+	*book
+
+	calls atomic.Int64
+	back  atomic.Bool
+}
+
+func (j *awayJournal) ID(ctx context.Context) (string, error) {
+	j.calls.Add(1)
+	if !j.back.Load() {
+		return "", errCut
+	}
+	return j.book.ID(ctx)
+}
+
+// TestSubmitCards_awayAtTheStart checks that a job pauses if the database is away for the first hour of the job. After
+// each pause the job must ask for the journal again, and it must send nothing before it knows the journal.
+func TestSubmitCards_awayAtTheStart(t *testing.T) {
+	t.Parallel()
+	srv, d := newServer(t), deck{n: 1000}
+	journal := &awayJournal{book: newBook()}
+	env := newWorkflows(&Activities{Client: srv.Client(), Cards: d, Journal: journal})
+	first := paused(t, env, 2*time.Hour, func() {})
+	second := paused(t, env, 4*time.Hour, func() {
+		assert.Zero(t, srv.Commits(op))
+		journal.back.Store(true)
+	})
+	env.ExecuteWorkflow(SubmitCards, d.job())
+	assert.Equal(t, 10, result[Summary](t, env).Accepted)
+	assert.Contains(t, first.Paused, "cut")
+	assert.Contains(t, second.Paused, "cut")
+	assert.EqualValues(t, 2*maxAttempts+2, journal.calls.Load())
+}
+
+// TestSubmitCards_canceledAtTheStart checks that a job can be canceled before it knows its journal: while a worker asks
+// for the journal, and during the pause after the database was away for an hour.
+func TestSubmitCards_canceledAtTheStart(t *testing.T) {
+	t.Parallel()
+	for _, isPaused := range []bool{false, true} {
+		d := deck{n: 1000}
+		env := newWorkflows(&Activities{
+			Client: newServer(t).Client(), Cards: d, Journal: &awayJournal{book: newBook()},
+		})
+		ended := make(chan struct{})
+		if isPaused {
+			env.RegisterDelayedCallback(env.CancelWorkflow, 2*time.Hour)
+		} else {
+			env.OnActivity(activityJournal, mock.Anything).Return(func(context.Context) (string, error) {
+				env.CancelWorkflow()
+				<-ended
+				return bookID, nil
+			})
+		}
+		env.ExecuteWorkflow(SubmitCards, d.job())
+		close(ended)
+		canceled, ok := errors.AsType[*temporal.CanceledError](env.GetWorkflowError())
+		require.True(t, ok, "%v", env.GetWorkflowError())
+		var s Summary
+		require.NoError(t, canceled.Details(&s))
+		assert.Equal(t, []Range{{0, 10}}, s.NotDone)
+	}
+}
+
 // spoiled is a CardSource in which some cards have an invalid number. The function bad selects these cards by their
 // position.
 type spoiled struct {
