@@ -25,7 +25,8 @@ type core struct {
 	developerID string
 	observers   observers
 	server      string                       // host and port, for the observers
-	header      http.Header                  // headers of each request; the requests share the values
+	header      http.Header                  // header of a request without a body; all requests share it
+	jsonHeader  http.Header                  // header of a request with a JSON body; all requests share it
 	paces       map[Operation]*overload.Pace // learned rate limits, none for Client.Call; nil with WithoutOverloadLimits
 	policy      RetryPolicy                  // with the defaults in place of zero fields
 }

@@ -78,12 +78,14 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 			paces[op.Op] = overload.NewPace()
 		}
 	}
+	isJSON, agent := []string{"application/json"}, []string{userAgent(cfg.product)}
 	return newClient(&caller{core: &core{
 		base: base, paces: paces, transport: transport.New(cfg.transport),
 		owner: cfg.merchant, vendorID: cfg.vendorID, developerID: cfg.developerID,
 		observers: cfg.allObservers(), server: hostPort(base),
-		policy: cfg.policy,
-		header: http.Header{"Accept": {"application/json"}, "User-Agent": {userAgent(cfg.product)}},
+		policy:     cfg.policy,
+		header:     http.Header{"Accept": isJSON, "User-Agent": agent},
+		jsonHeader: http.Header{"Accept": isJSON, "User-Agent": agent, "Content-Type": isJSON},
 	}}), nil
 }
 

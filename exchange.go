@@ -157,26 +157,29 @@ func (c *caller) newRequest(call call, o callOptions) (out outgoing, err error) 
 	}
 	u.RawQuery = out.content.query.Encode()
 	out.Request = transport.Request{
-		Method: op.Method, URL: u, Header: maps.Clone(c.header), MaxAttempts: o.attempts,
+		Method: op.Method, URL: u, Header: c.header, MaxAttempts: o.attempts,
 		Replay: o.replay || op.Replay == ReplaySame || op.Replay == ReplayRead,
 		Pace:   c.paces[op.Op], Gate: o.gate,
 	}
-	maps.Copy(out.Header, o.header)
-	out.setBody(body)
+	switch {
+	case body == nil:
+	case out.content.form != nil:
+		form := out.content.form(body)
+		out.Open, out.Length = form.Open, form.Len()
+		out.addHeader(http.Header{"Content-Type": {form.ContentType()}})
+	default:
+		out.Body, out.Length, out.Header = body, int64(len(body)), c.jsonHeader
+	}
+	if o.header != nil {
+		out.addHeader(o.header)
+	}
 	return out, nil
 }
 
-// setBody sets the body of the request: the JSON text, or a form that contains it. A nil text means no body.
-func (out *outgoing) setBody(text []byte) {
-	switch {
-	case text == nil:
-	case out.content.form != nil:
-		upload := out.content.form(text)
-		out.Open, out.Length, out.Header["Content-Type"] = upload.Open, upload.Len(), []string{upload.ContentType()}
-	default:
-		out.Body, out.Length = text, int64(len(text))
-		out.Header["Content-Type"] = out.Header["Accept"] // application/json in both
-	}
+// addHeader adds to the header of the request. It makes a copy, because all requests of a client share the header.
+func (out *outgoing) addHeader(more http.Header) {
+	out.Header = maps.Clone(out.Header)
+	maps.Copy(out.Header, more)
 }
 
 // finish decodes a successful answer into the reply, or returns the error of the call. r and err are the result of the

@@ -18,6 +18,9 @@ const LongestWait = 24 * time.Hour
 // wrong. RetryAfter returns 0 if the header is missing or unreadable, or if its date has passed.
 func RetryAfter(header http.Header) time.Duration {
 	text := strings.TrimSpace(header.Get("Retry-After"))
+	if text == "" { // almost always; the parsers below would allocate their errors
+		return 0
+	}
 	if at, err := http.ParseTime(text); err == nil {
 		now, err := http.ParseTime(header.Get("Date"))
 		if err != nil {

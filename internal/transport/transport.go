@@ -82,7 +82,7 @@ type Config struct {
 type Request struct {
 	Method      string
 	URL         *url.URL
-	Header      http.Header
+	Header      http.Header      // each attempt sends a copy
 	Body        []byte           // body in memory; nil if there is no body, or if Open is set
 	Open        func() io.Reader // returns a new reader of the upload at each call
 	Length      int64            // length of Body or of the upload
