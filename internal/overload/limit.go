@@ -3,8 +3,6 @@ package overload
 import (
 	"context"
 	"errors"
-	"math"
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -15,12 +13,9 @@ import (
 // A request that waits holds no token of the limiter. It takes its token when it is sent, so a request that gives up
 // delays no other.
 type Limit struct {
-	turn     chan struct{} // has one token; the request that holds it is the next to be sent
-	walkTurn chan struct{} // has one token; a walk has to hold it while it waits
+	queue
 
-	mu      sync.Mutex
-	waiting int // number of requests that wait for the token of turn, or hold it
-	limiter *rate.Limiter
+	grown chan struct{} // closed when a request joins the queue; nil if nobody waits for that; guarded by mu
 }
 
 // ErrPostponed is the error of a request that has to wait in its Pace again: when its turn in the Limit came, the
@@ -29,10 +24,8 @@ var ErrPostponed = errors.New("the service has asked for a wait")
 
 // NewLimit returns a limit of perSecond requests a second on average, and of burst requests at once.
 func NewLimit(perSecond float64, burst int) *Limit {
-	l := &Limit{turn: make(chan struct{}, 1), walkTurn: make(chan struct{}, 1)}
+	l := &Limit{queue: newQueue()}
 	l.limiter = rate.NewLimiter(rate.Limit(perSecond), burst)
-	l.turn <- struct{}{}
-	l.walkTurn <- struct{}{}
 	return l
 }
 
@@ -58,8 +51,7 @@ func (l *Limit) Wait(ctx context.Context, p *Pace) (waited time.Duration, err er
 	return waited, err
 }
 
-// WaitInWalk waits like Wait, before a call of a walk. Only one request of all walks competes with single calls, so
-// that a single call waits for at most one request of a walk.
+// WaitInWalk waits like Wait, before a call of a walk.
 func (l *Limit) WaitInWalk(ctx context.Context, p *Pace) (waited time.Duration, err error) {
 	if l == nil {
 		return 0, nil
@@ -70,7 +62,7 @@ func (l *Limit) WaitInWalk(ctx context.Context, p *Pace) (waited time.Duration, 
 	case <-ctx.Done():
 		return time.Since(start), ctx.Err()
 	}
-	defer func() { l.walkTurn <- struct{}{} }()
+	defer l.walkTurn.giveBack()
 	waitedForTurn := time.Since(start)
 	waited, err = l.Wait(ctx, p)
 	return waitedForTurn + waited, err
@@ -90,17 +82,14 @@ func (l *Limit) join(ctx context.Context) (time.Duration, error) {
 		return 0, &HeldError{delay}
 	}
 	l.waiting++
+	if l.grown != nil {
+		close(l.grown)
+		l.grown = nil
+	}
 	return delay, nil
 }
 
-// leave takes back a join.
-func (l *Limit) leave() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.waiting--
-}
-
-// waitForTurn waits until the request has the token of turn and the limiter permits it. Then it calls take, and returns
+// waitForTurn waits until the request has the token turn and the limiter permits it. Then it calls take, and returns
 // the token of turn. If it returns an error, it has not called take.
 func (l *Limit) waitForTurn(ctx context.Context, p *Pace) error {
 	select {
@@ -108,7 +97,7 @@ func (l *Limit) waitForTurn(ctx context.Context, p *Pace) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { l.turn <- struct{}{} }()
+	defer l.turn.giveBack()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -138,20 +127,15 @@ func (l *Limit) take(free time.Time) {
 }
 
 // delayBehind returns the time until the turn of a request that joins the queue after all requests in it, and after as
-// many others as ahead says.
-func (l *Limit) delayBehind(ahead int) time.Duration {
+// many others as ahead says. The channel grown is closed when the next request joins the queue; it is nil if l is nil.
+func (l *Limit) delayBehind(ahead int) (delay time.Duration, grown <-chan struct{}) {
 	if l == nil {
-		return 0
+		return 0, nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.untilToken(time.Now(), l.waiting+ahead)
-}
-
-// untilToken returns the time from now until the limiter has a token for a request, if as many others as ahead says
-// take theirs before.
-func (l *Limit) untilToken(now time.Time, ahead int) time.Duration {
-	missing := 1 + float64(ahead) - l.limiter.TokensAt(now)
-	delay := missing / float64(l.limiter.Limit()) * float64(time.Second)
-	return time.Duration(min(max(delay, 0), math.MaxInt64/2)) // a longer delay would overflow
+	if l.grown == nil {
+		l.grown = make(chan struct{})
+	}
+	return l.untilToken(time.Now(), l.waiting+ahead), l.grown
 }

@@ -136,3 +136,36 @@ func TestLimitBesideWalks(t *testing.T) {
 		assert.Equal(t, (1+3+4+5+6+7+8+9)*time.Second, sum)
 	})
 }
+
+// TestLimitThatFillsUp checks that a call which waits for the learned rate leaves in time for its turn in the limit, if
+// more requests join the queue of the limit than it permits. The learned rate is one request in ten seconds.
+func TestLimitThatFillsUp(t *testing.T) {
+	t.Parallel()
+	for name, join := range map[string]func(wait func()){
+		"30 a second": func(wait func()) {
+			for i := range 300 {
+				time.AfterFunc(time.Duration(i)*time.Second/30, wait)
+			}
+		},
+		"80 at once": func(wait func()) {
+			for range 80 {
+				time.AfterFunc(time.Second, wait)
+			}
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l, p := NewLimit(10, 1), NewPace()
+			play(p, "rrrr")
+			go func() { _, _ = p.Wait(t.Context(), time.Hour, nil) }() // is before the call in the queue
+			synctest.Wait()
+			p.Refused(Place{}, 0) // confirms the rate, so the call waits for its turn
+			join(func() { _, _ = l.Wait(t.Context(), nil) })
+			ctx := timeout(t, 10*time.Second)
+			place, err := p.Wait(ctx, time.Hour, l)
+			require.NoError(t, err)
+			assert.GreaterOrEqual(t, place.Waited, time.Second, name)
+			_, err = l.Wait(ctx, p)
+			require.NoError(t, err, name)
+		})
+	}
+}

@@ -3,7 +3,6 @@
 package overload
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,14 +15,11 @@ import (
 //
 // This file records the outcome of each request. rate.go computes the new rate. queue.go holds the requests that wait.
 type Pace struct {
+	queue // its limiter is nil before the first refusal; its mu guards the fields below, too
+
 	limited atomic.Bool // requests have to wait
 	answers answerCount // also counts while there is no limit
 
-	turn     chan struct{} // has one token; the request that holds it is the next to be sent
-	walkTurn chan struct{} // has one token; a walk has to hold it while it waits for the token of turn
-
-	mu        sync.Mutex
-	waiting   int           // number of requests that wait for the token of turn, or hold it
 	until     time.Time     // no request is sent before this time
 	postponed chan struct{} // closed when the wait becomes longer
 	// askedUntil is the end of the wait that the service has asked for with Retry-After. The wait itself may end later,
@@ -34,19 +30,13 @@ type Pace struct {
 	jitter             float64 // random number from 0 to 1 that sets the random part of a wait
 
 	// These fields are described in rate.go.
-	limiter         *rate.Limiter // decides when a request may be sent; nil before the first refusal
-	knownRate       rate.Limit    // rate that the service probably permits; rate.Inf if none is known
-	cutAt           time.Time     // time of the last cut
-	answersSinceCut int           // number of answers to requests that were sent after cutAt
+	knownRate       rate.Limit // rate that the service probably permits; rate.Inf if none is known
+	cutAt           time.Time  // time of the last cut
+	answersSinceCut int        // number of answers to requests that were sent after cutAt
 }
 
 // NewPace returns a Pace that does not limit requests yet.
-func NewPace() *Pace {
-	p := &Pace{turn: make(chan struct{}, 1), walkTurn: make(chan struct{}, 1), postponed: make(chan struct{})}
-	p.turn <- struct{}{}
-	p.walkTurn <- struct{}{}
-	return p
-}
+func NewPace() *Pace { return &Pace{queue: newQueue(), postponed: make(chan struct{})} }
 
 // IsLimited reports whether requests have to wait, because the service has refused a request recently.
 func (p *Pace) IsLimited() bool { return p != nil && p.limited.Load() }
@@ -77,7 +67,7 @@ const (
 )
 
 // Answered records an answer that is not a refusal. It raises the rate, or ends the limit if the last refusal was long
-// ago. place is what Wait or WaitInWalk returned for the request.
+// ago. place is what the wait returned for the request.
 func (p *Pace) Answered(place Place) {
 	if p == nil {
 		return
@@ -107,7 +97,7 @@ func (p *Pace) Answered(place Place) {
 //   - If the request was sent without its turn, the rate stays, and requests wait only if the service asks for it. So
 //     many such refusals do not stop the queue.
 //
-// place is what Wait or WaitInWalk returned for the request. after is the wait that the service asks for, or 0.
+// place is what the wait returned for the request. after is the wait that the service asks for, or 0.
 func (p *Pace) Refused(place Place, after time.Duration) {
 	if p == nil {
 		return

@@ -4,19 +4,63 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
-// This file has the two queues of waiting requests: the channels turn and walkTurn of Pace. Single calls and all
-// retries wait for the token of turn. The calls of a walk, which is a loop of many calls, first wait for the token of
-// walkTurn, and then for the token of turn. The request that holds the token of turn is sent when the limiter permits
-// it, but not before the time p.until.
+// queue has the requests that wait for a rate limit, in two lines. Single calls wait for the token turn. The calls of a
+// walk, which is a loop of many calls, first wait for the token walkTurn. So of all walks only one request waits for
+// turn, and a single call waits for at most one request of a walk.
+type queue struct {
+	turn     token // the request that holds it is the next to be sent
+	walkTurn token // a walk has to hold it while it waits for turn
+
+	mu      sync.Mutex
+	waiting int           // number of requests that wait for turn, or hold it
+	limiter *rate.Limiter // decides when a request may be sent
+}
+
+func newQueue() queue { return queue{turn: newToken(), walkTurn: newToken()} }
+
+// leave takes back that a request counts as waiting.
+func (q *queue) leave() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting--
+}
+
+// untilToken returns the time from now until the limiter has a token for a request, if as many others as ahead says
+// take theirs before. The caller holds mu.
+func (q *queue) untilToken(now time.Time, ahead int) time.Duration {
+	missing := 1 + float64(ahead) - q.limiter.TokensAt(now)
+	delay := missing / float64(q.limiter.Limit()) * float64(time.Second)
+	return time.Duration(min(max(delay, 0), math.MaxInt64/2)) // a longer delay would overflow
+}
+
+// token is held by one request at a time. A request that receives from the channel holds the token until it calls
+// giveBack.
+type token chan struct{}
+
+func newToken() token {
+	t := make(token, 1)
+	t.giveBack()
+	return t
+}
+
+func (t token) giveBack() { t <- struct{}{} }
+
+// The rest of this file holds the requests that wait for a Pace. The request that holds the token turn is sent when the
+// limiter permits it, but not before the time p.until.
 //
 // The learned rate may delay a single call, but never makes it fail. So a single call is sent without its turn if its
 // turn would come when more than half of the time until its deadline is over. It then waits only as long as the service
 // has asked. If the service has refused such a request within the last second, the learned rate is probably right. Then
 // a call waits for its turn, but at most for half of the time until its deadline. The time that it then needs for its
-// turn in a Limit does not count as time until its deadline.
+// turn in the Limit does not count as time until its deadline. A call that waits computes that time anew when the queue
+// of the Limit grows.
 
 // HeldError is the error of a request that is not sent because it would have to wait too long. Its field After has the
 // length of the wait. There are two cases:
@@ -38,10 +82,9 @@ type waiter struct {
 
 	ctx     context.Context //nolint:containedctx // the context of the request
 	longest time.Duration   // longest wait that the service may ask for
+	limit   *Limit          // the request waits for this limit after its turn; nil for a walk, or without a limit
 	start   time.Time
-	// reserved is the time that the request probably waits in the Limit after its turn. At the start, the requests that
-	// are before it in this queue count as before it in the Limit too.
-	reserved time.Duration
+	ahead   int // number of requests that were in the queue when the request joined it
 	// isPatient means that the request waits however long that takes: it belongs to a walk, or waits only as asked.
 	isPatient bool
 }
@@ -55,25 +98,35 @@ func (p *Pace) Wait(ctx context.Context, longest time.Duration, l *Limit) (Place
 	if !p.IsLimited() {
 		return Place{}, nil
 	}
-	w := waiter{Pace: p, ctx: ctx, longest: longest, start: time.Now()}
-	err := errSlow
-	if w.join(l) {
-		defer w.leave()
-		err = w.waitForTurn()
+	w := waiter{Pace: p, ctx: ctx, longest: longest, limit: l, start: time.Now()}
+	if w.join(false) {
+		return w.wait()
 	}
-	switch {
-	case err == nil:
-		now := time.Now()
-		return Place{now.Sub(w.start), now}, nil
-	case errors.Is(err, errSlow):
-		err = w.waitAsAsked()
-		return Place{Waited: time.Since(w.start)}, err
-	}
-	return Place{}, err
+	return w.waitWithoutTurn()
 }
 
-// WaitInWalk waits like Wait, before a call of a walk. The call is always sent in its turn. Only one request of all
-// walks competes with single calls, so that a single call waits for at most one request of a walk.
+// Retry is the retry of a single call after a 429. It is in the queue of a Pace.
+type Retry struct{ waiter }
+
+// JoinForRetry puts a retry into the queue. It returns nil if the turn of the retry would come when more than half of
+// the time until the deadline of ctx is over. The time that it needs in the Limit l does not count. The caller calls
+// Wait or Leave.
+func (p *Pace) JoinForRetry(ctx context.Context, longest time.Duration, l *Limit) *Retry {
+	r := &Retry{waiter{Pace: p, ctx: ctx, longest: longest, limit: l, start: time.Now()}}
+	if p.IsLimited() && r.join(true) {
+		return r
+	}
+	return nil
+}
+
+// Wait waits like [Pace.Wait]. The retry is sent in its turn. If the queue has become too slow, it is sent when half of
+// the time until its deadline is over.
+func (r *Retry) Wait() (Place, error) { return r.wait() }
+
+// Leave takes the retry out of the queue.
+func (r *Retry) Leave() { r.leave() }
+
+// WaitInWalk waits like Wait, before a call of a walk. The call is always sent in its turn.
 func (p *Pace) WaitInWalk(ctx context.Context, longest time.Duration) (Place, error) {
 	if !p.IsLimited() {
 		return Place{}, nil
@@ -82,26 +135,9 @@ func (p *Pace) WaitInWalk(ctx context.Context, longest time.Duration) (Place, er
 	if err := receive(&w, p.walkTurn); err != nil {
 		return Place{}, err
 	}
-	defer func() { p.walkTurn <- struct{}{} }()
-	w.join(nil)
-	defer w.leave()
-	if err := w.waitForTurn(); err != nil {
-		return Place{}, err
-	}
-	now := time.Now()
-	return Place{now.Sub(w.start), now}, nil
-}
-
-// IsTooSlow reports whether a single call would wait for its turn for more than half of the time until the deadline of
-// ctx. The time that it needs in the Limit l does not count.
-func (p *Pace) IsTooSlow(ctx context.Context, l *Limit) bool {
-	if !p.IsLimited() {
-		return false
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	w := waiter{Pace: p, ctx: ctx, start: time.Now(), reserved: l.delayBehind(p.waiting)}
-	return w.isTooSlow()
+	defer p.walkTurn.giveBack()
+	w.join(false) // returns true, because w is patient
+	return w.wait()
 }
 
 // IsHeld reports whether the service has asked for a wait that has not ended.
@@ -114,53 +150,62 @@ func (p *Pace) IsHeld() bool {
 	return time.Now().Before(p.askedUntil)
 }
 
-// join counts the request as waiting for the token of turn, and returns true. If the request is to be sent at once,
-// without its turn, join returns false. It also sets w.reserved.
-func (w *waiter) join(l *Limit) bool {
+// join counts the request as waiting for the token turn, and returns true. It returns false if the queue is too slow,
+// so that the request is not to wait for its turn. While the learned rate is confirmed, only a retry finds the queue too
+// slow, because a retry that does not join has a backoff.
+func (w *waiter) join(isRetry bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.reserved = l.delayBehind(w.waiting)
+	w.ahead = w.waiting
 	isConfirmed := time.Since(w.refusedWithoutTurn) < confirmedFor
-	if !isConfirmed && w.isTooSlow() {
+	if (isRetry || !isConfirmed) && w.isTooSlow() {
 		return false
 	}
 	w.waiting++
 	return true
 }
 
-// leave takes back a join.
-func (w *waiter) leave() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.waiting--
-}
-
 // isTooSlow reports whether the turn of a request that joins the queue now would come after w.latest. It assumes that
 // the rate does not change. The caller holds mu.
 func (w *waiter) isTooSlow() bool {
-	latest, hasLatest := w.latest()
-	if !hasLatest {
+	latest, _ := w.latest()
+	if latest.IsZero() {
 		return false
 	}
 	now := time.Now()
-	untilToken := time.Duration((1 - w.limiter.TokensAt(now)) * float64(w.interval()))
-	turn := max(w.until.Sub(now), untilToken) + time.Duration(w.waiting)*w.interval()
+	turn := max(w.until.Sub(now), w.untilToken(now, 0)) + time.Duration(w.waiting)*w.interval()
 	return now.Add(turn).After(latest)
 }
 
-// latest returns the time at which the request is sent even if it is not its turn. Then half of the time from the start
-// of the wait to the deadline is over. The wait that the service has asked for does not count, nor does w.reserved. The
-// caller holds mu.
-func (w *waiter) latest() (latest time.Time, hasLatest bool) {
+// latest returns the time at which the request is sent even if it is not its turn, or the zero time if there is none.
+// At that time half of the time from the start of the wait to the deadline is over. Two times do not count: the wait
+// that the service has asked for, and the time that the request then needs in the Limit, behind the requests that are
+// before it in this queue. The channel grown is closed when that time becomes longer. The caller holds mu.
+func (w *waiter) latest() (latest time.Time, grown <-chan struct{}) {
 	deadline, hasDeadline := w.ctx.Deadline()
 	if w.isPatient || !hasDeadline {
-		return time.Time{}, false
+		return time.Time{}, nil
 	}
 	start := w.start
 	if w.askedUntil.After(start) {
 		start = w.askedUntil
 	}
-	return start.Add((deadline.Sub(start) - w.reserved) / 2), true
+	inLimit, grown := w.limit.delayBehind(min(w.ahead, w.waiting))
+	return start.Add((deadline.Sub(start) - inLimit) / 2), grown
+}
+
+// wait waits for the turn of a request that has joined the queue, and leaves the queue.
+func (w *waiter) wait() (Place, error) {
+	err := w.waitForTurn()
+	w.leave()
+	switch {
+	case err == nil:
+		now := time.Now()
+		return Place{now.Sub(w.start), now}, nil
+	case errors.Is(err, errSlow):
+		return w.waitWithoutTurn()
+	}
+	return Place{}, err
 }
 
 // waitForTurn waits until the request has the token of turn and the limiter permits it. Then it returns the token. It
@@ -169,7 +214,7 @@ func (w *waiter) waitForTurn() error {
 	if err := receive(w, w.turn); err != nil {
 		return err
 	}
-	defer func() { w.turn <- struct{}{} }()
+	defer w.turn.giveBack()
 	for delay := w.take(); delay > 0; delay = w.take() {
 		// The rate may rise during the wait, so the loop computes the delay anew each second.
 		if err := receive(w, time.After(min(delay, time.Second))); err != nil {
@@ -179,18 +224,19 @@ func (w *waiter) waitForTurn() error {
 	return nil
 }
 
-// waitAsAsked waits until p.askedUntil.
-func (w *waiter) waitAsAsked() error {
+// waitWithoutTurn waits only as long as the service has asked.
+func (w *waiter) waitWithoutTurn() (Place, error) {
 	w.isPatient = true
 	for {
 		w.mu.Lock()
 		delay := time.Until(w.askedUntil)
 		w.mu.Unlock()
-		if delay <= 0 {
-			return w.ctx.Err()
+		err := w.ctx.Err()
+		if delay > 0 {
+			err = receive(w, time.After(delay))
 		}
-		if err := receive(w, time.After(delay)); err != nil {
-			return err
+		if delay <= 0 || err != nil {
+			return Place{Waited: time.Since(w.start)}, err
 		}
 	}
 }
@@ -212,10 +258,10 @@ func (p *Pace) take() time.Duration {
 }
 
 // receive waits for a value from a channel. It returns an error when ctx ends, or as soon as mayWait returns one, and
-// errSlow if the request is to be sent before its turn. It calls mayWait again each time that p.until moves.
+// errSlow if the request is to be sent before its turn. It calls mayWait again when the wait may have become too long.
 func receive[T any](w *waiter, from <-chan T) error {
 	for {
-		postponed, tooLate, err := w.mayWait()
+		events, err := w.mayWait()
 		if err != nil {
 			return err
 		}
@@ -224,20 +270,26 @@ func receive[T any](w *waiter, from <-chan T) error {
 			return nil
 		case <-w.ctx.Done():
 			return w.ctx.Err()
-		case <-tooLate:
+		case <-events.tooLate:
 			return errSlow
-		case <-postponed: // the wait may be too long now
+		case <-events.postponed:
+		case <-events.grown:
 		}
 	}
 }
 
+// events are the channels of a request that waits. If the request always waits for its turn, tooLate and grown are nil.
+type events struct {
+	postponed <-chan struct{}  // closed when p.until moves
+	tooLate   <-chan time.Time // gets a value when the request is to be sent without its turn
+	grown     <-chan struct{}  // closed when the queue of the Limit grows, so that tooLate has to come earlier
+}
+
 // mayWait returns a HeldError if the request must not wait until p.askedUntil. If ctx has ended, it returns the error
-// of ctx and not the cause, which may be the error of another call. Otherwise it returns two channels. The channel
-// postponed is closed when p.until moves. The channel tooLate gets a value when the request is to be sent without its
-// turn; it is nil if the request always waits for its turn.
-func (w *waiter) mayWait() (postponed <-chan struct{}, tooLate <-chan time.Time, err error) {
+// of ctx and not the cause, which may be the error of another call. Otherwise it returns the events to wait for.
+func (w *waiter) mayWait() (events, error) {
 	if err := w.ctx.Err(); err != nil {
-		return nil, nil, err
+		return events{}, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -245,10 +297,12 @@ func (w *waiter) mayWait() (postponed <-chan struct{}, tooLate <-chan time.Time,
 	asksTooMuch := time.Until(w.askedUntil) > w.longest
 	endsBefore := hasDeadline && w.askedUntil.After(deadline)
 	if asksTooMuch || endsBefore {
-		return nil, nil, &HeldError{time.Until(w.until)}
+		return events{}, &HeldError{time.Until(w.until)}
 	}
-	if latest, hasLatest := w.latest(); hasLatest {
-		tooLate = time.After(time.Until(latest))
+	e := events{postponed: w.postponed}
+	latest, grown := w.latest()
+	if !latest.IsZero() {
+		e.tooLate, e.grown = time.After(time.Until(latest)), grown
 	}
-	return w.postponed, tooLate, nil
+	return e, nil
 }

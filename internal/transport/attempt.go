@@ -74,6 +74,10 @@ func (c *call) waitInPace(ctx context.Context) (overload.Place, error) {
 	if c.Gate != nil {
 		return c.Pace.WaitInWalk(ctx, c.longestRetryAfter())
 	}
+	if retry := c.queued; retry != nil {
+		c.queued = nil
+		return retry.Wait()
+	}
 	return c.Pace.Wait(ctx, c.longestRetryAfter(), c.client.config.Limit)
 }
 
@@ -151,7 +155,6 @@ func (c *call) attempt(req *http.Request) (*http.Response, error) {
 // beginAttempt resets c.result for the next attempt. It keeps Keys, and sets Unsure if an earlier attempt may have
 // performed the operation.
 func (c *call) beginAttempt() {
-	c.prepaid = 0 // the retry begins here, so its cost is not refunded if the call fails
 	unsure := c.mayBePerformed()
 	c.result = Result{Attempts: c.result.Attempts + 1, Delivery: NotSent, Unsure: unsure, Keys: c.result.Keys}
 }

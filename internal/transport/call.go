@@ -32,10 +32,11 @@ type call struct {
 	lastPlace overload.Place // permission that the rate limit gave to the last attempt
 	took      time.Duration  // duration of the last attempt
 	cost      int64          // cost of the last retry that was not free; refunded if the call succeeds
-	prepaid   int64          // cost of a retry that was paid for and has not begun; otherwise 0
 	begun     bool           // Begin was called, and Unbegin was not called since
 	refusals  int            // number of attempts that got a 429 and do not count toward max
-	isPaced   bool           // the next attempt waits for its turn in the rate limit, instead of a backoff
+	isPaced   bool           // the retry waits for its turn in the rate limit, instead of a backoff, and is free
+	// queued is the place of the next attempt in the queue of the rate limit. It is nil if the attempt has no place yet.
+	queued *overload.Retry
 }
 
 func newCall(ctx context.Context, client *Client, r *Request) *call {
@@ -59,12 +60,18 @@ func (c *call) run() error {
 	if err != nil {
 		return err
 	}
-	if _, err = c.engine.Do(req); err != nil { //nolint:bodyclose // it is in memory
-		if c.prepaid > 0 { // a retry was paid for, but a wait before it failed
-			c.client.config.Budget.Refund(c.prepaid)
+	defer func() {
+		if c.queued != nil {
+			c.queued.Leave()
 		}
-		if c.result.Final == "" && c.result.Attempts > 0 {
-			c.result.Final = FinalWait
+	}()
+	if _, err = c.engine.Do(req); err != nil { //nolint:bodyclose // it is in memory
+		_, isOfAttempt := errors.AsType[*attemptError](err)
+		if !isOfAttempt && c.result.Attempts > 0 { // a wait before a retry failed
+			c.result.Final = cmp.Or(c.result.Final, FinalWait)
+			if !c.isPaced {
+				c.client.config.Budget.Refund(c.cost)
+			}
 		}
 		return c.errorOf(err)
 	}

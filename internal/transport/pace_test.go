@@ -124,6 +124,68 @@ func TestRetryWithoutTurn(t *testing.T) {
 	}
 }
 
+// TestRetriesOfCallsRefusedTogether checks that only one of 20 calls that are refused at the same time has a free retry.
+// For a second one the queue would be too slow, so the others have to pay from the budget, and it is empty.
+func TestRetriesOfCallsRefusedTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const calls = 20
+		s := &script{steps: times(2*calls, answer(429, ""))}
+		config := testConfig(s)
+		config.Budget = new(overload.Budget)
+		for config.Budget.Take(false) > 0 {
+		}
+		c, pace := New(config), overload.NewPace()
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+		defer cancel()
+		var all sync.WaitGroup
+		for range calls {
+			all.Go(func() {
+				request := post(false)
+				request.Pace, request.MaxAttempts = pace, 2
+				result, err := c.Do(ctx, request)
+				assert.NoError(t, err)
+				assert.Equal(t, 429, result.Status)
+			})
+		}
+		all.Wait()
+		assert.Len(t, s.sent, calls+1)
+	})
+}
+
+// TestRetryThatDoesNotBegin checks a call that ends between a 429 and its free retry, because its context ends, or
+// because the caller's code panics. The retry leaves the queue, and puts nothing into the budget.
+func TestRetryThatDoesNotBegin(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(context.CancelFunc){
+		"context": func(cancel context.CancelFunc) { cancel() },
+		"panic":   func(context.CancelFunc) { panic("observer") },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			config := testConfig(&script{steps: times(10, answer(429, ""))})
+			config.Budget = new(overload.Budget)
+			for config.Budget.Take(false) > 0 {
+			}
+			for range 5 {
+				request := post(false)
+				request.Pace = overload.NewPace()
+				ctx, cancel := context.WithCancel(t.Context())
+				request.Observe = func(Attempt) { end(cancel) }
+				func() {
+					defer func() { _ = recover() }()
+					_, _ = New(config).Do(ctx, request)
+				}()
+				cancel()
+				// The rate is one request in 1.25 seconds. So in a queue that is not empty, a retry with this deadline is too late.
+				next, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+				assert.NotNil(t, request.Pace.JoinForRetry(next, time.Hour, nil), name)
+				cancel()
+			}
+			assert.Zero(t, config.Budget.Take(false), name)
+		})
+	}
+}
+
 // TestLimit checks that every attempt waits for the limit that the caller has set, with or without a Gate, and that
 // this wait counts as Waited.
 func TestLimit(t *testing.T) {

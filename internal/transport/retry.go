@@ -32,10 +32,9 @@ func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (
 	}
 	after := retryAfter(resp)
 	c.tellPace(resp, after)
-	c.isPaced = isRefused(resp) && c.Pace != nil && (c.Gate != nil || !c.Pace.IsTooSlow(ctx, c.client.config.Limit))
-	final := c.whyFinal(ctx, resp, failed, after)
-	if final == "" && !c.payForRetry(failed) {
-		final = FinalBudget
+	final := c.whyFinal(resp, failed, after)
+	if final == "" {
+		final = c.payForRetry(ctx, resp, failed, after)
 	}
 	again = final == "" // if the context has ended, the engine returns its error instead
 	if failed != nil {
@@ -67,9 +66,7 @@ func (c *call) unbegin() {
 
 // whyFinal returns the reason why no attempt may follow, or "". The parameter after is the Retry-After of the response,
 // or 0. Either resp or failed is nil.
-func (c *call) whyFinal(
-	ctx context.Context, resp *http.Response, failed *attemptError, after time.Duration,
-) (final Final) {
+func (c *call) whyFinal(resp *http.Response, failed *attemptError, after time.Duration) (final Final) {
 	if failed != nil {
 		final = c.whyFinalError(failed)
 	} else {
@@ -82,10 +79,6 @@ func (c *call) whyFinal(
 		return FinalAttempts
 	case c.isTooLong(after):
 		return FinalRetryAfter
-	// A retry that waits for the rate limit is not checked here. The service may have asked for a longer wait in another
-	// response, so Pace.Wait compares the longest of these waits with the deadline.
-	case after > 0 && !c.isPaced && endsWithin(ctx, after):
-		return FinalDeadline
 	}
 	return ""
 }
@@ -163,17 +156,31 @@ func isPermanent(err error) bool {
 	return keyless || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrStopped) || trust.Failure(err) != nil
 }
 
-// payForRetry takes the cost of a retry from the budget, and reports whether the budget had enough. A retry that is to
-// wait for its turn in the rate limit costs nothing, because the rate limit already spares the service. It stays free
-// even if the queue becomes slower and the retry is sent without its turn. The cost is also in c.prepaid until the
-// retry begins.
-func (c *call) payForRetry(failed *attemptError) bool {
-	if c.isPaced {
-		return true
+// payForRetry decides how a retry waits and what it costs. It returns the reason if there must be no retry.
+//
+// The retry of a walk after a 429, and that of a single call if the queue of the rate limit is fast enough, waits for
+// its turn. It costs nothing, because the rate limit already spares the service. The retry of a single call gets its
+// place in the queue here, so of many calls that are refused together only some have such a retry. Any other retry has a
+// backoff and takes its cost from the budget.
+func (c *call) payForRetry(
+	ctx context.Context, resp *http.Response, failed *attemptError, after time.Duration,
+) Final {
+	c.isPaced = isRefused(resp) && c.Pace != nil
+	if c.isPaced && c.Gate == nil {
+		c.queued = c.Pace.JoinForRetry(ctx, c.longestRetryAfter(), c.client.config.Limit)
+		c.isPaced = c.queued != nil
+	}
+	switch {
+	case c.isPaced: // the Pace compares the longest wait that any response has asked for with the deadline
+		return ""
+	case after > 0 && endsWithin(ctx, after):
+		return FinalDeadline
 	}
 	c.cost = c.client.config.Budget.Take(failed != nil && isTimeout(failed.Err))
-	c.prepaid = c.cost
-	return c.cost > 0
+	if c.cost == 0 {
+		return FinalBudget
+	}
+	return ""
 }
 
 // isTimeout reports whether an attempt failed because it took too long.
