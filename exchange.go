@@ -63,9 +63,6 @@ func (c *caller) perform(ctx context.Context, call call, o callOptions) error {
 	defer func() { end.tell(call.reply, o.response) }()
 	out, err := c.newRequest(call, o)
 	if err != nil {
-		if end.ctx == nil {
-			end.begin(ctx)
-		}
 		end.err = err
 		return err
 	}
