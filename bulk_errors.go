@@ -95,7 +95,8 @@ func (e *StopError) Error() string {
 // Unwrap returns the cause.
 func (e *StopError) Unwrap() error { return e.cause }
 
-// StopReason says why a walk of SubmitAll has stopped. docs/bulk.md says what to do then.
+// StopReason says why a walk of SubmitAll has stopped. docs/bulk.md says what to do then. A program that starts again by
+// itself asks [StopReason.Passes].
 type StopReason string
 
 // The reasons for which a walk stops. A walk may meet several of them. Then the first one counts, but StopJournal takes
@@ -127,6 +128,10 @@ const (
 	// fails.
 	StopNotSent StopReason = "not sent"
 )
+
+// Passes reports whether a later run may get on without anybody's help: after StopJournal, StopRateLimit and
+// StopNotSent. It is false for StopContext too, because only you know why your context has ended.
+func (r StopReason) Passes() bool { return r == StopJournal || r == StopRateLimit || r == StopNotSent }
 
 // refusalStop returns the reason for a walk that stops because of e, the error of a batch. The reason does not wrap e,
 // because e says nothing about the other batches.

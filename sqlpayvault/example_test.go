@@ -114,9 +114,8 @@ func ExampleOpen_untilDone() {
 		var ended error
 		for batch, err := range srv.Client().AccountUpdater.SubmitAll(ctx, stream(1000), options) {
 			if stop, ok := errors.AsType[*payvault.StopError](err); ok {
-				switch left++; stop.Reason {
-				case payvault.StopRateLimit, payvault.StopNotSent: // these pass: the next run goes on
-				default:
+				left++
+				if !stop.Reason.Passes() { // otherwise the next run goes on
 					ended = stop
 				}
 				break

@@ -197,21 +197,21 @@ func hasNoCard(b *payvault.AccountUpdaterBatch) bool {
 }
 
 // stopError converts the last error of SubmitAll. It returns nil if SubmitAll has stopped because the context has
-// ended. For a reason that the next attempt would meet again, the result pauses the job. Otherwise another attempt may
-// follow, because the journal has the batches that were sent.
+// ended. After a reason that passes by itself another attempt may follow, because the journal has the batches that were
+// sent. Any other reason pauses the job.
 func stopError(err error) error {
 	stop, ok := errors.AsType[*payvault.StopError](err)
 	if !ok { // an invalid argument
 		return ActivityError(err)
 	}
-	switch stop.Reason {
-	case payvault.StopContext:
+	switch {
+	case stop.Reason == payvault.StopContext:
 		return nil
-	case payvault.StopOtherCards, payvault.StopKey, payvault.StopNoCode:
-		return pauseFor(stop.Error())
-	default:
+	case stop.Reason.Passes():
 		return temporal.NewApplicationErrorWithOptions(stop.Error(), TypeSafeToRetry,
 			temporal.ApplicationErrorOptions{NextRetryDelay: stop.RetryAfter})
+	default:
+		return pauseFor(stop.Error())
 	}
 }
 

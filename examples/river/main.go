@@ -133,16 +133,16 @@ func afterStop(ctx context.Context, err error) error {
 	if !ok { // an invalid argument
 		return river.JobCancel(err)
 	}
-	switch stop.Reason {
-	case payvault.StopContext, payvault.StopRateLimit:
+	switch {
+	case stop.Reason == payvault.StopContext, stop.Reason == payvault.StopRateLimit:
 		return river.JobSnooze(stop.RetryAfter) // River does not count this try as an attempt of the job
-	case payvault.StopOtherCards:
+	case stop.Reason.Passes(): // River runs the job again, later each time
+		return err
+	case stop.Reason == payvault.StopOtherCards:
 		log.Printf("a part of the job is canceled: %v", err)
 		return river.JobCancel(err)
-	case payvault.StopKey, payvault.StopNoCode:
+	default:
 		return pause(ctx, err)
-	default: // the journal or the service is down: River runs the job again, later each time
-		return err
 	}
 }
 

@@ -573,6 +573,24 @@ func TestLoopsShareNoProblems(t *testing.T) {
 	}
 }
 
+// TestStopReason_Passes checks after which reasons a program may start a job again by itself.
+func TestStopReason_Passes(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[payvault.StopReason]bool{
+		payvault.StopJournal:    true,
+		payvault.StopRateLimit:  true,
+		payvault.StopNotSent:    true,
+		payvault.StopContext:    false,
+		payvault.StopStream:     false,
+		payvault.StopOtherCards: false,
+		payvault.StopKey:        false,
+		payvault.StopNoCode:     false,
+		payvault.StopUnknown:    false, // each run adds more batches of unknown outcome
+	} {
+		assert.Equal(t, want, reason.Passes(), reason)
+	}
+}
+
 // TestSubmitAllOfAnswersToAllBatches checks that SubmitAll stops after an answer that every batch would get: a refusal
 // of the key, or a refusal without a code of the service. SubmitAll goes on after a status 400 with a code.
 func TestSubmitAllOfAnswersToAllBatches(t *testing.T) {
