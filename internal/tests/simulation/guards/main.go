@@ -60,7 +60,7 @@ func guards() []guard {
 			"isHarmless = true",
 		},
 		{"most attempts", "internal/transport/call.go", "max: cmp.Or(r.", "max: 1 + cmp.Or(r."},
-		{"budget of retries", retry, "&& !c.payForRetry(failed) {", "&& !c.payForRetry(failed) && false {"},
+		{"budget of retries", retry, "if c.cost == 0 {", "if c.cost == 0 && false {"},
 		{"a refusal is waited for", retry, "c.Pace.Refused(c.lastPlace, after)", ""},
 		{
 			"a refusal holds all calls of its operation back", "exchange.go",
