@@ -27,7 +27,7 @@ type core struct {
 	server      string                       // host and port, for the observers
 	header      http.Header                  // header of a request without a body; all requests share it
 	jsonHeader  http.Header                  // header of a request with a JSON body; all requests share it
-	paces       map[Operation]*overload.Pace // learned rate limits, none for Client.Call; nil with WithoutOverloadLimits
+	paces       map[Operation]*overload.Pace // learned rate limits, none for Client.Call; nil in some tests
 	policy      RetryPolicy                  // with the defaults in place of zero fields
 }
 

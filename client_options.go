@@ -9,6 +9,7 @@ import (
 
 	"example.com/payvault/internal/overload"
 	"example.com/payvault/internal/pool"
+	"example.com/payvault/internal/testonly"
 	"example.com/payvault/internal/transport"
 )
 
@@ -29,6 +30,11 @@ type config struct {
 	policy       RetryPolicy
 	unlimited    bool // neither a budget of retries nor learned rate limits
 	insecureHTTP bool
+}
+
+//nolint:gochecknoinits // see package testonly
+func init() {
+	testonly.WithoutOverloadLimits = func() any { return Option(func(c *config) { c.unlimited = true }) }
 }
 
 func defaultConfig() config {
@@ -247,13 +253,6 @@ func WithRateLimit(perSecond float64, burst int) Option {
 		}
 		c.transport.Limit = overload.NewLimit(perSecond, burst)
 	}
-}
-
-// WithoutOverloadLimits turns off the two limits that the calls of a client share: the budget of retries, and the rate
-// limit of an operation after status 429; see docs/failures.md. It does not turn off [WithRateLimit]. It is for tests
-// against a service of your own, which needs no protection: package payvaulttest uses it.
-func WithoutOverloadLimits() Option {
-	return func(c *config) { c.unlimited = true }
 }
 
 // WithInsecureHTTP allows plain http to any host. Keys and card data then travel unencrypted, so use it in test

@@ -426,7 +426,7 @@ func TestError_endOfContextKeepsTheAnswer(t *testing.T) {
 			synctest.Wait() // until the call waits for its next attempt
 			cancel(errShutdown)
 		}()
-		err := service.Client(t, service.Nowhere, payvault.WithHTTPClient(pool), payvault.WithoutOverloadLimits(),
+		err := service.Client(t, service.Nowhere, payvault.WithHTTPClient(pool), service.WithoutOverloadLimits(),
 			payvault.WithRetryPolicy(payvault.RetryPolicy{MaxRetryAfter: time.Hour})).Invoices.Send(ctx, "I1", nil)
 		service.AssertError(t, err, payvault.Error{
 			Op: payvault.OpInvoicesSend, StatusCode: 429, Code: "7", Delivery: payvault.DeliveryAnswered, Attempts: 1,

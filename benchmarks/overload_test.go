@@ -22,6 +22,7 @@ import (
 
 	"example.com/payvault"
 	"example.com/payvault/benchmarks/internal/rig"
+	"example.com/payvault/internal/testonly"
 )
 
 // These tests run in virtual time, because with a slow or failing service they would take minutes of real time. Each
@@ -185,7 +186,7 @@ func TestDown(t *testing.T) {
 			s := &limited{}
 			var opts []payvault.Option
 			if impl == "no-budget" {
-				opts = append(opts, payvault.WithoutOverloadLimits())
+				opts = append(opts, testonly.WithoutOverloadLimits().(payvault.Option))
 			}
 			c := newPayvault(t, "http://127.0.0.1", s, opts...)
 			retryer := newAWS()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/testonly"
 )
 
 // Merchant returns the first account that is not a partner. [Server.Client] uses this account. Without such an account
@@ -19,7 +20,7 @@ func (s *Server) Partner() Account { return s.state.accounts.copied().partner() 
 func (s *Server) Accounts() []Account { return s.state.accounts.copied() }
 
 // Client returns a client for fast tests, which unlike a client of [payvault.NewClient] has neither a retry budget nor
-// a rate limit after status 429: see [payvault.WithoutOverloadLimits]. A limit of [payvault.WithRateLimit] applies. The
+// a rate limit that it learns from status 429. A limit of [payvault.WithRateLimit] applies. The
 // client also waits at most 10 ms before a retry, unless the answer has a Retry-After. It works as the account of
 // [Server.Merchant]. To get a client like any other, call [payvault.NewClient] with the URL of the server and the
 // APIKey of an account. Client panics if an option is invalid.
@@ -38,7 +39,7 @@ func (s *Server) ClientFor(account Account, opts ...payvault.Option) *payvault.C
 	own := []payvault.Option{
 		payvault.WithMerchantID(account.MerchantID),
 		payvault.WithRetryPolicy(payvault.RetryPolicy{MinBackoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond}),
-		payvault.WithoutOverloadLimits(),
+		testonly.WithoutOverloadLimits().(payvault.Option), //nolint:forcetypeassert // see package testonly
 	}
 	if account.VendorID != 0 {
 		own = append(own, payvault.WithVendorID(account.VendorID))

@@ -221,7 +221,7 @@ func TestOverloadByCallers(t *testing.T) {
 // limit of WithRateLimit. A call whose turn comes after its deadline fails at once and is not sent.
 func TestWithRateLimit(t *testing.T) {
 	t.Parallel()
-	for _, limits := range [][]payvault.Option{nil, {payvault.WithoutOverloadLimits()}} {
+	for _, limits := range [][]payvault.Option{nil, {service.WithoutOverloadLimits()}} {
 		synctest.Test(t, func(t *testing.T) {
 			s := refusing(reply429{0, ""}) // the first request, which is sent again
 			c := s.client(t, append(limits, payvault.WithRateLimit(0.1, 2))...)
@@ -489,7 +489,7 @@ func TestBudget(t *testing.T) {
 		withAllRetries := retries / retriesPerCall
 		records := 2 * (calls - withAllRetries) // of attempts and of calls
 		assert.Equal(t, records, strings.Count(log.String(), " not_repeated=budget"))
-		assert.Equal(t, calls*(1+retriesPerCall), requests(s.client(t, payvault.WithoutOverloadLimits())))
+		assert.Equal(t, calls*(1+retriesPerCall), requests(s.client(t, service.WithoutOverloadLimits())))
 	})
 }
 
@@ -564,7 +564,7 @@ func TestWithoutOverloadLimits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := refusing(times(100, "20")...)
-		c := s.client(t, payvault.WithoutOverloadLimits())
+		c := s.client(t, service.WithoutOverloadLimits())
 		got, err := collect(c.AccountUpdater.SubmitAll(t.Context(), stream(300, nil), atATime(1)))
 		assertStopped(t, err, payvault.StopRateLimit, payvault.ErrRateLimited)
 		require.ErrorIs(t, got[0].Err, payvault.ErrRateLimited)

@@ -154,7 +154,7 @@ func (c *cell) client(t *testing.T) *payvault.Client {
 			MaxAttempts: attemptsAtMost, MinBackoff: 1, MaxBackoff: 2, MaxRetryAfter: time.Second,
 			MaxBulkRetryAfter: time.Second,
 		}),
-		payvault.WithoutOverloadLimits(),
+		service.WithoutOverloadLimits(),
 		payvault.WithMaxResponseBytes(sizeLimit), payvault.WithHTTPClient(hc),
 		payvault.WithObserver(payvault.Observer{
 			Attempt: func(_ context.Context, _ payvault.CallInfo, r payvault.CallResult) { c.last = r },

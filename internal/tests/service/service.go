@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/testonly"
 )
 
 const (
@@ -111,11 +112,16 @@ func Say(w http.ResponseWriter, status int, body string) {
 // Client returns a client that uses the key APIKey and does not wait between attempts.
 func Client(tb testing.TB, baseURL string, opts ...payvault.Option) *payvault.Client {
 	tb.Helper()
-	quick := []payvault.Option{Impatient(0), payvault.WithoutOverloadLimits()}
+	quick := []payvault.Option{Impatient(0), WithoutOverloadLimits()}
 	c, err := payvault.NewClient(baseURL, APIKey, append(quick, opts...)...)
 	require.NoError(tb, err)
 	tb.Cleanup(c.CloseIdleConnections)
 	return c
+}
+
+// WithoutOverloadLimits returns the option of package testonly.
+func WithoutOverloadLimits() payvault.Option {
+	return testonly.WithoutOverloadLimits().(payvault.Option) //nolint:forcetypeassert // see package testonly
 }
 
 // Impatient returns an option for retries without waits. If attempts is 0, the number of attempts is the default.
