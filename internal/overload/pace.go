@@ -13,13 +13,14 @@ import (
 // request with status 429. From then on requests are sent at a limited rate. A refusal lowers the rate, and an answer
 // raises it, as in TCP. No request is sent during a wait that the service has asked for.
 //
-// This file records the outcome of each request. rate.go computes the new rate. queue.go holds the requests that wait.
+// This file records the outcome of each request. rate.go computes the new rate. waiter.go holds the requests that wait.
 type Pace struct {
-	queue // its limiter is nil before the first refusal; its mu guards the fields below, too
+	queue // its limiter is nil before the first refusal
 
 	limited atomic.Bool // requests have to wait
 	answers answerCount // also counts while there is no limit
 
+	// mu guards the fields below.
 	until     time.Time     // no request is sent before this time
 	postponed chan struct{} // closed when the wait becomes longer
 	// askedUntil is the end of the wait that the service has asked for with Retry-After. The wait itself may end later,
