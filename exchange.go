@@ -57,7 +57,7 @@ func (c *caller) perform(ctx context.Context, call call, o callOptions) error {
 		// The observers are not called, because Start needs the context of the call.
 		ctx, end.observers = context.Background(), nil
 	}
-	if o.gate == nil { // the call of a walk begins later, when its first attempt is permitted
+	if o.gate == nil { // the call of a walk begins when its first attempt is permitted: see out.Start
 		ctx = end.begin(ctx)
 	}
 	defer func() { end.tell(call.reply, o.response) }()

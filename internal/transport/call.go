@@ -29,14 +29,13 @@ type call struct {
 	max    int             // number of attempts allowed
 	// result of the attempts so far; the engine itself drops the last response if a context ends
 	result    Result
-	lastPlace overload.Place // permission that the rate limit gave to the last attempt
-	took      time.Duration  // duration of the last attempt
-	cost      int64          // cost of the last retry that was not free; refunded if the call succeeds
-	begun     bool           // Begin was called, and Unbegin was not called since
-	refusals  int            // number of attempts that got a 429 and do not count toward max
-	isPaced   bool           // the retry waits for its turn in the rate limit, instead of a backoff, and is free
-	// queued is the place of the next attempt in the queue of the rate limit. It is nil if the attempt has no place yet.
-	queued *overload.Retry
+	lastPlace overload.Place  // permission that the rate limit gave to the last attempt
+	took      time.Duration   // duration of the last attempt
+	cost      int64           // cost of the last retry that was not free; refunded if the call succeeds
+	begun     bool            // Begin was called, and Unbegin was not called since
+	refusals  int             // number of attempts that got a 429 and do not count toward max
+	isPaced   bool            // the next retry is free, and waits for its turn in the rate limit instead of a backoff
+	queued    *overload.Retry // that retry of a single call, from payForRetry until it waits; otherwise nil
 }
 
 func newCall(ctx context.Context, client *Client, r *Request) *call {
@@ -61,7 +60,7 @@ func (c *call) run() error {
 		return err
 	}
 	defer func() {
-		if c.queued != nil {
+		if c.queued != nil { // the context has ended, or Observe has panicked
 			c.queued.Leave()
 		}
 	}()

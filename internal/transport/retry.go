@@ -16,12 +16,15 @@ import (
 // This file decides whether a call makes another attempt. A retry has to be harmless and likely to help, and the retry
 // budget has to pay for it.
 //
+// After a 429 only the call waits. payForRetry decides whether the retry waits for its turn in the rate limit or has a
+// backoff, and waitForTurn waits for the turn. With a Gate, the walk says how long the service may make it wait.
+//
 // Of the server errors only 502, 503 and 504 are retried. They come from a proxy that does not reach the service, or
 // from a service that is overloaded or restarts. These states soon pass. A 500 comes from the service itself, and would
 // probably come again.
 
 // checkRetry reports whether the engine makes another attempt. The engine calls it after each RoundTrip. checkRetry
-// also takes the cost of a retry from the budget, and reports the attempt to the rate limit and to Observe.
+// also reports the attempt to the rate limit and to Observe.
 //
 // checkRetry returns an error only if the wait before the attempt failed, so that there was no attempt. If checkRetry
 // returns false and no error, the engine returns the result of RoundTrip.
@@ -189,11 +192,11 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// backoff returns the wait before a retry. If the retry waits for the rate limit, backoff returns 0.
+// backoff returns the wait before a retry. If the retry waits for its turn in the rate limit, backoff returns 0.
 // Otherwise it returns the Retry-After of the response or, if there is none, an exponential backoff with full jitter.
 func (c *call) backoff(_, _ time.Duration, _ int, resp *http.Response) time.Duration {
 	if c.isPaced {
-		return 0 // the attempt waits for the rate limit
+		return 0
 	}
 	after := retryAfter(resp)
 	if after > 0 {
