@@ -95,8 +95,7 @@ func (e *StopError) Error() string {
 // Unwrap returns the cause.
 func (e *StopError) Unwrap() error { return e.cause }
 
-// StopReason says why a walk of SubmitAll has stopped. docs/bulk.md says what to do then. A program that starts again by
-// itself asks [StopReason.Passes].
+// StopReason says why a walk of SubmitAll has stopped. docs/bulk.md says what to do then.
 type StopReason string
 
 // The reasons for which a walk stops. A walk may meet several of them. Then the first one counts, but StopJournal takes

@@ -10,9 +10,9 @@ import (
 
 // send sends a batch in one call, and sets the status and the error of the batch.
 //
-// The call records the batch in the journal as begun after each wait, directly before the attempt. While the batch waits
-// for its first attempt, the journal has no record of it. While it waits for a later attempt, the record is "not sent",
-// or still "begun" if an attempt may have been performed.
+// The call records the batch in the journal as begun after each wait, directly before the attempt. While the batch
+// waits for its first attempt, the journal has no record of it. While it waits for a later attempt, the record is "not
+// sent", or still "begun" if an attempt may have been performed.
 func (w *bulkWalk) send(b *bulkBatch, cards []AccountUpdaterCard) {
 	hasBegun := false
 	gate := &transport.Gate{

@@ -106,9 +106,8 @@ func (p *Pace) IsHeld() bool {
 	return time.Now().Before(p.askedUntil)
 }
 
-// join counts the request as waiting for the token turn, and returns true. It returns false if the queue is too slow,
-// so that the request is not to wait for its turn. While the learned rate is confirmed, only a retry finds the queue too
-// slow, because a retry that does not join has a backoff.
+// join counts the request as waiting for the token turn, and returns true. It returns false if the queue is too slow.
+// While the learned rate is confirmed, only a retry does not join a slow queue, because it then has a backoff.
 func (w *waiter) join(isRetry bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

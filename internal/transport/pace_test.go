@@ -124,8 +124,8 @@ func TestRetryWithoutTurn(t *testing.T) {
 	}
 }
 
-// TestRetriesOfCallsRefusedTogether checks that only one of 20 calls that are refused at the same time has a free retry.
-// For a second one the queue would be too slow, so the others have to pay from the budget, and it is empty.
+// TestRetriesOfCallsRefusedTogether checks that of 20 calls that are refused at the same time only one has a free
+// retry. For a second one the queue would be too slow, so the others have to pay from the budget, and it is empty.
 func TestRetriesOfCallsRefusedTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -163,8 +163,8 @@ func isPermanent(err error) bool {
 //
 // The retry of a walk after a 429, and that of a single call if the queue of the rate limit is fast enough, waits for
 // its turn. It costs nothing, because the rate limit already spares the service. The retry of a single call gets its
-// place in the queue here, so of many calls that are refused together only some have such a retry. Any other retry has a
-// backoff and takes its cost from the budget.
+// place in the queue here, so of many calls that are refused together only some have such a retry. Any other retry has
+// a backoff and takes its cost from the budget.
 func (c *call) payForRetry(
 	ctx context.Context, resp *http.Response, failed *attemptError, after time.Duration,
 ) Final {
