@@ -516,7 +516,8 @@ func TestWaitInTheRecord(t *testing.T) {
 }
 
 // TestWalkInTheRecord checks that a page or a batch is one call in the log, with all its attempts and the waits between
-// them. The wait before the first attempt is not a part of the call. A batch that the journal has is no call.
+// them. The wait before the first attempt is not a part of the call. A batch that the journal has is no call, nor is a
+// page that fails a local check.
 func TestWalkInTheRecord(t *testing.T) {
 	t.Parallel()
 	for name, walk := range map[string]func(t *testing.T, s *fake, c *payvault.Client){
@@ -525,6 +526,9 @@ func TestWalkInTheRecord(t *testing.T) {
 			s.pages = 2
 			for _, err := range c.Customers.All(t.Context(), nil) {
 				require.NoError(t, err)
+			}
+			for _, err := range c.Customers.All(t.Context(), nil, payvault.WithMaxAttempts(0)) {
+				require.ErrorIs(t, err, payvault.ErrInvalidRequest)
 			}
 		},
 		"SubmitAll": func(t *testing.T, _ *fake, c *payvault.Client) {
