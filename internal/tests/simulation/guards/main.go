@@ -61,7 +61,11 @@ func guards() []guard {
 		},
 		{"most attempts", "internal/transport/call.go", "max: cmp.Or(r.", "max: 1 + cmp.Or(r."},
 		{"budget of retries", retry, "if c.cost == 0 {", "if c.cost == 0 && false {"},
-		{"a refusal is waited for", retry, "c.Pace.Refused(c.lastPlace, after)", ""},
+		{
+			"a refusal is waited for", retry,
+			"c.Pace.Refused(c.lastPlace, after)",
+			"c.Pace.Refused(c.lastPlace, 0)",
+		},
 		{
 			"a refusal holds all calls of its operation back", "exchange.go",
 			"c.paces[op.Op]",
