@@ -39,7 +39,7 @@ func (s *Server) ClientFor(account Account, opts ...payvault.Option) *payvault.C
 	own := []payvault.Option{
 		payvault.WithMerchantID(account.MerchantID),
 		payvault.WithRetryPolicy(payvault.RetryPolicy{MinBackoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond}),
-		testonly.WithoutOverloadLimits().(payvault.Option), //nolint:forcetypeassert // see package testonly
+		testonly.WithoutOverloadLimits().(payvault.Option), //nolint:errcheck // see package testonly
 	}
 	if account.VendorID != 0 {
 		own = append(own, payvault.WithVendorID(account.VendorID))

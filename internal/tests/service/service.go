@@ -121,7 +121,7 @@ func Client(tb testing.TB, baseURL string, opts ...payvault.Option) *payvault.Cl
 
 // WithoutOverloadLimits returns the option of package testonly.
 func WithoutOverloadLimits() payvault.Option {
-	return testonly.WithoutOverloadLimits().(payvault.Option) //nolint:forcetypeassert // see package testonly
+	return testonly.WithoutOverloadLimits().(payvault.Option) //nolint:errcheck // see package testonly
 }
 
 // Impatient returns an option for retries without waits. If attempts is 0, the number of attempts is the default.
