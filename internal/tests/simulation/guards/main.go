@@ -145,9 +145,13 @@ func guards() []guard {
 		{
 			"redaction of the key", "exchange.go",
 			"texts = append(texts, keyOf(key), strings.TrimPrefix(key, basic))",
-			"_ = key",
+			"_ = strings.TrimPrefix(key, basic)",
 		},
-		{"redaction of the Authorization value", "exchange.go", ", strings.TrimPrefix(key, basic))", ")"},
+		{
+			"redaction of the Authorization value", "exchange.go",
+			", strings.TrimPrefix(key, basic))",
+			")\n\t\t_ = strings.TrimPrefix(key, basic)",
+		},
 		{
 			"redaction of card numbers", redact,
 			"from >= 0 && mayHoldCard(text[from:to])",
