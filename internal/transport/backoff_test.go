@@ -162,26 +162,6 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestRetryAfterOfUnavailable checks that the client waits as long as the Retry-After of a 502, 503 or 504 asks. If
-// that is longer than MaxRetryAfter, the client must not retry.
-func TestRetryAfterOfUnavailable(t *testing.T) {
-	t.Parallel()
-	for _, status := range []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
-		for longest, waits := range map[time.Duration]bool{4 * time.Second: true, 3 * time.Second: false} {
-			synctest.Test(t, func(t *testing.T) {
-				s := &script{steps: []step{answer(status, "", "Retry-After", "4"), answer(http.StatusOK, "")}}
-				config := testConfig(s)
-				config.Policy.MaxRetryAfter = longest
-				start := time.Now()
-				result, err := New(config).Do(t.Context(), post(true))
-				require.NoError(t, err)
-				assert.Equal(t, map[bool]int{true: 2, false: 1}[waits], result.Attempts)
-				assert.Equal(t, map[bool]time.Duration{true: 4 * time.Second, false: 0}[waits], time.Since(start))
-			})
-		}
-	}
-}
-
 // TestContextEndsBackoffAtOnce checks that the wait before a retry ends when the context ends. If the context has a
 // deadline before the end of a Retry-After, the call must return without waiting.
 func TestContextEndsBackoffAtOnce(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -106,45 +105,6 @@ func TestAttemptDeadlineCoversTheBody(t *testing.T) {
 			assert.Equal(t, "xxxxxxxxx", string(result.Body), "what had come is kept")
 		})
 	}
-}
-
-// TestChangeOfProtocol checks that the client closes the connection after status 101. The server keeps such a
-// connection open for another protocol, so reading a body would never end.
-func TestChangeOfProtocol(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		start, closed := time.Now(), make(chan struct{})
-		c := New(testConfig(pipes(t, func(conn net.Conn) {
-			defer close(closed)
-			r := bufio.NewReader(conn)
-			if assert.NoError(t, readRequest(r)) {
-				_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
-				_, _ = io.Copy(io.Discard, r)
-			}
-		})))
-		result, err := c.Do(t.Context(), post(false).to(t, "http://service.test/"))
-		require.NoError(t, err)
-		assert.Equal(t, http.StatusSwitchingProtocols, result.Status)
-		<-closed
-		assert.Zero(t, time.Since(start))
-	})
-}
-
-// TestCallersContextEndsTheBody checks that reading a response body stops when the caller's context ends, and that no
-// retry follows.
-func TestCallersContextEndsTheBody(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeoutCause(t.Context(), 2500*time.Millisecond, errors.New("shutting down"))
-		defer cancel()
-		start := time.Now()
-		result, err := New(testConfig(pipes(t, drip("60")))).Do(ctx, post(true).to(t, "http://service.test/"))
-		require.Error(t, err)
-		assert.Equal(t, 2500*time.Millisecond, time.Since(start))
-		assert.Equal(t, 1, result.Attempts)
-		assert.Equal(t, Unknown, result.Delivery)
-		assert.Equal(t, "xx", string(result.Body))
-	})
 }
 
 // TestAttemptTimeout checks that the timeout of an attempt is AttemptTimeout or the Timeout of the http.Client,

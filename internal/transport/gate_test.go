@@ -90,26 +90,6 @@ func TestGateWaitsOutRefusals(t *testing.T) {
 	})
 }
 
-// TestGateThatDoesNotBegin checks that nothing is sent if Begin returns false, before the first attempt or after a
-// wait.
-func TestGateThatDoesNotBegin(t *testing.T) {
-	t.Parallel()
-	for _, before := range []int{0, 1} {
-		synctest.Test(t, func(t *testing.T) {
-			s := &script{steps: times(2, answer(429, ""))}
-			request, _ := gated()
-			begun := 0
-			request.Gate.Begin = func() bool {
-				begun++
-				return begun <= before
-			}
-			_, err := New(testConfig(s)).Do(t.Context(), request)
-			require.ErrorIs(t, err, ErrStopped)
-			assert.Len(t, s.sent, before)
-		})
-	}
-}
-
 // TestGateThatStops checks when a call of a walk ends after Stop has ended: an attempt in flight is completed, and no
 // other is made, even if Stop ends while Begin works.
 func TestGateThatStops(t *testing.T) {

@@ -50,40 +50,6 @@ func TestWhatCountsForThePace(t *testing.T) {
 	}
 }
 
-// TestRefusalBeyondTheCap checks that a 429 sets no rate limit if its Retry-After is above MaxRetryAfter, because the
-// limit would delay other calls.
-func TestRefusalBeyondTheCap(t *testing.T) {
-	t.Parallel()
-	for after, held := range map[string]bool{"1": true, "2": false} {
-		request := post(false)
-		request.Pace, request.MaxAttempts = overload.NewPace(), 1
-		_, err := New(testConfig(&script{steps: times(1, answer(429, "", "Retry-After", after))})).Do(t.Context(), request)
-		require.NoError(t, err)
-		assert.Equal(t, held, request.Pace.IsLimited())
-	}
-}
-
-// TestWaitedIsThatOfTheAttempt checks that the field Waited of an attempt does not include the wait of an earlier
-// attempt.
-func TestWaitedIsThatOfTheAttempt(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		request := post(true)
-		request.Pace = limited()
-		slow := func(req *http.Request) (*http.Response, error) {
-			<-time.After(time.Hour)
-			request.Pace.Answered(overload.Place{})
-			assert.False(t, request.Pace.IsLimited())
-			return answer(503, "")(req)
-		}
-		var waited []bool
-		request.Observe = func(a Attempt) { waited = append(waited, a.Waited > 0) }
-		_, err := New(testConfig(&script{steps: []step{slow, answer(200, "")}})).Do(t.Context(), request)
-		require.NoError(t, err)
-		assert.Equal(t, []bool{true, false}, waited)
-	})
-}
-
 // TestRetryWithoutTurn checks the retry of a single call after a 429. The 429 sets the rate to one request in 1.25
 // seconds. With a deadline after 2 seconds, the retry is sent without its turn, so it has a backoff and costs a part of
 // the retry budget. The same is true if the retry needs most of the time for the limit that the caller has set. A retry
@@ -296,23 +262,6 @@ func TestLimitWhileHeld(t *testing.T) {
 		_, err = c.Do(t.Context(), request)
 		require.NoError(t, err)
 		assert.InDelta(t, 13.6, time.Since(start).Seconds(), 0.61, "with a jitter of a tenth")
-	})
-}
-
-// TestHeldBack checks that a call fails at once with a HeldError if a 429 asks for a wait beyond the deadline of the
-// context Stop.
-func TestHeldBack(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		stop, cancel := context.WithTimeout(t.Context(), time.Second/2)
-		defer cancel()
-		request, start := post(false), time.Now()
-		request.Pace, request.Gate = overload.NewPace(), &Gate{Patience: time.Minute, Stop: stop}
-		steps := []step{answer(429, "", "Retry-After", "1")}
-		result, err := New(testConfig(&script{steps: steps})).Do(t.Context(), request)
-		require.ErrorAs(t, err, new(*overload.HeldError))
-		assert.Zero(t, time.Since(start))
-		assert.Equal(t, 1, result.Attempts)
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -74,71 +73,6 @@ func TestCloseIdleConnections(t *testing.T) {
 	}
 	assert.EqualValues(t, 2, opened.Load())
 	New(testConfig(&script{})).CloseIdleConnections() // script has no CloseIdleConnections
-}
-
-// TestUnknownCertificateIsRefusedOnce checks that a call fails without a request and without a retry if the certificate
-// of the server is unknown.
-func TestUnknownCertificateIsRefusedOnce(t *testing.T) {
-	t.Parallel()
-	var served atomic.Int64
-	server, opened := countConnections(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		served.Add(1)
-	}), (*httptest.Server).StartTLS)
-	c := New(testConfig(nil)) // this client does not trust the certificate
-	t.Cleanup(c.CloseIdleConnections)
-	result, err := c.Do(t.Context(), post(true).to(t, server.URL))
-	_, ok := errors.AsType[*tls.CertificateVerificationError](err)
-	require.True(t, ok, "%v", err)
-	assert.Equal(t, NotSent, result.Delivery)
-	assert.Equal(t, 1, result.Attempts)
-	assert.Zero(t, served.Load())
-	assert.EqualValues(t, 1, opened.Load())
-}
-
-// TestConnectionLostAfterTheRequest checks that a request without Replay is not sent again if its connection, new or
-// reused, breaks after the server has read the request.
-func TestConnectionLostAfterTheRequest(t *testing.T) {
-	t.Parallel()
-	starts := map[string]func(*httptest.Server){"HTTP/1.1": (*httptest.Server).Start, "HTTP/2": startHTTP2}
-	methods := []string{
-		http.MethodPost, http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace,
-	}
-	for name, start := range starts {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var dropped atomic.Int64
-			server, _ := countConnections(t, func(_ http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == "/drop" {
-					dropped.Add(1)
-					_, _ = io.Copy(io.Discard, r.Body)
-					panic(http.ErrAbortHandler)
-				}
-			}, start)
-			c := pooled(t, server)
-			for _, method := range methods {
-				for _, body := range []string{"", "{}"} {
-					for replay, attempts := range map[bool]int{false: 1, true: 3} {
-						request := (&Request{Method: method, Header: http.Header{}, Replay: replay}).text(body)
-						for range 2 {
-							dropped.Store(0)
-							result, err := c.Do(t.Context(), request.to(t, server.URL+"/drop"))
-							require.Error(t, err)
-							assert.Equal(t, Unknown, result.Delivery)
-							assert.Equal(t, attempts, result.Attempts)
-							if replay {
-								assert.GreaterOrEqual(t, dropped.Load(), int64(3)) // more than 3 if net/http repeats it too
-							} else {
-								assert.EqualValues(t, 1, dropped.Load(), "%s of %q was sent twice", method, body)
-							}
-							_, err = c.Do(t.Context(), request.to(t, server.URL+"/warm-up"))
-							require.NoError(t, err)
-						}
-						c.CloseIdleConnections()
-					}
-				}
-			}
-		})
-	}
 }
 
 // TestIdleConnectionThatEndsBeforeTheWrite checks that a request is performed once if the server closes the reused

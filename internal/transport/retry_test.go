@@ -6,76 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptrace"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 var errNoKey = errors.New("the vault is sealed")
-
-// TestKeyErrorIsNotRepeated checks that a call fails with a KeyError if the key source fails once, and sends no
-// request.
-func TestKeyErrorIsNotRepeated(t *testing.T) {
-	t.Parallel()
-	s := &script{}
-	config := testConfig(s)
-	asked := 0
-	config.Authorization = func(context.Context) (string, error) {
-		asked++
-		return "", errNoKey
-	}
-	result, err := New(config).Do(t.Context(), post(true))
-	require.ErrorIs(t, err, errNoKey)
-	require.ErrorAs(t, err, new(*KeyError))
-	assert.Empty(t, s.sent)
-	assert.Equal(t, 1, asked)
-	assert.Equal(t, NotSent, result.Delivery)
-	assert.Empty(t, result.Keys)
-}
-
-// TestRepeatedUntilItSucceeds checks that each failure in the table is retried, and that the call returns the result of
-// the third attempt.
-func TestRepeatedUntilItSucceeds(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		first, second step
-		replay        bool
-	}{
-		"not sent":        {refused(errRefused), refused(errRefused), false},
-		"429":             {answer(429, ""), answer(429, ""), false},
-		"429 and refused": {answer(429, ""), refused(errRefused), false},
-		"replayed":        {lost(errLost), answer(502, ""), true},
-		"timeout and cut": {hang, cut(200), true},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			s := &script{steps: []step{test.first, test.second, answer(200, "done", "X-Answer", "yes")}}
-			result, err := New(testConfig(s)).Do(t.Context(), post(test.replay))
-			require.NoError(t, err, name)
-			assert.Equal(t, "done", string(result.Body))
-			assert.Equal(t, "yes", result.Header.Get("X-Answer"))
-			assert.Equal(t, 3, result.Attempts)
-			assert.Equal(t, Answered, result.Delivery)
-			assert.Equal(t, []string{"Basic static"}, result.Keys, "each once")
-			s.assertClosed(t)
-		})
-	}
-}
-
-// TestNotRepeated checks that even a request with Replay is not retried after status 500, 501 or 404, or after an
-// answer above the size limit.
-func TestNotRepeated(t *testing.T) {
-	t.Parallel()
-	for name, first := range map[string]step{
-		"500": answer(500, ""), "501": answer(501, ""), "404": answer(404, ""), "too large": answer(200, repeated(2<<20)),
-	} {
-		result, _ := New(testConfig(&script{steps: []step{first}})).Do(t.Context(), post(true))
-		assert.Equal(t, 1, result.Attempts, name)
-	}
-}
 
 // TestMaxAttempts checks that MaxAttempts of the request overrides MaxAttempts of the policy, unless it is 0.
 func TestMaxAttempts(t *testing.T) {
@@ -183,31 +121,6 @@ func TestContextThatHasEnded(t *testing.T) {
 			require.ErrorIs(t, err, context.Canceled)
 			assert.Empty(t, s.sent)
 			assert.Equal(t, Result{Delivery: NotSent}, result, "nothing was tried")
-		}
-	}
-}
-
-// TestContextEndsAnAttempt checks a call whose context ends during an attempt. Delivery must be Unknown, the error must
-// be that of the context, and no retry may follow.
-func TestContextEndsAnAttempt(t *testing.T) {
-	t.Parallel()
-	for name, err := range map[string]error{"its error": context.DeadlineExceeded, "another": errLost} {
-		for _, replay := range []bool{false, true} {
-			synctest.Test(t, func(t *testing.T) {
-				wait := func(req *http.Request) (*http.Response, error) {
-					trace := httptrace.ContextClientTrace(req.Context())
-					trace.GetConn("service.test:443")
-					trace.GotConn(httptrace.GotConnInfo{}) // on HTTP/2 the headers may be sent from now on
-					<-req.Context().Done()
-					return nil, err
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				result, err := New(testConfig(forgetful(wait))).Do(ctx, post(replay))
-				require.ErrorIs(t, err, context.DeadlineExceeded, name)
-				assert.Equal(t, 1, result.Attempts)
-				assert.Equal(t, Unknown, result.Delivery)
-			})
 		}
 	}
 }
