@@ -275,23 +275,6 @@ func TestJournalThatFailsAfterARefusal(t *testing.T) {
 	})
 }
 
-// ownError is a journal that fails with an error of this package, as one does that calls another payvault client.
-type ownError struct{ *journal }
-
-func (ownError) Begin(context.Context, string, int) (payvault.BatchState, error) {
-	return payvault.BatchState{}, &payvault.Error{Delivery: payvault.DeliveryNotSent}
-}
-
-// TestJournalThatFailsWithAnErrorOfThisPackage checks that SafeToRetry is false for the last error even if the error of
-// the journal is safe to retry.
-func TestJournalThatFailsWithAnErrorOfThisPackage(t *testing.T) {
-	t.Parallel()
-	options := newJournal(t, nil).options(1)
-	options.Journal = ownError{}
-	_, err := collect(new(fake).submitAll(t, stream(100, nil), options))
-	assertStopped(t, err, payvault.StopJournal)
-}
-
 // TestJournalOfOtherCards checks that SubmitAll stops if a batch has another number of cards than in an earlier run,
 // and does not send the batch.
 func TestJournalOfOtherCards(t *testing.T) {
@@ -474,25 +457,6 @@ func TestJournalOfAContextThatEndsLate(t *testing.T) {
 			assertLeftOut(t, got[3], true)
 		}
 		s.assertSent(t, 0, 300)
-	})
-}
-
-// TestJournalOfALateKey checks that a batch is left out if the context ends while its key source works.
-func TestJournalOfALateKey(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		s, j := &fake{}, newJournal(t, nil)
-		c := s.client(t, payvault.WithKeySource(func(context.Context) (string, error) {
-			<-time.After(2 * time.Second)
-			return service.APIKey, nil
-		}))
-		got, err := collect(c.AccountUpdater.SubmitAll(ctx, stream(100, nil), j.options(1)))
-		require.ErrorIs(t, assertStopped(t, err, payvault.StopContext), context.DeadlineExceeded)
-		assertLeftOut(t, got[0], true)
-		assert.Equal(t, payvault.BatchNotSent, j.outcome(0).Status)
-		assert.Empty(t, s.seen)
 	})
 }
 

@@ -290,17 +290,21 @@ func TestSubmitAllWhoseStreamFails(t *testing.T) {
 	})
 }
 
-// TestSubmitAllWhoseStreamReturnsAnError checks that an error of this package, which the stream yields, does not make
-// the last error match that error. Otherwise SafeToRetry would be true for a walk that has sent batches.
-func TestSubmitAllWhoseStreamReturnsAnError(t *testing.T) {
+// TestSubmitAllThatStopsForAnErrorOfThisPackage checks that an error of this package, which the stream yields or the
+// journal returns, does not make the last error match that error. Otherwise SafeToRetry would be true for a walk that
+// has sent batches.
+func TestSubmitAllThatStopsForAnErrorOfThisPackage(t *testing.T) {
 	t.Parallel()
 	unsent := &payvault.Error{Delivery: payvault.DeliveryNotSent}
 	require.True(t, payvault.SafeToRetry(unsent))
-	s := &fake{}
+	s, j := &fake{}, newJournal(t, nil)
 	got, err := collect(s.submitAll(t, breaksOff(101, fmt.Errorf("part 7: %w", unsent), func() {}), nil))
 	assertStopped(t, err, payvault.StopStream)
 	require.ErrorContains(t, err, "stream: part 7: ")
 	assert.Len(t, got, 1)
+	j.fail = func(string, int) error { return unsent }
+	_, err = collect(s.submitAll(t, stream(100, nil), j.options(1)))
+	assertStopped(t, err, payvault.StopJournal)
 }
 
 // TestSubmitAllWithBatchesThatFail checks that SubmitAll goes on after a batch that the service refuses, and after a
