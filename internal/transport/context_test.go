@@ -1,44 +1,16 @@
 package transport
 
 import (
-	"bufio"
 	"context"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-// TestSentTwiceByNetHTTP checks that Unsure is set if net/http itself sends a GET a second time, because a reused
-// connection broke after the request was written.
-func TestSentTwiceByNetHTTP(t *testing.T) {
-	t.Parallel()
-	var connections atomic.Int64
-	c := New(testConfig(pipes(t, func(conn net.Conn) {
-		first, r := connections.Add(1) == 1, bufio.NewReader(conn)
-		// The first connection answers one request, and breaks after it has read a second one.
-		for n := 1; readRequest(r) == nil && (!first || n < 2); n++ {
-			_, _ = io.WriteString(conn, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
-		}
-	})))
-	for _, unsure := range []bool{false, true} {
-		request := post(true).to(t, "http://service.test/")
-		request.Method, request.Body, request.Length = http.MethodGet, nil, 0
-		result, err := c.Do(t.Context(), request)
-		require.NoError(t, err)
-		assert.Equal(t, http.StatusNotFound, result.Status)
-		assert.Equal(t, 1, result.Attempts)
-		assert.Equal(t, unsure, result.Unsure)
-	}
-	assert.EqualValues(t, 2, connections.Load())
-}
 
 // forgetful makes a RoundTripper from a function. Unlike a script, it records no requests.
 type forgetful step

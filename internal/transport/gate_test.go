@@ -1,9 +1,7 @@
 package transport
 
 import (
-	"context"
 	"fmt"
-	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,51 +86,4 @@ func TestGateWaitsOutRefusals(t *testing.T) {
 		perRequest := 10 * time.Second // at the lowest rate
 		assert.LessOrEqual(t, lastWait, config.Policy.MinBackoff+perRequest)
 	})
-}
-
-// TestGateThatStops checks when a call of a walk ends after Stop has ended: an attempt in flight is completed, and no
-// other is made, even if Stop ends while Begin works.
-func TestGateThatStops(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		steps []step
-		slow  bool // Begin takes two seconds
-		sent  int
-		want  error
-	}{
-		"in flight":     {[]step{slowly(answer(200, ""))}, false, 1, nil},
-		"before repeat": {[]step{slowly(answer(503, "")), answer(200, "")}, false, 1, ErrStopped},
-		"while it waits": {
-			[]step{answer(429, "", "Retry-After", "20"), answer(200, "")}, false, 1, ErrStopped,
-		},
-		"in Begin": {[]step{answer(200, "")}, true, 0, ErrStopped},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			s := &script{steps: test.steps}
-			request, _ := gated()
-			stop, cancel := context.WithCancel(t.Context())
-			request.Gate.Stop = stop
-			time.AfterFunc(time.Second, cancel)
-			if test.slow {
-				request.Gate.Begin = func() bool {
-					<-time.After(2 * time.Second)
-					return true
-				}
-			}
-			start := time.Now()
-			result, err := New(testConfig(s)).Do(t.Context(), request)
-			require.Equal(t, test.want, err, name)
-			assert.Len(t, s.sent, test.sent, name)
-			assert.Equal(t, test.sent, result.Attempts, name)
-			assert.LessOrEqual(t, time.Since(start), 2*time.Second, name)
-		})
-	}
-}
-
-// slowly returns a step that takes two seconds.
-func slowly(s step) step {
-	return func(req *http.Request) (*http.Response, error) {
-		<-time.After(2 * time.Second)
-		return s(req)
-	}
 }

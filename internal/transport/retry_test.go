@@ -15,24 +15,6 @@ import (
 
 var errNoKey = errors.New("the vault is sealed")
 
-// TestMaxAttempts checks that MaxAttempts of the request overrides MaxAttempts of the policy, unless it is 0.
-func TestMaxAttempts(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct{ policy, request, want int }{{3, 0, 3}, {1, 0, 1}, {3, 1, 1}, {3, 7, 7}} {
-		synctest.Test(t, func(t *testing.T) {
-			s := &script{steps: times(10, refused(errRefused))}
-			config := testConfig(s)
-			config.Policy.MaxAttempts = test.policy
-			request := post(false)
-			request.MaxAttempts = test.request
-			result, err := New(config).Do(t.Context(), request)
-			require.ErrorIs(t, err, errRefused)
-			assert.Len(t, s.sent, test.want)
-			assert.Equal(t, test.want, result.Attempts)
-		})
-	}
-}
-
 // TestDeliveryOfAllAttempts checks Delivery, which describes the last attempt, and Unsure, for many sequences of
 // attempts.
 func TestDeliveryOfAllAttempts(t *testing.T) {
@@ -106,25 +88,6 @@ func TestDeliveryOfAllAttempts(t *testing.T) {
 	}
 }
 
-// TestContextThatHasEnded checks that a call whose context has already ended sends nothing and returns
-// context.Canceled.
-func TestContextThatHasEnded(t *testing.T) {
-	t.Parallel()
-	for _, replay := range []bool{false, true} {
-		s := &script{}
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		for _, gate := range []*Gate{nil, {Stop: ctx}} { // an ended Stop must not make the error ErrStopped
-			request := post(replay)
-			request.Gate = gate
-			result, err := New(testConfig(s)).Do(ctx, request)
-			require.ErrorIs(t, err, context.Canceled)
-			assert.Empty(t, s.sent)
-			assert.Equal(t, Result{Delivery: NotSent}, result, "nothing was tried")
-		}
-	}
-}
-
 // TestAuthorizationPerAttempt checks that each attempt gets a new key, and a header map of its own.
 func TestAuthorizationPerAttempt(t *testing.T) {
 	t.Parallel()
@@ -145,40 +108,6 @@ func TestAuthorizationPerAttempt(t *testing.T) {
 		assert.Equal(t, []string{"kept"}, sent.header["X-Request"])
 	}
 	assert.Equal(t, []string{"Basic key1", "Basic key2", "Basic key3"}, result.Keys)
-}
-
-// TestHeaderOfAnEarlierAttempt checks that a RoundTripper that still writes to the header of an earlier attempt changes
-// neither later attempts nor the caller's header. The race detector notices a shared map.
-func TestHeaderOfAnEarlierAttempt(t *testing.T) {
-	t.Parallel()
-	stop, done := make(chan struct{}), make(chan struct{})
-	slow := func(req *http.Request) (*http.Response, error) {
-		req.Header.Set("X-Late", "1")
-		go func() {
-			defer close(done)
-			for {
-				req.Header.Set("X-Late", "1")
-				select {
-				case <-stop:
-					return
-				default:
-				}
-			}
-		}()
-		return answer(429, "")(req)
-	}
-	s := &script{steps: []step{slow, answer(429, ""), answer(200, "")}}
-	request := post(false)
-	request.Header.Set("X-Request", "kept")
-	_, err := New(testConfig(s)).Do(t.Context(), request)
-	close(stop)
-	<-done
-	require.NoError(t, err)
-	require.Len(t, s.sent, 3)
-	for _, later := range []http.Header{s.sent[1].header, s.sent[2].header, request.Header} {
-		assert.NotContains(t, later, "X-Late")
-		assert.Equal(t, "kept", later.Get("X-Request"))
-	}
 }
 
 // TestRedirectsAreNotFollowed checks that Do returns a response with a status 3xx unchanged and sends no second
