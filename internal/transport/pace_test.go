@@ -327,6 +327,11 @@ func TestBudgetOfACallThatHasEnded(t *testing.T) {
 // two attempts.
 func TestBudgetOfACall(t *testing.T) {
 	t.Parallel()
+	sent := 0
+	everySecond := func(req *http.Request) (*http.Response, error) {
+		sent++
+		return answer(map[int]int{0: 200, 1: 503}[sent%2], "")(req)
+	}
 	for name, test := range map[string]struct {
 		spent int // how much of the budget of 500 is taken before the calls
 		step  step
@@ -339,6 +344,7 @@ func TestBudgetOfACall(t *testing.T) {
 		"timeout, once more":   {400, hang, 10, false},
 		"success":              {500, answer(200, ""), 5, true},
 		"success, fewer":       {500, answer(200, ""), 4, false},
+		"success of a retry":   {495, everySecond, 2, true}, // puts back what the retry has cost
 		"refusal":              {500, answer(404, ""), 50, false},
 		"failure":              {500, lost(errLost), 50, false},
 		"stopped, no attempts": {495, nil, 50, true},

@@ -231,19 +231,6 @@ func requests(t *testing.T, h http.Handler, query string) (news batch) {
 	return news
 }
 
-// TestBodiesOfLateRequests checks that the feed removes the body of a request if bodies were turned off before the
-// request was answered.
-func TestBodiesOfLateRequests(t *testing.T) {
-	t.Parallel()
-	h, feed := newHandler()
-	for shown, want := range map[bool]int{true: 4, false: 0} {
-		call(h, fmt.Sprintf("PUT /bodies?shown=%t", shown))
-		feed.Add(Request{Path: "/canary", Body: "canary", Answer: "canary", Curl: "canary"})
-		assert.Equal(t, want, strings.Count(call(h, "GET /requests").Body.String(), "canary"))
-		feed.clear()
-	}
-}
-
 // TestFilter checks which requests each filter selects, and that invalid filters are refused.
 func TestFilter(t *testing.T) {
 	t.Parallel()
