@@ -23,8 +23,8 @@ import (
 	"time"
 )
 
-// guard is a piece of code of the SDK that keeps an invariant, and a broken version of this code. A blank in old matches
-// any white space and comments.
+// guard is a piece of code of the SDK that keeps an invariant, and a broken version of this code. A blank in old stands
+// for any white space and comments.
 type guard struct{ name, file, old, broken string }
 
 // find returns the places of a guard in the text of its file.
