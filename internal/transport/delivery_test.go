@@ -113,8 +113,8 @@ func TestNewBesideARequest(t *testing.T) {
 type counted struct{ *tls.Conn }
 
 // TestWrappedTLSConnections checks that a request is sent once in an attempt if DialTLSContext returns a wrapped TLS
-// connection, and that another attempt follows only if the server has refused the stream. From Go 1.27 on, net/http
-// uses HTTP/2 on such a connection.
+// connection, and that it is sent again only if the server has refused the stream. From Go 1.27 on, net/http uses
+// HTTP/2 on such a connection.
 func TestWrappedTLSConnections(t *testing.T) {
 	t.Parallel()
 	for _, code := range []uint32{1, refusedStream} {
@@ -144,10 +144,11 @@ func TestWrappedTLSConnections(t *testing.T) {
 			before := streams.Load()
 			result, err := c.Do(t.Context(), request.to(t, address))
 			require.Error(t, err)
-			require.LessOrEqual(t, streams.Load()-before, int64(result.Attempts), "%s: net/http has repeated it", request.Method)
-			if code != refusedStream {
-				require.Equal(t, 1, result.Attempts, request.Method)
+			most := 1 // an attempt that gets no connection in time is followed by another, but reaches no server
+			if code == refusedStream {
+				most = result.Attempts
 			}
+			require.LessOrEqual(t, streams.Load()-before, int64(most), "%s: it was sent again", request.Method)
 		}
 	}
 }

@@ -437,7 +437,7 @@ func TestStreamOutlivesTimeouts(t *testing.T) {
 	t.Parallel()
 	h, feed := newHandler()
 	server := httptest.NewUnstartedServer(h)
-	server.Config.ReadTimeout, server.Config.WriteTimeout = pollEvery/4, pollEvery/4
+	server.Config.ReadTimeout, server.Config.WriteTimeout = pollEvery, pollEvery
 	server.Start()
 	_, body := openStream(t.Context(), t, server)
 	lines := bufio.NewScanner(body)
