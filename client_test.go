@@ -306,6 +306,16 @@ func TestClient_ForMerchant(t *testing.T) {
 	assert.Len(t, connections, 2)
 }
 
+// TestClient_ForMerchant_refused checks that every call fails if the ID that ForMerchant got is not positive.
+func TestClient_ForMerchant_refused(t *testing.T) {
+	t.Parallel()
+	for _, id := range []payvault.MerchantID{0, -1} {
+		err := service.Client(t, service.Nowhere).ForMerchant(id).Payees.Delete(t.Context(), 1)
+		want := service.Fields{"merchant_id": {"of ForMerchant is not positive"}}
+		service.AssertInvalid(t, err, payvault.OpPayeesDelete, want)
+	}
+}
+
 // TestWithTimeout_isOfOneAttempt checks that WithTimeout and the Timeout of the caller's http.Client both limit a
 // single attempt. If both are set, the shorter timeout ends the attempt.
 func TestWithTimeout_isOfOneAttempt(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"example.com/payvault"
@@ -61,6 +62,57 @@ func named(tb testing.TB, name string) call {
 	return func(c *payvault.Client, opts ...payvault.CallOption) (any, error) {
 		return all[at].Do(tb.Context(), c, calls.Documented(), all[at].Minimal, opts...)
 	}
+}
+
+// perform makes a call of an operation that the service answers with the documented success. It returns the body of the
+// request.
+func perform(t *testing.T, op payvault.Operation, request any, opts ...payvault.Option) string {
+	t.Helper()
+	o := calls.Of(op)
+	got, _, err := service.Exchange(t, &o, request, o.Answer(), opts...)
+	require.NoError(t, err)
+	return string(got.Body)
+}
+
+// assertSent checks that an operation sends a request as the given JSON, and that the JSON of the request is read back as
+// the same request, for a program that keeps it in a queue.
+func assertSent[T any](t *testing.T, op payvault.Operation, request *T, want string) {
+	t.Helper()
+	assert.JSONEq(t, want, perform(t, op, request))
+	wire, err := payvault.MarshalWire(request)
+	require.NoError(t, err)
+	back, err := decode[T](string(wire))
+	require.NoError(t, err)
+	assert.Equal(t, *request, back)
+}
+
+// assertRefused checks that an operation refuses a request with the given problems, and that nothing is sent.
+func assertRefused(t *testing.T, op payvault.Operation, request any, problems service.Fields) {
+	t.Helper()
+	o := calls.Of(op)
+	result, err := o.Do(t.Context(), service.Client(t, service.Nowhere), calls.Documented(), request)
+	service.AssertInvalid(t, err, op, problems)
+	assert.Nil(t, result)
+}
+
+// assertRead checks that a call succeeds if the answer has the given body. The call must return want, and Unread must
+// have the JSON pointers of the values that are missing or unreadable.
+func assertRead(t *testing.T, do call, body string, want any, unread ...string) {
+	t.Helper()
+	var response payvault.Response
+	got, err := do(answering(t, http.StatusOK, body), payvault.WithResponse(&response))
+	require.NoError(t, err, body)
+	assert.Equal(t, want, got, body)
+	assert.Equal(t, unread, response.Unread, body)
+}
+
+// assertUnread checks that a call fails if the answer has the given body, and that its error has the reason.
+func assertUnread(t *testing.T, do call, body, reason string) {
+	t.Helper()
+	var response payvault.Response
+	_, err := do(answering(t, http.StatusOK, body), payvault.WithResponse(&response))
+	require.ErrorContains(t, err, reason, "%.200s", body)
+	assert.Equal(t, body, string(response.Body), "the answer as it came")
 }
 
 // request returns a request for Client.Call.

@@ -6,38 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-
-	"example.com/payvault"
 )
-
-// TestApplicationFields checks that payvault.ApplicationFields has each field of application data in api/openapi.yaml
-// once, with its type, its flag and its values.
-func TestApplicationFields(t *testing.T) {
-	t.Parallel()
-	document, seen := theDocument(), map[string]bool{}
-	for _, info := range payvault.ApplicationFields() {
-		field := document.fields[info.Key]
-		var options []map[string]any
-		for _, option := range info.Settings.Options {
-			options = append(options, map[string]any{"label": option.Label, "value": option.Value})
-		}
-		assert.Equal(t, field.kind, info.Type, info.Key)
-		assert.Equal(t, field.required, info.Settings.Required, info.Key)
-		if field.kind == "checkbox_row" { // the emulator sends no options for it
-			boxes := map[string]any{}
-			for _, option := range info.Settings.Options {
-				boxes[option.Value] = true
-			}
-			assert.Empty(t, field.schema.Check(info.Key, boxes), info.Key)
-			assert.Len(t, boxes, map[string]int{"card_brands": 5, "fulfillment_delivery_method": 4}[info.Key])
-		} else {
-			assert.Equal(t, field.options, options, info.Key)
-		}
-		assert.False(t, seen[info.Key], info.Key)
-		seen[info.Key] = true
-	}
-	assert.Len(t, seen, len(document.fields))
-}
 
 // TestPermittedRate checks how many requests a fault of the kind PermitRate permits in ten seconds: ten times the rate,
 // plus a burst at the start. The burst has the requests of one second, and at least one.

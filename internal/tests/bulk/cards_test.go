@@ -14,57 +14,6 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// invalid is a card that cannot be sent. Check must report the given problem of the given field.
-type invalid struct {
-	card
-
-	field, problem string
-}
-
-func invalidCards() []invalid {
-	const number, required, mark = "is not 12 to 19 digits", "is required",
-		"cannot be written as JSON: a redacted secret, whose text is lost"
-	cards := []invalid{
-		{card{ExpDate: "1229"}, "card_number", required},
-		{newCard(0), "exp_date", required},
-		{newCard(0), "exp_date", "is not of the form MMYY"},
-		{newCard(0), "card_id", "is not valid UTF-8"},
-		{newCard(0), "card_id", mark},
-	}
-	cards[1].ExpDate, cards[2].ExpDate, cards[3].CardID, cards[4].CardID = "", "1329", "Jos\xe9", "a [REDACTED]"
-	for text, problem := range map[string]string{
-		"4111 1111 1111 1111": number, "41111111111": number, "41111111111111111111": number,
-		"४१११११११११११११११": number, "411111111111\xff": number, "[REDACTED]": mark,
-	} {
-		c := newCard(0)
-		c.CardNumber = payvault.NewSecret(text)
-		cards = append(cards, invalid{c, "card_number", problem})
-	}
-	return cards
-}
-
-// TestCheck checks that Check reports the same problem of a card as Submit.
-func TestCheck(t *testing.T) {
-	t.Parallel()
-	const op = payvault.OpAccountUpdaterSubmit
-	var s fake
-	submit := func(c card) error {
-		_, err := s.client(t).AccountUpdater.Submit(t.Context(), []card{newCard(1), c})
-		return err
-	}
-	for _, c := range invalidCards() {
-		service.AssertInvalid(t, c.Check(), op, service.Fields{c.field: {c.problem}})
-		service.AssertInvalid(t, submit(c.card), op, service.Fields{"data[1]." + c.field: {c.problem}})
-	}
-	assert.Empty(t, s.seen)
-	for _, number := range []string{"411111111111", "4111111111111111", "4111111111111111111"} {
-		c := newCard(2)
-		c.CardNumber = payvault.NewSecret(number)
-		require.NoError(t, c.Check())
-		require.NoError(t, submit(c))
-	}
-}
-
 // TestSubmitAllOfInvalidCards checks that SubmitAll reports each card that cannot be sent, and sends the other cards of
 // its batch. A batch without a valid card is neither sent nor recorded in the journal.
 func TestSubmitAllOfInvalidCards(t *testing.T) {

@@ -1,5 +1,6 @@
-// Package operations compares the requests and results of every operation with the fixtures in testdata. It also tests
-// how much memory a hostile response may take.
+// Package operations tests what holds for every operation: it compares requests and results with the fixtures in
+// testdata, and measures how much memory a hostile response may take. What holds for one resource is tested beside the
+// resource, as in payees_test.go.
 package operations
 
 import (
@@ -44,18 +45,6 @@ func nowhere(t *testing.T) *payvault.Client {
 	return service.Client(t, service.Nowhere)
 }
 
-// exchange makes a call to a server that answers with status 200 and the given body. It returns the request that the
-// server received, and the result of the call.
-func exchange(
-	t *testing.T, o *calls.Operation, request any, answer string, opts ...payvault.Option,
-) (service.Seen, any, error) {
-	t.Helper()
-	server := service.Answer(t, http.StatusOK, answer)
-	result, err := o.Do(t.Context(), service.Client(t, server.URL+service.BasePath, opts...), calls.Documented(), request)
-	require.Len(t, server.Seen(), 1)
-	return server.Seen()[0], result, err
-}
-
 // fillers returns options that fill empty fields of requests.
 func fillers() []payvault.Option {
 	return []payvault.Option{payvault.WithMerchantID(1), payvault.WithVendorID(2), payvault.WithDeveloperID("3")}
@@ -85,7 +74,7 @@ func TestEveryOperation(t *testing.T) {
 func TestFull(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
-		got, result, err := exchange(t, o, o.Full, o.Answer(), fillers()...)
+		got, result, err := service.Exchange(t, o, o.Full, o.Answer(), fillers()...)
 		require.NoError(t, err)
 		want, query := o.Want(), ""
 		if options, ok := o.Full.(*payvault.ListOptions); ok {
@@ -104,9 +93,9 @@ func TestMinimal(t *testing.T) {
 	each(t, func(t *testing.T, o *calls.Operation) {
 		opts := fillers()
 		if o.Op == payvault.OpTokensTokenize || o.Op == payvault.OpCustomersCreate {
-			opts = nil // the options would fill fields of these requests: see TestFilled
+			opts = nil // the options would fill fields of these requests
 		}
-		got, result, err := exchange(t, o, o.Minimal, o.TolerantAnswer(), opts...)
+		got, result, err := service.Exchange(t, o, o.Minimal, o.TolerantAnswer(), opts...)
 		require.NoError(t, err)
 		assert.NotNil(t, result)
 		assertRequest(t, o, got, "", o.MinimalJSON)
@@ -135,7 +124,7 @@ func assertRequest(t *testing.T, o *calls.Operation, got service.Seen, query, bo
 	switch {
 	case o.Op == payvault.OpDisputesRespond:
 		header["Content-Type"] = got.Header["Content-Type"]
-		assertForm(t, got, body, "evidence.pdf", evidence())
+		service.AssertForm(t, got, body, "evidence.pdf", []byte(calls.Fixture("disputes/evidence.pdf")))
 	case body == "":
 		assert.Empty(t, string(got.Body), "no MinimalJSON in internal/tests/calls/table.go")
 	default:
@@ -253,7 +242,7 @@ func TestRejected(t *testing.T) {
 			want.Code, want.Message, want.Detail = "902", "Example tokenize refusal", ""
 			refusal, sentinels = "errors/rcode.json", sentinels[:1] // an rcode does not match ErrValidation
 		}
-		_, result, err := exchange(t, o, o.Full, calls.Fixture(refusal))
+		_, result, err := service.Exchange(t, o, o.Full, calls.Fixture(refusal))
 		service.AssertError(t, err, want, payvault.ErrRejected)
 		assert.False(t, payvault.SafeToRetry(err))
 		assert.Nil(t, result)
@@ -266,7 +255,7 @@ func TestRejected(t *testing.T) {
 			},
 			"tax_id": {"Example text: tax_id is not valid"},
 		}
-		_, result, err = exchange(t, o, o.Full, calls.Fixture("errors/validation_fields.json"))
+		_, result, err = service.Exchange(t, o, o.Full, calls.Fixture("errors/validation_fields.json"))
 		if o.Op == payvault.OpApplicationsValidate {
 			assert.Equal(t, &payvault.Validation{Problems: want.Fields}, result)
 			return
@@ -319,66 +308,6 @@ func TestForMerchant(t *testing.T) {
 	})
 }
 
-// TestFilled checks that WithMerchantID, WithVendorID and WithDeveloperID fill empty fields of requests, and only
-// those.
-func TestFilled(t *testing.T) {
-	t.Parallel()
-	tokens, customers := find(payvault.OpTokensTokenize), find(payvault.OpCustomersCreate)
-	own := &payvault.TokenizeRequest{MerchantID: 7, VendorID: 8, DeveloperID: "nine"}
-	for body, request := range map[string]any{
-		`{"merchant_id":"1","vendor_id":2,"developer_id":"3"}`:    &payvault.TokenizeRequest{},
-		`{"merchant_id":"7","vendor_id":8,"developer_id":"nine"}`: own,
-	} {
-		got, _, err := exchange(t, tokens, request, tokens.Answer(), fillers()...)
-		require.NoError(t, err)
-		assert.JSONEq(t, body, string(got.Body))
-	}
-	for filled, developer := range map[string]string{"3": "", "own": "own"} {
-		request := &payvault.CustomerCreateRequest{ID: "C1", FirmName: "Firm", DeveloperID: developer}
-		got, _, err := exchange(t, customers, request, customers.Answer(), fillers()...)
-		require.NoError(t, err)
-		body := `{"customer_id":"C1","customer_firm_name":"Firm","developer_id":"` + filled + `"}`
-		assert.JSONEq(t, body, string(got.Body))
-	}
-}
-
-// TestExplicitZeros checks that false, 0, an empty list and an empty text are sent if the caller sets them.
-func TestExplicitZeros(t *testing.T) {
-	t.Parallel()
-	for body, test := range map[string]struct {
-		op      payvault.Operation
-		request any
-	}{
-		`{"merchant_id":"1","single_use":false}`: {
-			payvault.OpTokensTokenize, &payvault.TokenizeRequest{MerchantID: 1, SingleUse: new(false)},
-		},
-		`{"customer_id":"C","customer_firm_name":"F","shipping_addresses":[{"primary":false}],` +
-			`"billing_cards":[{"verify":false,"primary":false}]}`: {
-			payvault.OpCustomersCreate,
-			&payvault.CustomerCreateRequest{
-				ID: "C", FirmName: "F", ShippingAddresses: []payvault.ShippingAddress{{Primary: new(false)}},
-				BillingCards: []payvault.BillingCardRequest{{Verify: new(false), Primary: new(false)}},
-			},
-		},
-		`{"data":[{"key":"ownership","value":{"interestCount":0,"owners":[]}},{"key":"fulfillment_name","value":""}]}`: {
-			payvault.OpApplicationsSaveData,
-			&payvault.ApplicationData{
-				Ownership: payvault.Ownership{Owners: []payvault.Owner{}},
-				Extra:     []payvault.ApplicationField{{Key: "fulfillment_name", Value: ""}},
-			},
-		},
-	} {
-		got, _, err := exchange(t, find(test.op), test.request, find(test.op).Answer())
-		require.NoError(t, err)
-		assert.JSONEq(t, body, string(got.Body))
-		wire, err := payvault.MarshalWire(test.request)
-		require.NoError(t, err)
-		back := reflect.New(reflect.TypeOf(test.request))
-		require.NoError(t, json.Unmarshal(wire, back.Interface()))
-		assert.Equal(t, test.request, back.Elem().Interface(), "a request that waits in a queue")
-	}
-}
-
 // TestRefused checks that one error reports all problems of a request, that a nil context is refused, and that nothing
 // is sent in either case.
 func TestRefused(t *testing.T) {
@@ -398,46 +327,6 @@ func TestRefused(t *testing.T) {
 		_, err = c.Do(nil, client, calls.Documented(), c.Full) //nolint:staticcheck // the test needs a nil context
 		service.AssertInvalid(t, err, c.Op, service.Fields{"context": {"is nil"}})
 	}
-}
-
-// TestRefusedOneByOne checks nil requests, and problems that cannot occur together with those of TestRefused.
-func TestRefusedOneByOne(t *testing.T) {
-	t.Parallel()
-	type (
-		customer = payvault.CustomerCreateRequest
-		fields   = service.Fields
-	)
-	card := payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1229"}
-	cards := slices.Repeat([]payvault.AccountUpdaterCard{card}, 101)
-	negative := payvault.PayeeCreateRequest{Name: "N", MerchantID: -7}
-	for _, test := range []struct {
-		op      payvault.Operation
-		request any
-		want    fields
-	}{
-		{payvault.OpTokensTokenize, &payvault.TokenizeRequest{}, fields{"merchant_id": {calls.Required}}},
-		{payvault.OpTokensTokenize, (*payvault.TokenizeRequest)(nil), fields{"request": {"is nil"}}},
-		{payvault.OpCustomersCreate, nil, fields{"request": {"is nil"}}},
-		{payvault.OpCustomersCreate, &customer{ID: "C", FirstName: "F"}, fields{"customer_first_name": {calls.NoName}}},
-		{payvault.OpCustomersCreate, &customer{ID: "C", LastName: "L"}, fields{"customer_first_name": {calls.NoName}}},
-		{payvault.OpPayeesCreate, &negative, fields{"merchant_id": {"is negative"}}},
-		{payvault.OpCustomersList, &payvault.ListOptions{Page: math.MaxInt - 1}, fields{"page": {"is out of range"}}},
-		{payvault.OpApplicationsSaveData, nil, fields{"request": {"is nil"}}},
-		{payvault.OpAccountUpdaterSubmit, nil, fields{"data": {"has 0 cards; 1 to 100 are allowed"}}},
-		{payvault.OpAccountUpdaterSubmit, cards, fields{"data": {"has 101 cards; 1 to 100 are allowed"}}},
-	} {
-		result, err := find(test.op).Do(t.Context(), nowhere(t), calls.Documented(), test.request)
-		service.AssertInvalid(t, err, test.op, test.want)
-		assert.Nil(t, result)
-	}
-	for _, id := range []payvault.MerchantID{0, -1} {
-		err := nowhere(t).ForMerchant(id).Payees.Delete(t.Context(), 1)
-		service.AssertInvalid(t, err, payvault.OpPayeesDelete, fields{"merchant_id": {"of ForMerchant is not positive"}})
-	}
-	got, _, err := exchange(t, find(payvault.OpAccountUpdaterSubmit), cards[1:], `{"code":0,"data":{"request_id":"R"}}`)
-	require.NoError(t, err, "100 cards may be sent")
-	text := `,{"card_number":"4111111111111111","exp_date":"1229"}`
-	assert.JSONEq(t, `{"data":[`+strings.Repeat(text, 100)[1:]+`]}`, string(got.Body))
 }
 
 // TestNegativeIDs checks that every operation refuses a negative ID in its path.

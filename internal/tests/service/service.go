@@ -4,8 +4,11 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"io"
+	"mime"
+	"mime/multipart"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,10 +19,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
 	"example.com/payvault/internal/testonly"
+	"example.com/payvault/internal/tests/calls"
 )
 
 const (
@@ -211,6 +216,46 @@ func (l pipeListener) Close() error {
 }
 
 func (pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
+
+// Exchange makes a call to a server that answers with status 200 and the given body. It returns the request that the
+// server received, and the result of the call.
+func Exchange(
+	t *testing.T, o *calls.Operation, request any, answer string, opts ...payvault.Option,
+) (Seen, any, error) {
+	t.Helper()
+	server := Answer(t, http.StatusOK, answer)
+	result, err := o.Do(t.Context(), Client(t, server.URL+BasePath, opts...), calls.Documented(), request)
+	require.Len(t, server.Seen(), 1)
+	return server.Seen()[0], result, err
+}
+
+// AssertForm checks that the multipart form of a request has this disputeResponse and this file. If content is nil, the
+// form must have no file.
+func AssertForm(t *testing.T, got Seen, response, fileName string, content []byte) {
+	t.Helper()
+	mediaType, params, err := mime.ParseMediaType(got.Header.Get("Content-Type"))
+	require.NoError(t, err)
+	assert.Equal(t, "multipart/form-data", mediaType)
+	form, err := multipart.NewReader(bytes.NewReader(got.Body), params["boundary"]).ReadForm(1 << 22)
+	require.NoError(t, err)
+	require.Len(t, form.Value, 1)
+	assert.JSONEq(t, response, strings.Join(form.Value["disputeResponse"], ""))
+	if content == nil {
+		assert.Empty(t, form.File)
+		return
+	}
+	require.Len(t, form.File, 1)
+	require.Len(t, form.File["file"], 1)
+	part := form.File["file"][0]
+	assert.Equal(t, fileName, part.Filename)
+	assert.Equal(t, "application/pdf", part.Header.Get("Content-Type"))
+	assert.Len(t, part.Header, 2)
+	file, err := part.Open()
+	require.NoError(t, err)
+	sent, err := io.ReadAll(file)
+	require.NoError(t, err)
+	assert.True(t, bytes.Equal(content, sent), "other content")
+}
 
 // Together calls f in n goroutines at the same time and waits until all of them have ended.
 func Together(n int, f func()) {

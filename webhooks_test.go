@@ -1,4 +1,4 @@
-package operations
+package payvault_test
 
 import (
 	"bytes"

@@ -1,0 +1,63 @@
+package payvault_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"example.com/payvault"
+	"example.com/payvault/internal/tests/calls"
+	"example.com/payvault/internal/tests/service"
+)
+
+// TestCustomersCreate_filled checks that WithDeveloperID fills an empty DeveloperID, and that the options for merchants
+// and vendors fill nothing.
+func TestCustomersCreate_filled(t *testing.T) {
+	t.Parallel()
+	for filled, developer := range map[string]string{"3": "", "own": "own"} {
+		request := &payvault.CustomerCreateRequest{ID: "C1", FirmName: "Firm", DeveloperID: developer}
+		got := perform(t, payvault.OpCustomersCreate, request,
+			payvault.WithMerchantID(1), payvault.WithVendorID(2), payvault.WithDeveloperID("3"))
+		assert.JSONEq(t, `{"customer_id":"C1","customer_firm_name":"Firm","developer_id":"`+filled+`"}`, got)
+	}
+}
+
+// TestCustomersCreate_zeros checks that the flags of addresses and cards are sent if they are false.
+func TestCustomersCreate_zeros(t *testing.T) {
+	t.Parallel()
+	request := &payvault.CustomerCreateRequest{
+		ID: "C", FirmName: "F", ShippingAddresses: []payvault.ShippingAddress{{Primary: new(false)}},
+		BillingCards: []payvault.BillingCardRequest{{Verify: new(false), Primary: new(false)}},
+	}
+	assertSent(t, payvault.OpCustomersCreate, request,
+		`{"customer_id":"C","customer_firm_name":"F","shipping_addresses":[{"primary":false}],`+
+			`"billing_cards":[{"verify":false,"primary":false}]}`)
+}
+
+// TestCustomersCreate_refused checks that Create requires a request, and the first and the last name together unless
+// there is a firm name.
+func TestCustomersCreate_refused(t *testing.T) {
+	t.Parallel()
+	const op = payvault.OpCustomersCreate
+	assertRefused(t, op, nil, service.Fields{"request": {"is nil"}})
+	for _, request := range []payvault.CustomerCreateRequest{{ID: "C", FirstName: "F"}, {ID: "C", LastName: "L"}} {
+		assertRefused(t, op, &request, service.Fields{"customer_first_name": {calls.NoName}})
+	}
+}
+
+// TestCustomersCreate_accepted checks that Create sends a customer with the first and the last name, and one whose ID
+// the service generates.
+func TestCustomersCreate_accepted(t *testing.T) {
+	t.Parallel()
+	request := &payvault.CustomerCreateRequest{AutoGenerateCustomerID: true, FirstName: "F", LastName: "L"}
+	assertSent(t, payvault.OpCustomersCreate, request,
+		`{"auto_generate_customer_id":true,"customer_first_name":"F","customer_last_name":"L"}`)
+}
+
+// TestCustomersList_records checks that a record without an ID makes List fail, because nobody could use the record.
+func TestCustomersList_records(t *testing.T) {
+	t.Parallel()
+	list := named(t, "customers.list")
+	assertUnread(t, list, `{"code":0,"data":[{"customer_id":"A"},{}]}`, "/data/1/customer_id is missing")
+	assertUnread(t, list, `{"code":0,"data":[{"customer_id":"a,null"},`+"\n\tnull ]}", "/data/1 cannot be read")
+}

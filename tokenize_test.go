@@ -1,0 +1,62 @@
+package payvault_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"example.com/payvault"
+	"example.com/payvault/internal/tests/calls"
+	"example.com/payvault/internal/tests/service"
+)
+
+// TestTokenize_filled checks that WithMerchantID, WithVendorID and WithDeveloperID fill the empty fields of a request,
+// and only those.
+func TestTokenize_filled(t *testing.T) {
+	t.Parallel()
+	own := &payvault.TokenizeRequest{MerchantID: 7, VendorID: 8, DeveloperID: "nine"}
+	for body, request := range map[string]*payvault.TokenizeRequest{
+		`{"merchant_id":"1","vendor_id":2,"developer_id":"3"}`:    {},
+		`{"merchant_id":"7","vendor_id":8,"developer_id":"nine"}`: own,
+	} {
+		got := perform(t, payvault.OpTokensTokenize, request,
+			payvault.WithMerchantID(1), payvault.WithVendorID(2), payvault.WithDeveloperID("3"))
+		assert.JSONEq(t, body, got)
+	}
+}
+
+// TestTokenize_zeros checks that a SingleUse of false is sent.
+func TestTokenize_zeros(t *testing.T) {
+	t.Parallel()
+	assertSent(t, payvault.OpTokensTokenize, &payvault.TokenizeRequest{MerchantID: 1, SingleUse: new(false)},
+		`{"merchant_id":"1","single_use":false}`)
+}
+
+// TestTokenize_refused checks that Tokenize requires a request and a merchant ID.
+func TestTokenize_refused(t *testing.T) {
+	t.Parallel()
+	const op = payvault.OpTokensTokenize
+	assertRefused(t, op, (*payvault.TokenizeRequest)(nil), service.Fields{"request": {"is nil"}})
+	assertRefused(t, op, &payvault.TokenizeRequest{}, service.Fields{"merchant_id": {calls.Required}})
+}
+
+// TestTokenize_cardID checks that an answer without a card_id is an error, unless the request has a CardID.
+func TestTokenize_cardID(t *testing.T) {
+	t.Parallel()
+	create, update := named(t, "tokens.tokenize without a CardID"), named(t, "tokens.tokenize with a CardID")
+	assertUnread(t, create, `{"rcode":"000"}`, "/card_id is missing")
+	assertUnread(t, create, `{"rcode":"000","card_id":8.61e+30}`, "/card_id is missing, and cannot be read: /card_id")
+	assertRead(t, update, `{"rcode":"000"}`, &payvault.TokenizeResponse{RCode: "000"}, "/card_id")
+}
+
+// TestTokenize_rcode checks that only the rcode decides about success, and that TokenizeResponse has it as 000, also if
+// the service sends it as a number.
+func TestTokenize_rcode(t *testing.T) {
+	t.Parallel()
+	tokenize := named(t, "tokens.tokenize without a CardID")
+	success := &payvault.TokenizeResponse{RCode: "000", CardID: "A"}
+	assertRead(t, tokenize, `{"rcode":0,"code":"OK","card_id":"A"}`, success)
+	assertUnread(t, tokenize, `{"rcode":"0","card_id":"A"}`, "another result code")
+	assertUnread(t, tokenize, `{"rcode":{},"code":0,"card_id":"A"}`, "no result code")
+	assertUnread(t, tokenize, `{"rcode":"051","code":5,"card_id":"A"}`, ": code 051")
+}
