@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -29,29 +30,53 @@ const (
 )
 
 // NewError returns an error for a fake of the client: the error that the method of an operation returns after a failure
-// of the given kind. A client makes the error: it calls the operation with made-up values, and its only attempt fails.
-// So [payvault.SafeToRetry] and the sentinels are true of the error. Tokenize is called without a CardID.
+// of the given kind. A client makes the error: it calls an operation of the same class of replay, and its only attempt
+// fails. So [payvault.SafeToRetry] and the sentinels are true of the error. An error of Tokenize is that of a request
+// without a CardID. The Fields of an [ErrorInvalid] are made up.
 //
 // The service does not document the status and the code of a refusal. A test may change the exported fields of the
 // error, for example to StatusCode 409 and Code "51". NewError panics if the operation has no method, or if the kind
 // does not exist.
 func NewError(op payvault.Operation, kind ErrorKind) *payvault.Error {
+	operations := payvault.Operations()
+	at := slices.IndexFunc(operations, func(o payvault.OperationInfo) bool { return o.Op == op })
+	if at < 0 {
+		panic("payvaulttest: NewError knows no operation " + string(op))
+	}
 	client, err := payvault.NewClient("http://127.0.0.1", "made-up-key",
 		payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1}),
 		payvault.WithHTTPClient(&http.Client{Transport: failing(op, kind)}))
 	if err != nil {
 		panic(fmt.Errorf("payvaulttest: make a client: %w", err))
 	}
-	text, number := "1230", int64(1)
+	number := int64(1)
 	if kind == ErrorInvalid {
-		text, number = "", 0
+		number = 0
 	}
-	call := madeUpCalls(context.Background(), client, text, number)[op]
-	if call == nil {
-		panic("payvaulttest: NewError knows no operation " + string(op))
+	err = madeUpCall(client, operations[at].Replay, number)
+	made, _ := errors.AsType[*payvault.Error](err) // a client returns no other error
+	made.Op = op
+	if kind == ErrorInvalid {
+		made.Fields = map[string][]string{"made_up": {"is not valid"}}
 	}
-	made, _ := errors.AsType[*payvault.Error](call()) // a client returns no other error
 	return made
+}
+
+// madeUpCall calls an operation of the given class of replay. If number is 0, the client refuses to send the request.
+func madeUpCall(c *payvault.Client, class payvault.Replay, number int64) (err error) {
+	ctx := context.Background()
+	switch class {
+	case payvault.ReplayRead:
+		_, err = c.Applications.Validate(ctx, payvault.ApplicationID(number))
+	case payvault.ReplaySame:
+		data := payvault.ApplicationData{LegalName: "Firm"}
+		_, err = c.Applications.SaveData(ctx, payvault.ApplicationID(number), &data)
+	case payvault.ReplayWithCardID:
+		_, err = c.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{MerchantID: payvault.MerchantID(number)})
+	case payvault.ReplayNever:
+		err = c.Payees.Delete(ctx, payvault.PayeeID(number))
+	}
+	return err
 }
 
 // failing returns a RoundTripper that makes each request of an operation fail.
@@ -123,57 +148,3 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements [http.RoundTripper].
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// madeUpCalls returns a call of each operation. The values of its arguments are text, which is also an expiration date,
-// and number. If text is empty and number is 0, the client refuses to send each of these calls.
-func madeUpCalls(
-	ctx context.Context, c *payvault.Client, text string, number int64,
-) map[payvault.Operation]func() error {
-	return map[payvault.Operation]func() error{
-		payvault.OpTokensTokenize: func() error {
-			return errorOf(c.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{MerchantID: payvault.MerchantID(number)}))
-		},
-		payvault.OpCustomersCreate: func() error {
-			return errorOf(c.Customers.Create(ctx, &payvault.CustomerCreateRequest{ID: text, FirmName: "Firm"}))
-		},
-		payvault.OpCustomersList: func() error {
-			return errorOf(c.Customers.List(ctx, &payvault.ListOptions{Page: int(number) - 1}))
-		},
-		payvault.OpPayeesCreate: func() error {
-			return errorOf(c.Payees.Create(ctx, &payvault.PayeeCreateRequest{Name: text}))
-		},
-		payvault.OpPayeesDelete: func() error { return c.Payees.Delete(ctx, payvault.PayeeID(number)) },
-		payvault.OpApplicationsCreate: func() error {
-			return errorOf(c.Applications.Create(ctx, &payvault.ApplicationCreateRequest{ChannelID: number, SalesRep: number}))
-		},
-		payvault.OpApplicationsSaveData: func() error {
-			data := payvault.ApplicationData{LegalName: "Firm"}
-			return errorOf(c.Applications.SaveData(ctx, payvault.ApplicationID(number), &data))
-		},
-		payvault.OpApplicationsValidate: func() error {
-			return errorOf(c.Applications.Validate(ctx, payvault.ApplicationID(number)))
-		},
-		payvault.OpDisputesRespond: func() error {
-			evidence := payvault.FileFromBytes("evidence.pdf", []byte("%PDF-1.7"))
-			request := payvault.DisputeRespondRequest{Message: "Answer", Evidence: evidence}
-			return c.Disputes.Respond(ctx, payvault.DisputeID(number), &request)
-		},
-		payvault.OpSubscriptionsTransactions: func() error {
-			return errorOf(c.Subscriptions.Transactions(ctx, payvault.SubscriptionID(number), nil))
-		},
-		payvault.OpSubscriptionsCancel: func() error {
-			request := payvault.SubscriptionCancelRequest{CustomerID: text}
-			return errorOf(c.Subscriptions.Cancel(ctx, payvault.SubscriptionID(number), &request))
-		},
-		payvault.OpInvoicesSend: func() error { return c.Invoices.Send(ctx, payvault.InvoiceID(text), nil) },
-		payvault.OpAccountUpdaterSubmit: func() error {
-			card := payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: text}
-			return errorOf(c.AccountUpdater.Submit(ctx, []payvault.AccountUpdaterCard{card}))
-		},
-		payvault.OpWebhooksAddEvent: func() error {
-			return errorOf(c.Webhooks.AddEvent(ctx, payvault.WebhookID(text), payvault.EventTransactionStatusUpdated))
-		},
-	}
-}
-
-func errorOf[T any](_ T, err error) error { return err }
