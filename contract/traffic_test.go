@@ -115,9 +115,11 @@ func TestSuccesses(t *testing.T) {
 				ids.Subscription = srv.Subscriptions.Seed(subscription()).ID
 				_, _ = o.Do(t.Context(), client, ids, request) // the emulator refuses some minimal requests
 			}
-			assert.NotZero(t, srv.Commits(o.Op))
+			require.NotZero(t, srv.Commits(o.Op), "the emulator refused Minimal and Full of the table of calls: %v", wire.last)
 			places := absent("", c.answer(t, string(o.Op)), wire.last)
-			assert.ElementsMatch(t, unknown[o.Op], places, "nothing there, with the records of calls.Seeded: %v", wire.last)
+			assert.ElementsMatch(t, unknown[o.Op], places,
+				"the emulator's answer lacks these fields of api/openapi.yaml. Add them to the answer in payvaulttest, and their "+
+					"values to the record that Seeded in internal/tests/calls/calls.go stores. The answer: %v", wire.last)
 		})
 	}
 }

@@ -49,6 +49,7 @@ func TestApplicationCreate(t *testing.T) {
 	assert.Equal(t, payvault.MerchantID(partnerID), saved[0].Partner)
 	assert.Equal(t, []int64{4001, 4002, 4003},
 		[]int64{saved[0].ChannelID, saved[0].SalesRep, saved[0].TerminationNode})
+	assert.Equal(t, 1, a.srv.Commits(payvault.OpApplicationsCreate))
 }
 
 // saveAll saves a value for every key that the OpenAPI document names.

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"example.com/payvault"
 	"example.com/payvault/payvaulttest"
 )
 
@@ -24,4 +25,5 @@ func TestAccountUpdater(t *testing.T) {
 		Cards:      []payvaulttest.UpdaterCard{{"4111xxxxxx111111", "1229", "MINE"}, {"5454xxxxxx545454", "0130", ""}},
 	}, requests[0])
 	a.post(t, "/platform/aus/add", `{"data":[]}`).ok(t)
+	assert.Equal(t, 2, a.srv.Commits(payvault.OpAccountUpdaterSubmit))
 }

@@ -104,8 +104,10 @@ func TestLists(t *testing.T) {
 		assert.Equal(t, test.want, strings.Join(got, ""), test.query)
 		assert.Equal(t, []any{test.records, test.pages}, []any{records, pages}, test.query)
 	}
+	before := a.srv.Commits(payvault.OpSubscriptionsTransactions)
 	records, _, _ := a.partner().list(t, transactions+"?merchant_id=100001", "pg_id")
 	assert.Len(t, records, 5)
+	assert.Equal(t, before+1, a.srv.Commits(payvault.OpSubscriptionsTransactions))
 }
 
 // TestListFilters checks that the emulator refuses filters that were joined into one parameter or sent as an array, as

@@ -61,12 +61,16 @@ func TestEveryOperation(t *testing.T) {
 		repeated := map[payvault.Replay]string{"with a card_id": "card_id", "same": "yes", "read": "yes", "never": "no"}
 		assert.Contains(t, o.Stated, o.Method+" "+o.Path+" "+repeated[o.Replay]+" ")
 	}
-	assert.Equal(t, payvault.Operations(), all, "operations.go and Table in internal/tests/calls/table.go")
+	for _, o := range payvault.Operations() {
+		require.True(t, slices.Contains(all, o), "Table in internal/tests/calls/table.go has no entry for %s", o.Op)
+	}
+	assert.Equal(t, payvault.Operations(), all, "the order in operations.go and in internal/tests/calls/table.go")
 	for _, c := range calls.All() {
 		methods = append(methods, c.GoName)
 	}
 	slices.Sort(methods)
-	assert.ElementsMatch(t, service.Methods(), slices.Compact(methods), "methods and internal/tests/calls/table.go")
+	assert.ElementsMatch(t, service.Methods(), slices.Compact(methods),
+		"the methods of the services, and GoName and ways in internal/tests/calls/table.go")
 }
 
 // TestFull checks that every documented field of a request is sent, and every documented field of a response is read.
@@ -184,7 +188,8 @@ func TestEveryField(t *testing.T) {
 		_, goName, _ := strings.Cut(name, ".")
 		if otherwise[goName] != field.wire {
 			squeezed := strings.ToLower(strings.ReplaceAll(field.wire, "_", ""))
-			assert.True(t, strings.HasSuffix(squeezed, strings.ToLower(goName)), "%s is %s on the wire", name, field.wire)
+			assert.True(t, strings.HasSuffix(squeezed, strings.ToLower(goName)),
+				"the Go name of %s is not the end of %s: rename the field, or add it to otherwise in this test", name, field.wire)
 		}
 	}
 }

@@ -74,7 +74,8 @@ func TestOneName(t *testing.T) {
 	for _, found := range field.FindAllStringSubmatch(exportedAPI(t, ".")+exportedAPI(t, "payvaulttest"), -1) {
 		// customer_id, for example, is the field ID of a Customer and CustomerID elsewhere; data has several meanings
 		if name, wire := found[1], found[2]; name != "ID" && wire != "data" {
-			assert.Equal(t, cmp.Or(names[wire], name), name, wire)
+			assert.Equal(t, cmp.Or(names[wire], name), name,
+				"two Go names for %s on the wire: rename the field of the new type, here or in payvaulttest", wire)
 			names[wire] = name
 		}
 	}

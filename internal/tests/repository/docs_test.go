@@ -200,20 +200,47 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestUnknownOutcomes checks that each operation that is not a read has a section in docs/unknown.md and an example.
+// TestUnknownOutcomes checks that docs/unknown.md has a section for each operation that is not a read.
 func TestUnknownOutcomes(t *testing.T) {
 	t.Parallel()
-	page, examples := read(t, "docs/unknown.md"), read(t, "example_unknown_test.go")
+	page := read(t, "docs/unknown.md")
 	for _, op := range payvault.Operations() {
-		if op.Replay == payvault.ReplayRead {
-			continue
+		if method := calls.Of(op.Op).GoName; op.Replay != payvault.ReplayRead {
+			assert.True(t, strings.Contains(page, "## "+method), "docs/unknown.md has no section %s", method)
 		}
-		at := slices.IndexFunc(calls.All(), func(c calls.Call) bool { return c.Op == op.Op })
-		method := calls.All()[at].GoName
-		name := "Example" + strings.Replace(method, ".", "Service_", 1) + "_unknown"
-		assert.True(t, strings.Contains(page, "## "+method), "docs/unknown.md has no section %s", method)
-		assert.True(t, strings.Contains(examples, "func "+name+"() {"), "example_unknown_test.go has no function %s", name)
 	}
+}
+
+// TestTestsOfOperations checks that a resource's tests stand beside it, and that the emulator's tests make the emulator
+// perform each operation and count how often it was performed.
+func TestTestsOfOperations(t *testing.T) {
+	t.Parallel()
+	var emulator strings.Builder
+	for _, name := range list(t, repo(), "payvaulttest/*_test.go") {
+		emulator.WriteString(read(t, name))
+	}
+	set, files := parse(t, repo(), ".", 0)
+	for _, op := range payvault.Operations() {
+		service, method, _ := strings.Cut(calls.Of(op.Op).GoName, ".")
+		counted := "Commits(payvault.Op" + service + method + ")"
+		assert.True(t, strings.Contains(emulator.String(), counted),
+			"no test in payvaulttest checks %s: add one to the test file of the resource there", counted)
+		for _, file := range files {
+			for _, decl := range file.Decls {
+				f, ok := decl.(*ast.FuncDecl)
+				if ok && f.Recv != nil && f.Name.Name == method && typeName(f.Recv.List[0].Type) == service+"Service" {
+					name := strings.TrimSuffix(set.Position(file.Pos()).Filename, ".go") + "_test.go"
+					assert.Len(t, list(t, repo(), name), 1, "%s has no tests in %s", op.Op, name)
+				}
+			}
+		}
+	}
+}
+
+// TestNumberTable checks that docs/failures.md has the table of the fields whose numbers are read by a rule.
+func TestNumberTable(t *testing.T) {
+	t.Parallel()
+	service.CompareDoc(t, "docs/failures.md", "numbers", calls.NumberTable(), *update)
 }
 
 // block is a code block in a document.

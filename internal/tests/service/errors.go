@@ -151,7 +151,8 @@ func CompareDoc(t *testing.T, document, name, want string, update bool) {
 		require.NoError(t, os.WriteFile(document, slices.Concat(content[:begin], []byte(want), content[end:]), 0o644))
 		return
 	}
-	assert.Equal(t, want, string(content[begin:end]), "%s: run the test with -update to write it anew", document)
+	assert.Equal(t, want, string(content[begin:end]),
+		"go test ./internal/tests/faults ./internal/tests/repository -update writes this part of %s anew", document)
 }
 
 // Readers returns two functions that decode JSON, one with encoding/json and one with JSON v2.
