@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/govalues/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -21,12 +20,12 @@ import (
 func TestApplicationData_unmarshal(t *testing.T) {
 	t.Parallel()
 	type data = payvault.ApplicationData
-	times := payvault.AuthTimes{"1", "90+"}
+	times, ticket := payvault.AuthTimes{"1", "90+"}, payvault.MustParseAmount("1500.0")
 	for wire, want := range map[string]data{
 		`[]`: {}, `[{"key":"tax_id","value":null}]`: {},
 		`[{"key":"legal_name","value":"A","type":"text","settings":{"required":true}}]`: {LegalName: "A"},
 		`[{"key":"processing_history","value":false}]`:                                  {ProcessingHistory: new(false)},
-		`[{"key":"high_ticket","value":1500.0}]`:                                        {HighTicket: new(payvault.AmountOf(decimal.MustParse("1500.0")))},
+		`[{"key":"high_ticket","value":1500.0}]`:                                        {HighTicket: &ticket},
 		`[{"key":"business_services_auth_time","value":"{1, 90+}"}]`:                    {BusinessServicesAuthTime: times},
 		`[{"key":"list","value":[{"key":"a"}]},{"key":"key","value":"b"}]`: {Extra: []payvault.ApplicationField{
 			{Key: "list", Value: []any{map[string]any{"key": "a"}}}, {Key: "key", Value: "b"},

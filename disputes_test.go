@@ -15,7 +15,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -69,7 +68,6 @@ func TestDisputesRespond_invalid(t *testing.T) {
 		return &response{Type: "OT", Evidence: &payvault.File{Name: name, Content: content, Size: size}}
 	}
 	pdf := func(content string, size int64) *response { return file("a.pdf", strings.NewReader(content), size) }
-	noDay := payvault.Date{Year: 2026, Month: time.February, Day: 30}
 	long := "%PDF-" + strings.Repeat("x", 2000)
 	for _, test := range []struct {
 		request      *response
@@ -77,7 +75,6 @@ func TestDisputesRespond_invalid(t *testing.T) {
 	}{
 		{&response{Evidence: pdf("%PDF-", 5).Evidence}, "message", "is required without cbr_response_type"},
 		{&response{Message: "text"}, "file", "is required without cbr_response_type"},
-		{&response{Type: "CP", BatchDate: noDay}, "batch_date", calls.BadDate},
 		{pdf(strings.Repeat(" ", 1020)+"%PDF-", 1025), "file", "is not a PDF"},
 		{pdf("", 0), "file", "is empty"},
 		{pdf("%PDF-", -1), "file", "is empty"},
@@ -104,8 +101,9 @@ func TestOpenFile(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "charge 証拠.pdf", file.Name)
 	assert.Equal(t, int64(len(evidence())), file.Size)
+	minimal := calls.Of(payvault.OpDisputesRespond).MinimalJSON
 	for range 2 { // an upload must not close the file
-		service.AssertForm(t, respond(t, retrieval(file)), calls.Of(payvault.OpDisputesRespond).MinimalJSON, file.Name, evidence())
+		service.AssertForm(t, respond(t, retrieval(file)), minimal, file.Name, evidence())
 	}
 	require.NoError(t, file.Close())
 	err = service.Client(t, service.Nowhere).Disputes.Respond(t.Context(), 5002, retrieval(file))
@@ -130,8 +128,9 @@ func TestFileFromReader(t *testing.T) {
 	unsized := io.MultiReader(bytes.NewReader(evidence()))
 	file, err := payvault.FileFromReader("a.pdf", unsized)
 	require.NoError(t, err)
+	minimal := calls.Of(payvault.OpDisputesRespond).MinimalJSON
 	for range 2 {
-		service.AssertForm(t, respond(t, retrieval(file)), calls.Of(payvault.OpDisputesRespond).MinimalJSON, "a.pdf", evidence())
+		service.AssertForm(t, respond(t, retrieval(file)), minimal, "a.pdf", evidence())
 	}
 	assert.Len(t, files(t, directory), 1)
 	require.NoError(t, file.Close())

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
+	"example.com/payvault/internal/tests/calls"
 	"example.com/payvault/internal/tests/service"
 )
 
@@ -28,6 +29,6 @@ func TestInvoicesSend_id(t *testing.T) {
 	assert.Equal(t, "/platform/invoice/A%2F1%20%3F%23/send", server.Seen()[0].Target)
 	for _, id := range []payvault.InvoiceID{"", ".", ".."} {
 		err := client.Invoices.Send(t.Context(), id, nil)
-		service.AssertInvalid(t, err, payvault.OpInvoicesSend, service.Fields{"invoice_id": {`must not be empty, "." or ".."`}})
+		service.AssertInvalid(t, err, payvault.OpInvoicesSend, service.Fields{"invoice_id": {calls.BadSegment}})
 	}
 }

@@ -74,8 +74,8 @@ func perform(t *testing.T, op payvault.Operation, request any, opts ...payvault.
 	return string(got.Body)
 }
 
-// assertSent checks that an operation sends a request as the given JSON, and that the JSON of the request is read back as
-// the same request, for a program that keeps it in a queue.
+// assertSent checks that an operation sends a request as the given JSON. It also checks that the JSON of the request is
+// read back as the same request, for a program that keeps requests in a queue.
 func assertSent[T any](t *testing.T, op payvault.Operation, request *T, want string) {
 	t.Helper()
 	assert.JSONEq(t, want, perform(t, op, request))

@@ -28,11 +28,13 @@ func TestPayeesCreate_account(t *testing.T) {
 		{`{"tr_number":"21000021"}`, payvault.PayeeAccount{TRNumber: secret("21000021")}, nil},
 		{`{"tr_number":121000021.0}`, payvault.PayeeAccount{TRNumber: secret("121000021")}, nil},
 		{
-			`{"dda_number":17,"tr_number":21000021}`, payvault.PayeeAccount{DDANumber: secret("17")},
+			`{"dda_number":17,"tr_number":21000021}`,
+			payvault.PayeeAccount{DDANumber: secret("17")},
 			[]string{"/data/payee_account/tr_number"},
 		},
 		{
-			`{"dda_number":"[REDACTED]","tr_number":"1"}`, payvault.PayeeAccount{TRNumber: secret("1")},
+			`{"dda_number":"[REDACTED]","tr_number":"1"}`,
+			payvault.PayeeAccount{TRNumber: secret("1")},
 			[]string{"/data/payee_account/dda_number"},
 		},
 	} {

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/govalues/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -32,7 +31,7 @@ func TestSavedField_Decode(t *testing.T) {
 		{`"Name"`, new(string), new("Name")},
 		{`true`, new(bool), new(true)},
 		{`"true"`, new(bool), new(true)},
-		{`25000.50`, new(payvault.Amount), new(payvault.AmountOf(decimal.MustParse("25000.50")))},
+		{`25000.50`, new(payvault.Amount), new(payvault.MustParseAmount("25000.50"))},
 		{`""`, new(payvault.Amount), new(payvault.Amount)},
 		{`"{}"`, new(payvault.AuthTimes), &payvault.AuthTimes{}},
 		{`"{1,30,30+,90+}"`, new(payvault.AuthTimes), &payvault.AuthTimes{"1", "30", "30+", "90+"}},

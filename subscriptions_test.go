@@ -6,8 +6,8 @@ import (
 	"example.com/payvault"
 )
 
-// TestSubscriptionsTransactions_records checks that an rcode of 0 is read as 000, because a service that writes codes as
-// numbers cannot write 000. An empty record makes the call fail.
+// TestSubscriptionsTransactions_records checks that an rcode of 0 is read as 000, because a service that writes codes
+// as numbers cannot write 000. An empty record makes the call fail.
 func TestSubscriptionsTransactions_records(t *testing.T) {
 	t.Parallel()
 	transactions := named(t, "subscriptions.transactions by Subscriptions.AllTransactions")
