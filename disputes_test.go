@@ -1,6 +1,7 @@
 package payvault_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -181,7 +182,8 @@ func (s *careless) handler(w http.ResponseWriter, r *http.Request) {
 	service.Say(w, http.StatusOK, `{"code":0}`)
 }
 
-// newRaw starts a service that records all bytes of one connection and never answers.
+// newRaw starts a service that records all bytes of one connection. It answers nothing but the 100 for which a client
+// waits before it sends a large body.
 func newRaw(t *testing.T) *careless {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with the test
@@ -194,8 +196,14 @@ func newRaw(t *testing.T) *careless {
 		if err != nil {
 			return
 		}
-		all, _ := io.ReadAll(conn)
-		s.got <- all
+		var all bytes.Buffer
+		r := bufio.NewReader(io.TeeReader(conn, &all))
+		for line := ""; err == nil && line != "\r\n"; {
+			line, err = r.ReadString('\n')
+		}
+		_, _ = io.WriteString(conn, "HTTP/1.1 100 Continue\r\n\r\n")
+		_, _ = io.Copy(io.Discard, r)
+		s.got <- all.Bytes()
 		_ = conn.Close()
 	}()
 	t.Cleanup(func() {
