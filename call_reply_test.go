@@ -347,6 +347,7 @@ func readings(t *testing.T) map[string]call {
 // unreadable. Unread has the JSON pointer of this value, and all other values are read.
 func TestReading_goesOn(t *testing.T) {
 	t.Parallel()
+	do := readings(t)
 	payee := &payvault.Payee{ID: 4}
 	for _, test := range []struct {
 		call, body string
@@ -376,13 +377,14 @@ func TestReading_goesOn(t *testing.T) {
 		{"Client.Call", `{"code":0,"rcode":true,"N":5}`, 5, []string{"/rcode"}},
 		{"list", `{"code":0,"data":null}`, &payvault.Page[payvault.Customer]{}, nil},
 	} {
-		assertRead(t, readings(t)[test.call], test.body, test.want, test.unread...)
+		assertRead(t, do[test.call], test.body, test.want, test.unread...)
 	}
 }
 
 // TestReading_malformed checks that each malformed answer makes its call fail with the right reason.
 func TestReading_malformed(t *testing.T) {
 	t.Parallel()
+	do := readings(t)
 	for _, test := range []struct {
 		call, body, reason string
 	}{
@@ -408,7 +410,7 @@ func TestReading_malformed(t *testing.T) {
 			"/data/0/rec_id cannot be read: a number that has lost digits",
 		},
 	} {
-		assertUnread(t, readings(t)[test.call], test.body, test.reason)
+		assertUnread(t, do[test.call], test.body, test.reason)
 	}
 }
 
@@ -416,19 +418,20 @@ func TestReading_malformed(t *testing.T) {
 // decoded, is malformed, and that 20 unreadable values are not too many.
 func TestReading_tooMany(t *testing.T) {
 	t.Parallel()
+	do := readings(t)
 	emails := func(n int) string {
 		return `{"code":0,"data":{"payee_id":4,"payee_email":[` + strings.Repeat(`[1],`, n) + `""]}}`
 	}
 	for name, body := range map[string]string{
 		"create": emails(21), "save": `{"code":0,"data":{"fields":[` + strings.Repeat(`{"key":"a"},`, 150_000) + `{}]}}`,
 	} {
-		_, err := readings(t)[name](answering(t, 200, body))
+		_, err := do[name](answering(t, 200, body))
 		require.ErrorContains(t, err, "response: more values than an answer may have")
 		service.AssertMatches(t, err, payvault.ErrMalformedResponse, payvault.ErrOutcomeUnknown)
 		assert.False(t, payvault.SafeToRetry(err))
 	}
 	var response payvault.Response
-	_, err := readings(t)["create"](answering(t, 200, emails(20)), payvault.WithResponse(&response))
+	_, err := do["create"](answering(t, 200, emails(20)), payvault.WithResponse(&response))
 	require.NoError(t, err)
 	assert.Len(t, response.Unread, 20, "so many are left out")
 }
@@ -437,6 +440,7 @@ func TestReading_tooMany(t *testing.T) {
 // is a refusal. An answer that is UTF-8 is read as UTF-8, whatever its label says.
 func TestReading_label(t *testing.T) {
 	t.Parallel()
+	do := readings(t)
 	for _, test := range []struct{ contentType, name, want string }{
 		{"application/json; charset=ISO-8859-1", "M\xfcller \x80", "Müller €"},
 		{`application/json;charset="windows-1252"`, "M\xfcller \x80", "Müller €"},
@@ -462,12 +466,12 @@ func TestReading_label(t *testing.T) {
 				return reply, nil
 			})))
 		var response payvault.Response
-		payee, err := readings(t)["create"](client, payvault.WithResponse(&response))
+		payee, err := do["create"](client, payvault.WithResponse(&response))
 		require.NoError(t, err)
 		assert.Equal(t, &payvault.Payee{ID: 4, Name: test.want}, payee, test.contentType)
 		assert.Equal(t, body, string(response.Body), "the answer as it came")
 		status = 400
-		_, err = readings(t)["create"](client)
+		_, err = do["create"](client)
 		assert.Equal(t, test.want, service.AsError(t, err).Message, test.contentType)
 	}
 }
