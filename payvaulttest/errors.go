@@ -21,7 +21,7 @@ type ErrorKind string
 
 // The kinds of errors. Delivery is the Delivery of the error.
 const (
-	ErrorInvalid     ErrorKind = "invalid"      // a local check failed; Fields says why
+	ErrorInvalid     ErrorKind = "invalid"      // a local check failed; the Fields are made up
 	ErrorNotSent     ErrorKind = "not sent"     // no connection to the service; DeliveryNotSent
 	ErrorRefused     ErrorKind = "refused"      // status 400 with code 400; DeliveryAnswered
 	ErrorRateLimited ErrorKind = "rate limited" // status 429; DeliveryAnswered
@@ -32,7 +32,7 @@ const (
 // NewError returns an error for a fake of the client: the error that the method of an operation returns after a failure
 // of the given kind. A client makes the error: it calls an operation of the same class of replay, and its only attempt
 // fails. So [payvault.SafeToRetry] and the sentinels are true of the error. An error of Tokenize is that of a request
-// without a CardID. The Fields of an [ErrorInvalid] are made up.
+// without a CardID.
 //
 // The service does not document the status and the code of a refusal. A test may change the exported fields of the
 // error, for example to StatusCode 409 and Code "51". NewError panics if the operation has no method, or if the kind
