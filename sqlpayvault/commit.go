@@ -9,8 +9,8 @@ import (
 
 // The functions of this file run and commit the statements of Begin and End.
 
-// outage is a time in which the database fails. It begins with the first error of a statement about a batch, and ends
-// with the first success.
+// outage is a time in which the database answers no statement about a batch. It begins with the first error, and ends
+// with the first answer.
 type outage struct {
 	first error
 	until time.Time // when the statement that failed first gives up
@@ -30,9 +30,12 @@ type querier interface {
 	QueryRowContext(ctx context.Context, statement string, args ...any) *sql.Row
 }
 
-// try runs the statement of a Begin or an End, and repeats it for up to 10 s if the database fails. When ctx ends, try
-// stops waiting for its turn. It does not cancel a running statement, because nobody would know whether the batch was
-// recorded.
+// errPanic is the result of the statements that were to be committed together with a statement that has panicked.
+var errPanic = errors.New("sqlpayvault: the driver of the database has panicked")
+
+// try runs the statement of a Begin or an End, and repeats it for up to 10 s if the database fails. If ctx ends before
+// the statement is run, try gives up. It does not cancel a running statement, because nobody would know whether the
+// batch was recorded.
 //
 // A commit of SQLite waits for the disk several times. So a call whose turn it is takes the statements of all calls
 // that wait, and commits them together.
@@ -48,7 +51,11 @@ func (j *Journal) try(ctx context.Context, statement func(ctx context.Context, d
 	select {
 	case j.turns <- struct{}{}:
 		defer func() { <-j.turns }()
-		j.runGroup(context.WithoutCancel(ctx), arrived, j.joinWaiting(own))
+		deadline, err := j.deadline(arrived)
+		if err != nil {
+			return err
+		}
+		j.runGroup(context.WithoutCancel(ctx), deadline, j.joinWaiting(own))
 	case j.waiting <- own: // another call runs the statement
 		<-own.done
 	case <-ctx.Done():
@@ -57,8 +64,22 @@ func (j *Journal) try(ctx context.Context, statement func(ctx context.Context, d
 	return own.result
 }
 
-// joinWaiting returns a group of own and the statements of all calls that wait. For Postgres no call waits in the
-// channel waiting, because Postgres itself joins the commits of its connections.
+// deadline returns the time until which a call is tried whose turn it is: for 10 s, or until the end of the outage in
+// which the call has arrived. If this outage has ended without an answer, deadline returns its first error.
+func (j *Journal) deadline(arrived time.Time) (time.Time, error) {
+	o := j.outage.Load()
+	switch {
+	case o == nil || !arrived.Before(o.until):
+		return time.Now().Add(timeout), nil
+	case time.Now().Before(o.until):
+		return o.until, nil
+	}
+	return time.Time{}, describe(j.file, o.first)
+}
+
+// joinWaiting returns a group of own and the statements of all calls that wait. These calls arrived after own, because
+// calls get their turns in the order of their arrival. For Postgres no call waits in the channel waiting, because
+// Postgres itself joins the commits of its connections.
 func (j *Journal) joinWaiting(own *write) []*write {
 	group := []*write{own}
 	for {
@@ -71,26 +92,33 @@ func (j *Journal) joinWaiting(own *write) []*write {
 	}
 }
 
-// runGroup runs a group of statements and sets their results. The first of them arrived at the given time. If the
-// database fails, all statements of the group get its error, and nothing of the group is committed.
-func (j *Journal) runGroup(ctx context.Context, arrived time.Time, group []*write) {
-	err := j.runInTime(ctx, arrived, func(ctx context.Context) error {
-		if j.waiting == nil {
-			group[0].result = group[0].statement(ctx, j.db)
-			return group[0].result
+// runGroup runs a group of statements, repeats them until the deadline if the database fails, and sets their results.
+// In case of a failure all statements of the group get its error.
+func (j *Journal) runGroup(ctx context.Context, deadline time.Time, group []*write) {
+	err := errPanic
+	defer func() { // also after a panic, because the other calls of the group wait
+		for _, w := range group {
+			if err != nil {
+				w.result = err
+			}
+			close(w.done)
 		}
-		return j.commit(ctx, group)
-	})
-	for _, w := range group {
-		if err != nil {
-			w.result = err
-		}
-		close(w.done)
-	}
+	}()
+	err = describe(j.file, retry(ctx, deadline, func(ctx context.Context) error {
+		answers := j.answers.Load()
+		err := j.commit(ctx, group)
+		j.noteAnswer(err, j.answers.Load() > answers, deadline)
+		return err
+	}))
 }
 
-// commit runs the statements of a group in one transaction.
+// commit runs the statements of a group and commits them: in SQLite all or none of them. A statement of Postgres is a
+// transaction of its own.
 func (j *Journal) commit(ctx context.Context, group []*write) error {
+	if j.waiting == nil {
+		group[0].result = group[0].statement(ctx, j.db)
+		return group[0].result
+	}
 	tx, err := j.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -105,25 +133,18 @@ func (j *Journal) commit(ctx context.Context, group []*write) error {
 	return tx.Commit()
 }
 
-// runInTime runs and repeats a function for up to 10 s, or until the end of the outage in which it has arrived.
-func (j *Journal) runInTime(ctx context.Context, arrived time.Time, run func(ctx context.Context) error) error {
-	deadline := time.Now().Add(timeout)
-	if o := j.outage.Load(); o != nil && arrived.Before(o.until) {
-		if !time.Now().Before(o.until) {
-			return describe(j.file, o.first)
-		}
-		deadline = o.until
+// noteAnswer ends the outage if the database has answered, and begins one if it has failed. The parameter others tells
+// that the database has answered another statement meanwhile. Then there is no outage, because only one connection or
+// one row is the problem.
+func (j *Journal) noteAnswer(err error, others bool, deadline time.Time) {
+	o := j.outage.Load()
+	switch {
+	case err == nil || isAnswer(err) || errors.Is(err, errAgain):
+		j.answers.Add(1)
+		j.outage.Store(nil)
+	case !others && (o == nil || o.until.Before(deadline)):
+		j.outage.Store(&outage{first: err, until: deadline})
 	}
-	err := retry(ctx, deadline, func(ctx context.Context) error {
-		err := run(ctx)
-		if err == nil || isAnswer(err) || errors.Is(err, errAgain) {
-			j.outage.Store(nil) // the database has answered
-		} else if o := j.outage.Load(); o == nil || o.until.Before(deadline) {
-			j.outage.Store(&outage{first: err, until: deadline})
-		}
-		return err
-	})
-	return describe(j.file, err)
 }
 
 // isAnswer reports whether an error is what a statement has found out, and no failure of the database.

@@ -51,6 +51,7 @@ type Journal struct {
 	turns    chan struct{}          // has one element for each running statement or group of statements about batches
 	waiting  chan *write            // statements that wait for a turn in SQLite; nil for Postgres
 	outage   atomic.Pointer[outage] // nil while the database answers
+	answers  atomic.Int64           // number of times that the database has answered a statement about a batch
 	claiming chan struct{}          // has one element while claim takes a lease
 	closing  chan struct{}          // closed by Close
 	close    func() error

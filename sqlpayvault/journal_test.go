@@ -467,24 +467,46 @@ func TestConnectionThatDrops(t *testing.T) {
 	})
 }
 
-// broken is a driver whose statements fail while the field fails is set.
+// broken is a driver whose statements and commits do what its functions do. Without a function they succeed.
 type broken struct {
 	driver.Conn
-	fails atomic.Bool
+	statement func(ctx context.Context, args []driver.NamedValue) error
+	commit    func() error
 }
 
 func (b *broken) Driver() driver.Driver                        { return nil }
 func (b *broken) Connect(context.Context) (driver.Conn, error) { return b, nil }
 func (b *broken) Close() error                                 { return nil }
 func (b *broken) Begin() (driver.Tx, error)                    { return b, nil }
-func (b *broken) Commit() error                                { return nil }
 func (b *broken) Rollback() error                              { return nil }
 
-func (b *broken) ExecContext(context.Context, string, []driver.NamedValue) (driver.Result, error) {
-	if b.fails.Load() {
-		return nil, io.ErrUnexpectedEOF
+func (b *broken) Commit() error {
+	if b.commit == nil {
+		return nil
 	}
-	return driver.RowsAffected(1), nil
+	return b.commit()
+}
+
+func (b *broken) ExecContext(ctx context.Context, _ string, args []driver.NamedValue) (driver.Result, error) {
+	if b.statement == nil {
+		return driver.RowsAffected(1), nil
+	}
+	return driver.RowsAffected(1), b.statement(ctx, args)
+}
+
+// inBroken runs a test with a journal in a database of the driver broken. The function end records the outcome of a
+// batch.
+func inBroken(t *testing.T, isSQLite bool, b *broken, test func(t *testing.T, end func(batch int) error)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		pool := sql.OpenDB(b)
+		j := sqlpayvault.NewOn(pool, isSQLite, sqlpayvault.WithoutLease())
+		test(t, func(batch int) error {
+			return j.End(t.Context(), job, batch, payvault.BatchOutcome{Status: payvault.BatchAccepted})
+		})
+		require.NoError(t, j.Close())
+		require.NoError(t, pool.Close())
+	})
 }
 
 // TestDatabaseThatIsGone checks that all calls of End that wait for a database that is gone fail together after 10 s.
@@ -494,37 +516,119 @@ func TestDatabaseThatIsGone(t *testing.T) {
 	for _, isSQLite := range []bool{true, false} {
 		t.Run(fmt.Sprint("SQLite=", isSQLite), func(t *testing.T) {
 			t.Parallel()
-			testDatabaseThatIsGone(t, isSQLite)
+			var fails atomic.Bool
+			b := &broken{statement: func(context.Context, []driver.NamedValue) error {
+				if fails.Load() {
+					return io.ErrUnexpectedEOF
+				}
+				return nil
+			}}
+			inBroken(t, isSQLite, b, func(t *testing.T, end func(batch int) error) {
+				t.Helper()
+				for range 2 {
+					fails.Store(true)
+					start := time.Now()
+					var running sync.WaitGroup
+					for batch := range 64 {
+						running.Go(func() { assert.ErrorIs(t, end(batch), io.ErrUnexpectedEOF) })
+					}
+					running.Wait()
+					assert.Equal(t, 10*time.Second, time.Since(start))
+
+					running.Go(func() { assert.NoError(t, end(0)) })
+					<-time.After(9 * time.Second)
+					fails.Store(false)
+					running.Wait()
+				}
+			})
 		})
 	}
 }
 
-func testDatabaseThatIsGone(t *testing.T, isSQLite bool) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		db := &broken{}
-		pool := sql.OpenDB(db)
-		j := sqlpayvault.NewOn(pool, isSQLite, sqlpayvault.WithoutLease())
-		end := func() error {
-			return j.End(t.Context(), job, 0, payvault.BatchOutcome{Status: payvault.BatchAccepted})
+// TestLateCall checks that an End has 10 s of its own if it comes when the other calls should have given up, but the
+// last try of one of them still runs: a commit of SQLite does not end with its context.
+func TestLateCall(t *testing.T) {
+	t.Parallel()
+	var start time.Time
+	b := &broken{commit: func() error {
+		if time.Since(start) > 11*time.Second {
+			return nil
 		}
-		for range 2 {
-			db.fails.Store(true)
-			start := time.Now()
-			var running sync.WaitGroup
-			for range 64 {
-				running.Go(func() { assert.ErrorIs(t, end(), io.ErrUnexpectedEOF) })
-			}
-			running.Wait()
-			assert.Equal(t, 10*time.Second, time.Since(start))
+		<-time.After(6 * time.Second)
+		return io.ErrUnexpectedEOF
+	}}
+	inBroken(t, true, b, func(t *testing.T, end func(batch int) error) {
+		t.Helper()
+		start = time.Now()
+		var running sync.WaitGroup
+		for batch := range 2 {
+			running.Go(func() { assert.ErrorIs(t, end(batch), io.ErrUnexpectedEOF) })
+			synctest.Wait()
+		}
+		<-time.After(11 * time.Second)
+		assert.NoError(t, end(2))
+		assert.Less(t, 12*time.Second, time.Since(start))
+		running.Wait()
+	})
+}
 
-			running.Go(func() { assert.NoError(t, end()) })
-			<-time.After(9 * time.Second)
-			db.fails.Store(false)
-			running.Wait()
+// TestStatementThatHangs checks that an End fails alone if its connection hangs, for example because a firewall has
+// dropped it. Calls that wait meanwhile must succeed on other connections.
+func TestStatementThatHangs(t *testing.T) {
+	t.Parallel()
+	b := &broken{statement: func(ctx context.Context, args []driver.NamedValue) error {
+		if len(args) > 1 && args[1].Value == int64(1000) {
+			<-ctx.Done()
+			return ctx.Err()
 		}
-		require.NoError(t, j.Close())
-		require.NoError(t, pool.Close())
+		<-time.After(time.Millisecond)
+		return nil
+	}}
+	inBroken(t, false, b, func(t *testing.T, end func(batch int) error) {
+		t.Helper()
+		start := time.Now()
+		var running sync.WaitGroup
+		running.Go(func() { assert.ErrorIs(t, end(1000), context.DeadlineExceeded) })
+		for batch := range 8 {
+			running.Go(func() {
+				for time.Since(start) < 11*time.Second {
+					assert.NoError(t, end(batch))
+				}
+			})
+		}
+		running.Wait()
+	})
+}
+
+// TestDriverThatPanics checks that a panic of the driver reaches the call that runs the statements. The calls whose
+// statements were to be committed with it must return an error, and later calls must succeed.
+func TestDriverThatPanics(t *testing.T) {
+	t.Parallel()
+	var release chan struct{}
+	b := &broken{statement: func(_ context.Context, args []driver.NamedValue) error {
+		switch {
+		case len(args) > 1 && args[1].Value == int64(0):
+			<-release
+		case len(args) > 1 && args[1].Value == int64(2):
+			panic("a bug of the driver")
+		}
+		return nil
+	}}
+	inBroken(t, true, b, func(t *testing.T, end func(batch int) error) {
+		t.Helper()
+		release = make(chan struct{})
+		var running sync.WaitGroup
+		running.Go(func() { assert.NoError(t, end(0)) })
+		synctest.Wait()
+		running.Go(func() { assert.PanicsWithValue(t, "a bug of the driver", func() { _ = end(1) }) })
+		synctest.Wait() // end(1) is the first call that waits, so it runs the statements of the other two
+		for batch := 2; batch < 4; batch++ {
+			running.Go(func() { assert.ErrorContains(t, end(batch), "the driver of the database has panicked") })
+		}
+		synctest.Wait()
+		release <- struct{}{}
+		running.Wait()
+		assert.NoError(t, end(4))
 	})
 }
 
