@@ -79,10 +79,16 @@ func isDamaged(err error) bool {
 	return ok && (damaged.Code()&0xff == sqlite3.SQLITE_NOTADB || damaged.Code()&0xff == sqlite3.SQLITE_CORRUPT)
 }
 
-// isMissing reports whether SQLite has not found a table or a column of a statement.
+// isMissing reports whether the database has not found a table or a column of a statement.
 func isMissing(err error) bool {
-	missing, ok := errors.AsType[*sqlite.Error](err)
-	return ok && missing.Code() == sqlite3.SQLITE_ERROR
+	if missing, ok := errors.AsType[*sqlite.Error](err); ok {
+		return missing.Code() == sqlite3.SQLITE_ERROR
+	}
+	missing, ok := errors.AsType[interface { // the error of a driver for Postgres
+		error
+		SQLState() string
+	}](err)
+	return ok && (missing.SQLState() == "42P01" || missing.SQLState() == "42703") // undefined table, undefined column
 }
 
 // describe adds the names of this package and of the SQLite file to an error of the database, and advice if there is
@@ -143,24 +149,21 @@ var tables = [...]string{
 func (j *Journal) createTables(ctx context.Context) error {
 	var err error
 	for range 5 { // Postgres returns an error if another process makes the same table at the same time
-		if err = j.checkTables(ctx); err == nil || isBusy(err) {
-			break
+		if err = j.checkTables(ctx); err == nil {
+			return nil
 		}
-		for _, table := range tables {
-			if _, err = j.exec(ctx, j.db, table); err != nil {
-				break
+		for i := 0; i < len(tables) && isMissing(err); i++ {
+			if _, failed := j.exec(ctx, j.db, tables[i]); failed != nil {
+				err = failed
 			}
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("sqlpayvault: create tables: %w", orRunning(ctx, err))
-	}
-	if err = j.checkTables(ctx); err != nil {
+	if isMissing(err) {
 		return fmt.Errorf("sqlpayvault: payvault_jobs and payvault_batches are of another version of this package. "+
 			"Finish their jobs with that version and then drop both tables, or keep new jobs in another file, database "+
 			"or schema: %w", err)
 	}
-	return nil
+	return describe(j.file, err)
 }
 
 // checkTables returns an error unless both tables have all columns.

@@ -50,33 +50,36 @@ func (c *endsAtCall) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// TestOpenWhoseContextEnds checks that Open returns the error of the context, without advice about copies, in
-// whichever of its steps the context ends. The advice is for a file that has no journal.
+// TestOpenWhoseContextEnds checks that Open and New return the error of the context, without advice about copies or
+// versions, in whichever of their steps the context ends. The advice is for a journal without a table or a column:
+// somebody who follows it elsewhere would send all cards again.
 func TestOpenWhoseContextEnds(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "journal")
-	require.NoError(t, opened(t, path).Close())
-	const advice = "has no journal of this version"
-	for n := int64(1); ; n++ {
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		ends := &endsAtCall{Context: ctx, cancel: cancel}
-		ends.n.Store(n)
-		j, err := sqlpayvault.Open(ends, path)
-		if err == nil {
-			require.NoError(t, j.Close())
+	eachDatabase(t, func(t *testing.T, place string) {
+		t.Helper()
+		require.NoError(t, opened(t, place).Close())
+		const advice = "version of th"
+		for n := int64(1); ; n++ {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ends := &endsAtCall{Context: ctx, cancel: cancel}
+			ends.n.Store(n)
+			_, closeAll, err := open(ends, place)
+			if err == nil {
+				require.NoError(t, closeAll())
+			}
+			if ctx.Err() == nil { // Open has made fewer than n calls
+				break
+			}
+			if err != nil {
+				assert.NotContains(t, err.Error(), advice)
+			}
 		}
-		if ctx.Err() == nil { // Open has made fewer than n calls
-			break
-		}
-		if err != nil {
-			assert.NotContains(t, err.Error(), advice)
-		}
-	}
-	execute(t, path, `ALTER TABLE payvault_jobs DROP COLUMN lease`)
-	_, err := sqlpayvault.Open(t.Context(), path)
-	require.ErrorContains(t, err, advice)
-	require.ErrorContains(t, err, "no such column")
+		execute(t, place, `ALTER TABLE payvault_jobs DROP COLUMN lease`)
+		_, _, err := open(t.Context(), place)
+		require.ErrorContains(t, err, advice)
+		require.ErrorContains(t, err, "lease")
+	})
 }
 
 // TestPaths checks that the journal is in the file with the given name, also if the name is relative or a symbolic
