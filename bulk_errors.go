@@ -123,8 +123,8 @@ const (
 	// StopUnknown means that 10 sent batches in a row, or 2 × Concurrency if that is more, are of unknown outcome. The
 	// service seems to be down, and somebody has to look up each of these batches.
 	StopUnknown StopReason = "unknown outcome"
-	// StopNotSent means that as many batches in a row could not be sent: no connection can be made, or the key source
-	// fails.
+	// StopNotSent means that the same number of batches in a row could not be sent, because no connection can be made or
+	// the key source fails.
 	StopNotSent StopReason = "not sent"
 )
 

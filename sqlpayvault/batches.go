@@ -68,8 +68,8 @@ func (j *Journal) Refused(ctx context.Context, job string) ([]Batch, error) {
 	return j.list(ctx, `job = $1 AND status = '`+string(payvault.BatchRefused)+`'`, job)
 }
 
-// Find returns the batches with a request ID, which is all that the service says about an accepted batch. It reads the
-// whole journal.
+// Find returns the batches with this request ID, in all jobs. The ID is all that the service says about an accepted
+// batch. Find reads the whole journal.
 func (j *Journal) Find(ctx context.Context, requestID string) ([]Batch, error) {
 	return j.list(ctx, `request_id = $1 AND request_id <> ''`, requestID)
 }

@@ -17,8 +17,8 @@ import (
 
 var (
 	// ErrRunning is the error of [Journal.Begin] and [Journal.Resolve] while another run of the job is at work, or if
-	// another run has taken over the job. [Open], [New] and Begin also return it if the database does not answer in time,
-	// for example because a frozen run holds a lock.
+	// another run has taken over the job. [Open], Begin and Resolve also return it if the database does not answer in
+	// time, for example because a frozen run holds a lock.
 	ErrRunning = errors.New("sqlpayvault: another run of the job is at work")
 	// ErrClosed is the error of the methods of a closed journal.
 	ErrClosed = errors.New("sqlpayvault: the journal is closed")
@@ -26,7 +26,7 @@ var (
 
 const (
 	defaultLease = 5 * time.Second
-	shortLease   = 10 * time.Millisecond
+	minLease     = 10 * time.Millisecond
 	timeout      = 10 * time.Second       // longest time for a statement, all tries included
 	pause        = 100 * time.Millisecond // longest wait between two tries
 )
@@ -75,7 +75,7 @@ func WithLease(d time.Duration) Option {
 	return func(j *Journal) {
 		j.lease = defaultLease
 		if d > 0 {
-			j.lease = max(d, shortLease)
+			j.lease = max(d, minLease)
 		}
 	}
 }

@@ -108,7 +108,7 @@ func makeFile(ctx context.Context, path string) error {
 	if err := file.Close(); err != nil {
 		return err
 	}
-	db, err := openFile(file.Name(), "DELETE")
+	db, err := openFile(file.Name(), "DELETE") // in this mode no -journal file is left
 	if err != nil {
 		return err
 	}
