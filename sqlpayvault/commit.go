@@ -64,8 +64,8 @@ func (j *Journal) try(ctx context.Context, statement func(ctx context.Context, d
 	return own.result
 }
 
-// deadline returns the time until which a call is tried whose turn it is: for 10 s, or until the end of the outage in
-// which the call has arrived. If this outage has ended without an answer, deadline returns its first error.
+// deadline returns when a call whose turn has come gives up: in 10 s, or at the end of the outage in which it arrived.
+// If this end has passed, deadline returns the first error of the outage.
 func (j *Journal) deadline(arrived time.Time) (time.Time, error) {
 	o := j.outage.Load()
 	switch {
@@ -133,9 +133,8 @@ func (j *Journal) commit(ctx context.Context, group []*write) error {
 	return tx.Commit()
 }
 
-// noteAnswer ends the outage if the database has answered, and begins one if it has failed. The parameter others tells
-// that the database has answered another statement meanwhile. Then there is no outage, because only one connection or
-// one row is the problem.
+// noteAnswer ends the outage if the database has answered, and begins an outage if it has failed. But if the database
+// has answered others meanwhile, a failure is no outage: it concerns only one connection or one row.
 func (j *Journal) noteAnswer(err error, others bool, deadline time.Time) {
 	o := j.outage.Load()
 	switch {
