@@ -146,5 +146,8 @@ func (j *Journal) noteAnswer(err error, others bool, deadline time.Time) {
 	}
 }
 
-// isAnswer reports whether an error is what a statement has found out, and no failure of the database.
-func isAnswer(err error) bool { return errors.Is(err, ErrRunning) || errors.Is(err, errMode) }
+// isAnswer reports whether an error is what a statement has found out, and no failure of the database. A statement that
+// ended with such an error is not repeated.
+func isAnswer(err error) bool {
+	return errors.Is(err, ErrRunning) || errors.Is(err, errMode) || errors.Is(err, errPanic)
+}
