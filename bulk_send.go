@@ -83,8 +83,8 @@ func (w *bulkWalk) take(b *bulkBatch, accepted *AccountUpdaterSubmission, err er
 	e, failed := errors.AsType[*Error](err)
 	switch {
 	case !failed || !w.isStopped():
-	case e.Attempts == 0, e.Delivery == DeliveryNotSent && errors.Is(e, ErrStopped):
-		w.leaveOut(b) // the walk stopped while Begin or the key source worked
+	case e.Delivery == DeliveryNotSent && (errors.Is(e, ErrStopped) || errors.Is(e, w.ctx.Err())):
+		w.leaveOut(b) // the walk stopped while the key source worked or the attempt connected
 	case e.Delivery != DeliveryAnswered: // the walk stopped before a retry, or ctx has cut off the request
 		w.isCut.Store(true)
 	}

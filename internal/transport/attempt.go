@@ -91,7 +91,7 @@ func (c *call) waitInLimit(ctx context.Context) (time.Duration, error) {
 }
 
 // begin calls Begin, unless the call has begun, and Start before the first attempt. It returns an error if the call
-// must send nothing more.
+// must send nothing more. If Stop has ended while Begin worked, begin takes Begin back.
 func (c *call) begin() error {
 	if !c.begun && c.Gate != nil && c.Gate.Begin != nil {
 		if !c.Gate.Begin() {
@@ -99,10 +99,14 @@ func (c *call) begin() error {
 		}
 	}
 	c.begun = true
+	if err := c.waitContext().Err(); err != nil {
+		c.unbegin()
+		return err
+	}
 	if c.Start != nil && c.result.Attempts == 0 {
 		c.ctx = c.Start(c.ctx)
 	}
-	return c.waitContext().Err() // Stop may have ended while Begin worked
+	return nil
 }
 
 // orContextError returns the error of ctx if ctx has ended, and otherwise err. There are two reasons:

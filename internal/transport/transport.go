@@ -101,11 +101,12 @@ type Request struct {
 type Gate struct {
 	// Patience is the longest wait that the service may ask for. It takes the place of Policy.MaxRetryAfter.
 	Patience time.Duration
-	// Begin is called when the rate limit permits the first attempt, and the next attempt after Unbegin. If it returns
-	// false, Do sends nothing more and returns ErrStopped.
+	// Begin is called when the rate limit permits the first attempt. After Unbegin it is called again, when the rate limit
+	// permits the next attempt. If it returns false, Do sends nothing more and returns ErrStopped.
 	Begin func() bool
-	// Unbegin is called before another attempt, if no attempt so far can have performed the operation. The status is that
-	// of the last response, or 0 if the last request was not sent.
+	// Unbegin is called before the wait for another attempt, and if Stop ends during Begin. It is never called if an
+	// attempt may have performed the operation. The status is that of the last response, or 0 if there is none or the last
+	// request was not sent.
 	Unbegin func(status int)
 	// Stop ends when the walk stops. Then the call begins no wait and no attempt, and a wait under way ends. An attempt
 	// in flight goes on, so that its outcome is not lost. Stop must not outlive the context of the call. If Stop is nil,

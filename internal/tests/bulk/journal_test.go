@@ -460,6 +460,66 @@ func TestJournalOfAContextThatEndsLate(t *testing.T) {
 	})
 }
 
+// TestContextThatEndsInAnAttempt checks that a batch without a journal is left out if the context ends while its key
+// source or the dial of its connection works. The key source may fail because of that.
+func TestContextThatEndsInAnAttempt(t *testing.T) {
+	t.Parallel()
+	forEach(t, []string{"key", "no key", "dial"}, func(t *testing.T, slow string) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		option := payvault.WithKeySource(func(ctx context.Context) (string, error) {
+			<-time.After(2 * time.Second)
+			if slow == "no key" {
+				return "", ctx.Err()
+			}
+			return service.APIKey, nil
+		})
+		if slow == "dial" {
+			option = service.Over(&http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+				<-time.After(2 * time.Second)
+				return nil, errDisk
+			}})
+		}
+		s := &fake{}
+		updater := s.client(t, option).AccountUpdater
+		got, err := collect(updater.SubmitAll(ctx, stream(100, nil), nil, payvault.WithMaxAttempts(1)))
+		require.ErrorIs(t, assertStopped(t, err, payvault.StopContext), context.DeadlineExceeded)
+		assertLeftOut(t, got[0], false)
+		assert.Empty(t, s.seen)
+		<-time.After(2 * time.Second) // net/http dials to the end
+	})
+}
+
+// TestContextThatEndsInBegin checks that a batch is left out if the context ends while the journal records the batch as
+// begun, before its first attempt or again after a 429. The walk has stopped because of its context, and not because of
+// that 429. The batch that was never sent is no call for observers.
+func TestContextThatEndsInBegin(t *testing.T) {
+	t.Parallel()
+	forEach(t, []int{0, 1}, func(t *testing.T, attempts int) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		s, j, begins, calls := refusing(times(1, "20")...), newJournal(t, nil), 0, 0
+		j.fail = func(step string, _ int) error {
+			if step == "begin" {
+				begins++
+			}
+			if begins > attempts {
+				cancel()
+			}
+			return nil
+		}
+		c := s.client(t, payvault.WithObserver(payvault.Observer{
+			End: func(context.Context, payvault.CallInfo, payvault.CallResult) { calls++ },
+		}))
+		got, err := collect(c.AccountUpdater.SubmitAll(ctx, stream(100, nil), j.options(1)))
+		require.ErrorIs(t, assertStopped(t, err, payvault.StopContext), context.Canceled)
+		assertLeftOut(t, got[0], true)
+		assert.Equal(t, payvault.BatchNotSent, j.outcome(0).Status)
+		assert.Len(t, s.seen, attempts)
+		assert.Equal(t, attempts, calls)
+	})
+}
+
 // TestJournalThatHangs checks that the context of Begin ends with the context of SubmitAll, and that a batch is not
 // sent if its Begin has not returned by then.
 func TestJournalThatHangs(t *testing.T) {
