@@ -40,9 +40,9 @@ func isCutOff(body []byte) bool {
 	return bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) && !isWhole
 }
 
-// refusesAll reports whether all other batches would be refused with the same error as e. After a 429 that is the final
-// error of a batch, they would, because the call of the batch has already waited as often as it may. If an earlier
-// attempt of the batch is of unknown outcome, the walk goes on.
+// refusesAll reports whether all other batches would be refused with the same error as e. A 429 is the final error of a
+// batch only if the batch may not wait any more. Then the other batches may not wait either. But a 429 after an attempt
+// of unknown outcome does not stop the walk.
 func refusesAll(e *Error) bool {
 	isTurnedAway := e.StatusCode == http.StatusTooManyRequests && e.Delivery != DeliveryUnknown
 	return isTurnedAway || isKeyRefused(e) || hasNoCode(e)
@@ -98,8 +98,9 @@ func (e *StopError) Unwrap() error { return e.cause }
 // StopReason says why a walk of SubmitAll has stopped. docs/bulk.md says what to do then.
 type StopReason string
 
-// The reasons for which a walk stops. A walk may meet several of them. Then the first one counts, but StopJournal takes
-// the place of any other reason, because the journal may lack outcomes.
+// The reasons for which a walk stops. A walk may meet several of them. Then the first one counts, with two exceptions:
+// StopJournal takes the place of any other reason, because the journal may lack outcomes, and any other reason takes
+// the place of StopContext.
 const (
 	// StopContext means that ctx has ended before all cards were sent.
 	StopContext StopReason = "context"
@@ -115,16 +116,18 @@ const (
 	// are excluded. Such an answer mostly comes from something in front of the service, such as a proxy, or from a wrong
 	// base URL.
 	StopNoCode StopReason = "no code"
-	// StopRateLimit means that a batch may not wait for a rate limit. There are five cases: the service asks for a longer
-	// wait than RetryPolicy.MaxBulkRetryAfter, the deadline of ctx is before the end of this wait, only one attempt is
-	// allowed and got status 429, all attempts that are allowed got status 429, or the turn in the limit of
-	// [WithRateLimit] comes after the deadline of ctx.
+	// StopRateLimit means that a batch may not wait for a rate limit, for one of these reasons:
+	//   - The service asks for a longer wait than RetryPolicy.MaxBulkRetryAfter.
+	//   - The service asks for a wait that ends after the deadline of ctx.
+	//   - The turn of the batch in the limit of [WithRateLimit] comes after the deadline of ctx.
+	//   - Only one attempt is allowed, and got status 429.
+	//   - The client is that of an emulator in a test, and all attempts that are allowed got status 429.
 	StopRateLimit StopReason = "rate limit"
 	// StopUnknown means that 10 sent batches in a row, or 2 × Concurrency if that is more, are of unknown outcome. The
 	// service seems to be down, and somebody has to look up each of these batches.
 	StopUnknown StopReason = "unknown outcome"
-	// StopNotSent means that the same number of batches in a row could not be sent, because no connection can be made or
-	// the key source fails.
+	// StopNotSent means that 10 batches in a row, or 2 × Concurrency if that is more, could not be sent: no connection can
+	// be made, or the key source fails.
 	StopNotSent StopReason = "not sent"
 )
 
@@ -132,8 +135,8 @@ const (
 // StopNotSent. It is false for StopContext too, because only you know why your context has ended.
 func (r StopReason) Passes() bool { return r == StopJournal || r == StopRateLimit || r == StopNotSent }
 
-// refusalStop returns the reason for a walk that stops because of e, the error of a batch. The reason does not wrap e,
-// because e says nothing about the other batches.
+// refusalStop returns the reason for a walk that stops because of e, the error of a batch. The reason does not wrap e:
+// see StopError.
 func refusalStop(e *Error) *StopError {
 	text := "a request was refused with status " + strconv.Itoa(e.StatusCode)
 	switch {

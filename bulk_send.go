@@ -11,7 +11,7 @@ import (
 // send sends a batch in one call, and sets the status and the error of the batch.
 //
 // The call records the batch in the journal as begun after each wait, directly before the attempt. While the batch
-// waits for its first attempt, the journal has no record of it. While it waits for a later attempt, the record is "not
+// waits for its first attempt, this run has recorded nothing. While it waits for a later attempt, the record is "not
 // sent", or still "begun" if an attempt may have been performed.
 func (w *bulkWalk) send(b *bulkBatch, cards []AccountUpdaterCard) {
 	hasBegun := false
@@ -35,7 +35,7 @@ func (w *bulkWalk) send(b *bulkBatch, cards []AccountUpdaterCard) {
 	err := w.service.caller.perform(w.requests, submit, options)
 	switch {
 	case hasBegun:
-		w.take(b, answer.Data, err)
+		w.takeResult(b, answer.Data, err)
 		w.end(b, b.outcome(cards))
 		w.stopIfHopeless(b)
 	case b.Status == "": // a wait before an attempt failed
@@ -73,9 +73,9 @@ func (w *bulkWalk) begin(b *bulkBatch) bool {
 	return false
 }
 
-// take sets the status, the error and the RequestID of a batch from the result of its call. If err is nil, accepted is
-// not nil.
-func (w *bulkWalk) take(b *bulkBatch, accepted *AccountUpdaterSubmission, err error) {
+// takeResult sets the status, the error and the RequestID of a batch from the result of its call. If err is nil,
+// accepted is not nil. If the walk has stopped, takeResult also decides whether that has kept the batch from being sent.
+func (w *bulkWalk) takeResult(b *bulkBatch, accepted *AccountUpdaterSubmission, err error) {
 	b.Status, b.Err = statusOf(err, b.raw.Body), err
 	if err == nil {
 		b.RequestID = accepted.RequestID

@@ -126,8 +126,9 @@ func (l *Limit) take(free time.Time) {
 	l.waiting--
 }
 
-// delayBehind returns the time until the turn of a request that joins the queue after all requests in it, and after as
-// many others as ahead says. The channel grown is closed when the next request joins the queue; it is nil if l is nil.
+// delayBehind returns the time until the turn of a request that joins the queue later. The parameter ahead is the
+// number of other requests that join before it. The channel grown is closed when the next request joins the queue; it
+// is nil if l is nil.
 func (l *Limit) delayBehind(ahead int) (delay time.Duration, grown <-chan struct{}) {
 	if l == nil {
 		return 0, nil

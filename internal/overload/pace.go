@@ -21,7 +21,7 @@ type Pace struct {
 	answers answerCount // also counts while there is no limit
 
 	// mu guards the fields below.
-	until     time.Time     // no request is sent before this time
+	until     time.Time     // no request is sent in its turn before this time
 	postponed chan struct{} // closed when the wait becomes longer
 	// askedUntil is the end of the wait that the service has asked for with Retry-After. The wait itself may end later,
 	// because a part of it is random.

@@ -22,15 +22,15 @@ type queue struct {
 
 func newQueue() queue { return queue{turn: newToken(), walkTurn: newToken()} }
 
-// leave takes back that a request counts as waiting.
+// leave removes a request from the number of those that wait.
 func (q *queue) leave() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting--
 }
 
-// untilToken returns the time from now until the limiter has a token for a request, if as many others as ahead says
-// take theirs before. The caller holds mu.
+// untilToken returns the time from now until the limiter has a token for a request. The parameter ahead is the number
+// of other requests that take a token before it. The caller holds mu, unless the field limiter never changes.
 func (q *queue) untilToken(now time.Time, ahead int) time.Duration {
 	missing := 1 + float64(ahead) - q.limiter.TokensAt(now)
 	delay := missing / float64(q.limiter.Limit()) * float64(time.Second)

@@ -41,7 +41,8 @@ type waiter struct {
 	limit   *Limit          // the request waits for this limit after its turn; nil for a walk, or without a limit
 	start   time.Time
 	ahead   int // number of requests that were in the queue when the request joined it
-	// isPatient means that the request waits however long that takes: it belongs to a walk, or waits only as asked.
+	// isPatient means that the request is never sent without its turn. It belongs to a walk, or it has no turn any more
+	// and waits only as long as the service has asked.
 	isPatient bool
 }
 

@@ -33,7 +33,7 @@ type call struct {
 	took      time.Duration   // duration of the last attempt
 	cost      int64           // cost of the last retry that was not free; refunded if the call succeeds
 	begun     bool            // Begin was called, and Unbegin was not called since
-	refusals  int             // number of attempts that got a 429 and do not count toward max
+	uncounted int             // number of attempts that do not count toward max
 	isPaced   bool            // the next retry is free, and waits for its turn in the rate limit instead of a backoff
 	queued    *overload.Retry // that retry of a single call, from payForRetry until it waits; otherwise nil
 }

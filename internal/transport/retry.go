@@ -16,8 +16,9 @@ import (
 // This file decides whether a call makes another attempt. A retry has to be harmless and likely to help, and the retry
 // budget has to pay for it.
 //
-// After a 429 only the call waits. payForRetry decides whether the retry waits for its turn in the rate limit or has a
-// backoff, and waitForTurn waits for the turn. With a Gate, the walk says how long the service may make it wait.
+// After a 429 the type call waits, and nothing else does: a walk has no loop of its own around a call. payForRetry
+// decides whether the retry waits for its turn in the rate limit, in waitForTurn, or has a backoff. The Gate of a walk
+// has the longest wait that the service may ask for.
 //
 // Of the server errors only 502, 503 and 504 are retried. They come from a proxy that does not reach the service, or
 // from a service that is overloaded or restarts. These states soon pass. A 500 comes from the service itself, and would
@@ -90,7 +91,7 @@ func (c *call) whyFinal(resp *http.Response, failed *attemptError, after time.Du
 func (c *call) hasAttemptLeft() bool { return c.counted() < c.max }
 
 // counted returns the number of attempts that count toward max.
-func (c *call) counted() int { return c.result.Attempts - c.refusals }
+func (c *call) counted() int { return c.result.Attempts - c.uncounted }
 
 // isTooLong reports whether the service asks for a longer wait than the call accepts.
 func (c *call) isTooLong(after time.Duration) bool { return after > c.longestRetryAfter() }
@@ -103,9 +104,9 @@ func (c *call) longestRetryAfter() time.Duration {
 	return c.client.config.Policy.MaxRetryAfter
 }
 
-// isWaitedOut reports whether the call waits after a 429 as often as it gets one. Such a 429 does not count toward max.
-// A walk whose user allows only one attempt ends with the first 429.
-func (c *call) isWaitedOut(resp *http.Response) bool {
+// isUncounted reports whether an attempt does not count toward max. It is one of a walk and got a 429: a walk waits
+// after each 429. But if only one attempt is allowed, the first 429 ends the walk.
+func (c *call) isUncounted(resp *http.Response) bool {
 	return c.Gate != nil && isRefused(resp) && c.Pace != nil && c.max > 1
 }
 
@@ -161,10 +162,10 @@ func isPermanent(err error) bool {
 
 // payForRetry decides how a retry waits and what it costs. It returns the reason if there must be no retry.
 //
-// The retry of a walk after a 429, and that of a single call if the queue of the rate limit is fast enough, waits for
-// its turn. It costs nothing, because the rate limit already spares the service. The retry of a single call gets its
-// place in the queue here, so of many calls that are refused together only some have such a retry. Any other retry has
-// a backoff and takes its cost from the budget.
+// After a 429, the retry of a walk waits for its turn in the rate limit. So does the retry of a single call, if the
+// queue is fast enough. Such a retry costs nothing, because the rate limit already spares the service. The retry of a
+// single call joins the queue here, so of many calls that are refused together only some find the queue fast enough.
+// Any other retry has a backoff and takes its cost from the budget.
 func (c *call) payForRetry(
 	ctx context.Context, resp *http.Response, failed *attemptError, after time.Duration,
 ) Final {
