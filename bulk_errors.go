@@ -155,9 +155,9 @@ func refusalStop(e *Error) *StopError {
 
 func journalStop(err error) *StopError { return &StopError{Reason: StopJournal, cause: disown(err)} }
 
-// lostStop returns the reason for a walk that stops after n batches in a row without an answer.
-func lostStop(reason StopReason, n int64) *StopError {
-	text := map[StopReason]string{StopUnknown: "are of unknown outcome", StopNotSent: "could not be sent"}[reason]
+// lostStop returns the reason for a walk that stops after n batches in a row without an answer. The text says what
+// happened to them.
+func lostStop(reason StopReason, n int64, text string) *StopError {
 	return &StopError{Reason: reason, cause: fmt.Errorf("the last %d batches %s", n, text)}
 }
 

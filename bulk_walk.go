@@ -97,11 +97,11 @@ func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 	case b.Status == BatchUnknown:
 		w.unsent.Store(0)
 		if w.unknown.Add(1) == most {
-			w.stop(lostStop(StopUnknown, most))
+			w.stop(lostStop(StopUnknown, most, "are of unknown outcome"))
 		}
 	case b.Status == BatchNotSent:
 		if w.unsent.Add(1) == most {
-			w.stop(lostStop(StopNotSent, most))
+			w.stop(lostStop(StopNotSent, most, "could not be sent"))
 		}
 	default:
 		w.unknown.Store(0)

@@ -57,10 +57,8 @@ func (l *Limit) WaitInWalk(ctx context.Context, p *Pace) (waited time.Duration, 
 		return 0, nil
 	}
 	start := time.Now()
-	select {
-	case <-l.walkTurn:
-	case <-ctx.Done():
-		return time.Since(start), ctx.Err()
+	if err := l.walkTurn.take(ctx); err != nil {
+		return time.Since(start), err
 	}
 	defer l.walkTurn.giveBack()
 	waitedForTurn := time.Since(start)
@@ -92,10 +90,8 @@ func (l *Limit) join(ctx context.Context) (time.Duration, error) {
 // waitForTurn waits until the request has the token turn and the limiter permits it. Then it calls take, and returns
 // the token of turn. If it returns an error, it has not called take.
 func (l *Limit) waitForTurn(ctx context.Context, p *Pace) error {
-	select {
-	case <-l.turn:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := l.turn.take(ctx); err != nil {
+		return err
 	}
 	defer l.turn.giveBack()
 	if err := ctx.Err(); err != nil {

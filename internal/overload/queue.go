@@ -1,6 +1,7 @@
 package overload
 
 import (
+	"context"
 	"math"
 	"sync"
 	"time"
@@ -45,6 +46,16 @@ func newToken() token {
 	t := make(token, 1)
 	t.giveBack()
 	return t
+}
+
+// take waits for the token. If ctx ends first, take returns the error of ctx.
+func (t token) take(ctx context.Context) error {
+	select {
+	case <-t:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (t token) giveBack() { t <- struct{}{} }
