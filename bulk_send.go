@@ -74,7 +74,8 @@ func (w *bulkWalk) begin(b *bulkBatch) bool {
 }
 
 // takeResult sets the status, the error and the RequestID of a batch from the result of its call. If err is nil,
-// accepted is not nil. If the walk has stopped, takeResult also decides whether that has kept the batch from being sent.
+// accepted is not nil. If the walk has stopped, takeResult also decides whether the stop has kept the batch from being
+// sent.
 func (w *bulkWalk) takeResult(b *bulkBatch, accepted *AccountUpdaterSubmission, err error) {
 	b.Status, b.Err = statusOf(err, b.raw.Body), err
 	if err == nil {

@@ -221,20 +221,26 @@ func TestSubmitAllThatIsLeft(t *testing.T) {
 
 // TestSubmitAllOfASlowStream checks a stream that pauses. All complete batches before the pause are sent and yielded
 // without delay, except the last one if the stream has not yielded its next card: more of that card may come. If the
-// context ends during the pause, that batch is yielded as not sent, and an incomplete batch is not yielded.
+// context ends during the pause, that batch is yielded as not sent, and an incomplete batch is not yielded. The reason is
+// the context, even if the stream then fails.
 func TestSubmitAllOfASlowStream(t *testing.T) {
 	t.Parallel()
 	type test struct {
 		cards, sent int
 		isLeft      bool // the caller leaves the loop after the batches that were sent
+		fails       bool // the stream yields the error of the context
 	}
-	forEach(t, []test{{250, 2, false}, {250, 2, true}, {201, 2, false}, {200, 1, false}}, func(t *testing.T, test test) {
+	tests := []test{{250, 2, false, false}, {250, 2, true, false}, {201, 2, false, true}, {200, 1, false, false}}
+	forEach(t, tests, func(t *testing.T, test test) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		time.AfterFunc(time.Hour, cancel)
 		cards := func(yield func(card, error) bool) {
 			stream(test.cards, nil)(yield)
 			<-ctx.Done() // like a queue that has no cards at present
+			if test.fails {
+				yield(card{}, ctx.Err())
+			}
 		}
 		s, start, got, stop := &fake{}, time.Now(), []batch{}, error(nil)
 		for b, err := range s.client(t).AccountUpdater.SubmitAll(ctx, cards, atATime(1)) {
