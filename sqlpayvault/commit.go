@@ -16,10 +16,13 @@ type outage struct {
 	until time.Time // when the statement that failed first gives up
 }
 
-// write is the statement of a Begin or an End. It is run in db, and may be run several times. Its result may be
+// statement is the statement of a Begin or an End. It is run in db, and may be run several times. Its error may be
 // ErrRunning or errMode, which are no failures of the database: see isAnswer.
+type statement func(ctx context.Context, db querier) error
+
+// write is a statement that waits for its result.
 type write struct {
-	statement func(ctx context.Context, db querier) error
+	statement statement
 	result    error
 	done      chan struct{} // closed when result is set
 }
@@ -42,12 +45,12 @@ var errPanic = errors.New("sqlpayvault: the driver of the database has panicked"
 //
 // During an outage all waiting statements give up at the same time. Otherwise each of them would in turn try for 10 s.
 // A statement that arrives later has 10 s of its own.
-func (j *Journal) try(ctx context.Context, statement func(ctx context.Context, db querier) error) error {
+func (j *Journal) try(ctx context.Context, run statement) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	arrived := time.Now()
-	own := &write{statement: statement, done: make(chan struct{})}
+	own := &write{statement: run, done: make(chan struct{})}
 	select {
 	case j.turns <- struct{}{}:
 		defer func() { <-j.turns }()
@@ -150,4 +153,51 @@ func (j *Journal) noteAnswer(err error, others bool, deadline time.Time) {
 // ended with such an error is not repeated.
 func isAnswer(err error) bool {
 	return errors.Is(err, ErrRunning) || errors.Is(err, errMode) || errors.Is(err, errPanic)
+}
+
+// repeatLater starts a goroutine that repeats the statement of a Begin or an End that has given up, until the statement
+// succeeds or until Close. Close then tries again for up to 10 s. So the journal knows what happened as soon as the
+// database answers again. The statement must do no harm if it takes effect late.
+func (j *Journal) repeatLater(run statement) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.later = append(j.later, run)
+	if len(j.later) == 1 {
+		j.working.Go(j.repeat)
+	}
+}
+
+// repeat runs the statements of j.later in turn, each until it succeeds. It returns when none is left, or at Close.
+func (j *Journal) repeat() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for len(j.later) > 0 && !j.closed {
+		run := j.later[0]
+		j.mu.Unlock()
+		isDone := j.runOnce(run)
+		j.mu.Lock()
+		j.later = j.later[1:]
+		if !isDone {
+			j.later = append(j.later, run)
+		}
+	}
+}
+
+// runOnce runs a statement of j.later when its turn comes, and reports whether it needs no repeat. If it fails, runOnce
+// waits a moment, or until Close.
+func (j *Journal) runOnce(run statement) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	j.turns <- struct{}{}
+	err := run(ctx, j.db)
+	<-j.turns
+	j.noteAnswer(err, true, time.Time{})
+	if err == nil || isAnswer(err) {
+		return true
+	}
+	select {
+	case <-time.After(pause):
+	case <-j.closing:
+	}
+	return false
 }

@@ -61,6 +61,7 @@ type Journal struct {
 	mu     sync.Mutex
 	closed bool
 	held   map[string]bool // jobs whose leases this journal has
+	later  []statement     // statements that have failed, in the order in which repeat runs them again
 }
 
 var _ payvault.Journal = (*Journal)(nil)
@@ -121,7 +122,8 @@ func (j *Journal) start() {
 // Begin records that a batch is about to be sent, as [payvault.Journal] requires. Unless the journal is opened
 // [WithoutLease], the first Begin of a job takes the lease of the job. If another run has the lease, Begin waits. After
 // two heartbeats of the other run, Begin returns [ErrRunning]. If no heartbeat comes for the time of the lease, Begin
-// takes the lease.
+// takes the lease. If Begin fails although its statement may have been committed, the journal records the batch as not
+// sent, as soon as the database answers again, or at Close.
 func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payvault.BatchState, err error) {
 	if err := j.enter(); err != nil {
 		return state, err
@@ -130,18 +132,32 @@ func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payva
 	if err := j.claim(ctx, job); err != nil {
 		return state, err
 	}
-	number := j.begins.Add(1)
+	number, isTried := j.begins.Add(1), false
 	err = j.try(ctx, func(ctx context.Context, db querier) (err error) {
+		isTried = true
 		state, err = j.insert(ctx, db, job, batch, number)
 		return err
 	})
-	if errors.Is(err, ErrRunning) {
+	switch {
+	case err == nil:
+		return state, nil
+	case errors.Is(err, ErrRunning):
 		j.disclaim(job)
+	case isTried && !isAnswer(err): // the database may have committed the statement, and its answer was lost
+		j.repeatLater(j.takeBack(job, batch, number, number))
 	}
-	if err != nil {
-		return payvault.BatchState{}, orRunning(ctx, err)
+	return payvault.BatchState{}, orRunning(ctx, err)
+}
+
+// takeBack returns a statement that records a batch as not sent. It changes nothing unless the batch is begun by a call
+// of Begin of this run whose number is from first to last. So it does no harm if the batch has been begun again.
+func (j *Journal) takeBack(job string, batch int, first, last int64) statement {
+	return func(ctx context.Context, db querier) error {
+		_, err := j.exec(ctx, db, `UPDATE {schema}.payvault_batches SET status = '`+string(payvault.BatchNotSent)+`'
+			FROM {durable} WHERE job = $1 AND batch = $2 AND run = $3 AND number BETWEEN $4 AND $5
+			AND status = '`+begun+`'`, job, batch, j.run, first, last)
+		return err
 	}
-	return state, nil
 }
 
 // The method insert joins three parts to a statement: insertBatch, then withLease or noLease, then orNotSent. The
@@ -218,32 +234,48 @@ const upsertBatch = `INSERT INTO {schema}.payvault_batches AS known (job, batch,
 
 // End records the outcome of a batch, as [payvault.Journal] requires. It needs no lease. If the database fails, for
 // example because a connection drops, End tries again for up to 10 s. Calls of End that wait for each other give up at
-// the same time.
+// the same time. After that, the journal tries again in the background until the outcome is recorded, or until Close
+// has tried for up to 10 s.
 func (j *Journal) End(ctx context.Context, job string, batch int, outcome payvault.BatchOutcome) error {
 	if err := j.enter(); err != nil {
 		return err
 	}
 	defer j.working.Done()
-	return j.try(ctx, func(ctx context.Context, db querier) error {
+	record := func(ctx context.Context, db querier) error {
 		_, err := j.exec(ctx, db, upsertBatch, job, batch, j.run, string(outcome.Status), outcome.Cards,
 			outcome.RequestID, outcome.StatusCode, outcome.Code, outcome.Message, fields(outcome.Fields))
 		if err != nil {
 			return err
 		}
 		return j.checkMode(ctx, db) // afterwards, so that the outcome of a batch that was sent is recorded in any case
-	})
+	}
+	err := j.try(ctx, record)
+	switch {
+	case err == nil || isAnswer(err):
+	case outcome.Status == payvault.BatchNotSent: // the batch may have been begun again when this takes effect
+		j.repeatLater(j.takeBack(job, batch, 0, j.begins.Load()))
+	default:
+		j.repeatLater(record)
+	}
+	return err
 }
 
-// Close releases the leases, and closes the file that [Open] has opened.
+// Close tries for up to 10 s to record what failed Begins and Ends have left, releases the leases, and closes the file
+// that [Open] has opened.
 func (j *Journal) Close() error { return j.close() }
 
-// end waits until no method uses the database, releases the leases, and closes the file. Close calls it once.
+// end waits until no method uses the database, runs the statements that have failed, releases the leases, and closes
+// the file. Close calls it once.
 func (j *Journal) end() error {
 	j.mu.Lock()
 	j.closed = true
 	j.mu.Unlock()
 	close(j.closing)
 	j.working.Wait()
+	deadline := time.Now().Add(timeout)
+	for _, run := range j.later { // the callers of Begin and End know the errors of these statements
+		_ = retry(context.Background(), deadline, func(ctx context.Context) error { return run(ctx, j.db) })
+	}
 	_, err := j.change(context.Background(), `UPDATE {schema}.payvault_jobs SET holder = '' WHERE holder = $1`, j.run)
 	if j.file != "" {
 		// Remove the empty -journal file. But if the journal was moved away, the -journal file stays, so that Open does not

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -192,7 +193,7 @@ func TestWithoutLeaseAfterNotSent(t *testing.T) {
 		for range 4 {
 			j := opened(t, place, sqlpayvault.WithoutLease())
 			running.Go(func() {
-				for range 200 {
+				for range 50 {
 					state, err := j.Begin(t.Context(), job, 1)
 					if !assert.NoError(t, err) {
 						return
@@ -629,6 +630,68 @@ func TestDriverThatPanics(t *testing.T) {
 		release <- struct{}{}
 		running.Wait()
 		assert.NoError(t, end(4))
+	})
+}
+
+// TestDatabaseThatComesBack checks what the journal has after an outage of more than 10 s. A batch whose Begin failed
+// was not sent, also if its statement was committed. A batch whose End failed has its outcome. This holds for a journal
+// that stays open, and for one that is closed during the outage.
+func TestDatabaseThatComesBack(t *testing.T) {
+	t.Parallel()
+	for _, isClosed := range []bool{false, true} {
+		t.Run(fmt.Sprint("closed=", isClosed), func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "journal")
+			synctest.Test(t, func(t *testing.T) {
+				j, d := newDropping(t, path)
+				mustBegin(t, j, 1)
+				mustBegin(t, j, 2)
+				d.set(math.MaxInt, true)
+				_, err := j.Begin(t.Context(), job, 0)
+				require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+				d.set(math.MaxInt, false)
+				outcome := payvault.BatchOutcome{Status: payvault.BatchAccepted, Cards: 100, RequestID: "REQ"}
+				require.ErrorIs(t, j.End(t.Context(), job, 1, outcome), io.ErrUnexpectedEOF)
+				notSent := payvault.BatchOutcome{Status: payvault.BatchNotSent}
+				require.ErrorIs(t, j.End(t.Context(), job, 2, notSent), io.ErrUnexpectedEOF)
+				var closing sync.WaitGroup
+				if isClosed {
+					closing.Go(func() { assert.NoError(t, j.Close()) })
+				}
+				<-time.After(9 * time.Second)
+				d.set(0, false)
+				<-time.After(time.Second)
+				closing.Wait()
+
+				other := opened(t, path, sqlpayvault.WithoutLease())
+				mustBegin(t, other, 0)
+				mustBegin(t, other, 2)
+				state, err := other.Begin(t.Context(), job, 1)
+				require.NoError(t, err)
+				assert.Equal(t, &outcome, state.Outcome)
+			})
+		})
+	}
+}
+
+// TestEndThatIsRecordedLate checks that a batch stays begun if the journal repeats an earlier End of the batch as not
+// sent, whose answer was lost.
+func TestEndThatIsRecordedLate(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal")
+	synctest.Test(t, func(t *testing.T) {
+		j, d := newDropping(t, path)
+		mustBegin(t, j, 0)
+		d.set(math.MaxInt, true)
+		notSent := payvault.BatchOutcome{Status: payvault.BatchNotSent}
+		require.ErrorIs(t, j.End(t.Context(), job, 0, notSent), io.ErrUnexpectedEOF)
+		synctest.Wait() // the first repeat has failed
+		d.set(0, false)
+		mustBegin(t, j, 0)
+		<-time.After(time.Second) // the second repeat has succeeded
+		state, err := opened(t, path, sqlpayvault.WithoutLease()).Begin(t.Context(), job, 0)
+		require.NoError(t, err)
+		assert.Equal(t, payvault.BatchState{Begun: true}, state)
 	})
 }
 

@@ -1,7 +1,10 @@
 package sqlpayvault_test
 
 import (
+	"io"
+	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -110,4 +113,31 @@ func TestUnloggedTable(t *testing.T) {
 	require.ErrorContains(t, err, `schema "public" is unlogged`)
 	execute(t, place, `ALTER TABLE payvault_batches SET LOGGED`)
 	require.NoError(t, opened(t, place).Close())
+}
+
+// TestMissingRights checks that New does not take tables that a role may not read for tables of another version. That
+// error says to drop the tables.
+func TestMissingRights(t *testing.T) {
+	t.Parallel()
+	place := newDatabase(t, postgres(t))
+	require.NoError(t, opened(t, place).Close())
+	execute(t, place, `GRANT CREATE ON SCHEMA public TO pg_monitor`)
+	_, _, err := open(t.Context(), place+" role=pg_monitor")
+	require.ErrorContains(t, err, "permission denied for table payvault_jobs")
+	require.NotContains(t, err.Error(), "drop both tables")
+}
+
+// TestBeginWhoseAnswerIsLost is the part of TestDatabaseThatComesBack about Begin, with Postgres and without fake time.
+func TestBeginWhoseAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	place := newDatabase(t, postgres(t))
+	j, d := newDropping(t, place)
+	d.set(math.MaxInt, true)
+	_, err := j.Begin(t.Context(), job, 0)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	d.set(0, false)
+	require.Eventually(t, func() bool {
+		counts, err := j.Count(t.Context(), job)
+		return err == nil && counts[payvault.BatchNotSent] == 1
+	}, 10*time.Second, 10*time.Millisecond)
 }
