@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/payvault"
-	"example.com/payvault/payvaulttest"
 )
 
 // failing is a journal. Its method Begin succeeds as often as the field left says, and then fails.
@@ -81,24 +80,25 @@ func TestWork_batchesLeft(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		begins int64
-		fault  payvaulttest.FaultKind
+		isAway bool
 	}{
-		"the journal fails": {begins: 7},
-		"an outage":         {begins: 1000, fault: payvaulttest.DropBeforeCommit},
+		"the journal fails":             {begins: 7},
+		"the service cannot be reached": {begins: 1000, isAway: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv := newServer(t)
-			if test.fault != "" {
-				_, err := srv.Inject(payvaulttest.Fault{Operation: op, Kind: test.fault, Times: 1000})
-				require.NoError(t, err)
+			if test.isAway {
+				srv.Close()
 			}
 			journal := &failing{}
 			journal.left.Store(test.begins)
 			w := &worker{client: srv.Client(), journal: journal, cards: cards}
 			err := w.Work(t.Context(), &river.Job[part]{Args: part{"job", 0, perPart}})
 			assert.Less(t, srv.Commits(op), perPart/payvault.MaxAccountUpdaterCards)
-			assert.Error(t, err)
+			stop, ok := errors.AsType[*payvault.StopError](err)
+			require.True(t, ok, err)
+			assert.True(t, stop.Reason.Passes(), err)
 		})
 	}
 }
