@@ -76,8 +76,9 @@ func TestError_text(t *testing.T) {
 	}
 }
 
-// TestError_gateway checks that the error of an answer that the service cannot have written says what came: the first
-// words of a gateway in its usual forms, or the type of the answer. The words are redacted like a text of the service.
+// TestError_gateway checks the errors of answers that come from a gateway and not from the service. The error has the
+// first line of a plain text, the messages in JSON, or the type of the answer. They are redacted like texts of the
+// service.
 func TestError_gateway(t *testing.T) {
 	t.Parallel()
 	const html, plain = "text/html; charset=utf-8", "text/plain"

@@ -49,8 +49,8 @@ func TestTokenize_cardID(t *testing.T) {
 	assertRead(t, update, `{"rcode":"000"}`, &payvault.TokenizeResponse{RCode: "000"}, "/card_id")
 }
 
-// TestTokenize_rcode checks that only the rcode decides about success, and that TokenizeResponse has it as 000, also if
-// the service sends it as a number.
+// TestTokenize_rcode checks that an answer is a success only with the rcode 000, and that TokenizeResponse has 000 even
+// if the service sends the number 0.
 func TestTokenize_rcode(t *testing.T) {
 	t.Parallel()
 	tokenize := named(t, "tokens.tokenize without a CardID")

@@ -167,8 +167,8 @@ func mayHoldNullElement(text []byte) bool {
 }
 
 // ReadAsCaller decodes a text into a variable of the caller's own type, as encoding/json does with
-// [stdjson.Decoder.UseNumber]: a number in a variable of type any keeps its digits. It does not count the values,
-// because ReadLenient has read the same text before. An error is a [*PlaceError].
+// [stdjson.Decoder.UseNumber]: a number in a variable of type any keeps its digits. It does not check the number of
+// values, because ReadLenient has already checked it for the same text. An error is a [*PlaceError].
 func ReadAsCaller(text []byte, into any) error {
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	decoder := stdjson.NewDecoder(bytes.NewReader(text))

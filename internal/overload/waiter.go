@@ -16,7 +16,8 @@ import (
 // a call waits for its turn, but at most for half of the time until its deadline.
 //
 // The time that the call then needs for its turn in the Limit does not count as time until its deadline. A waiting call
-// computes it anew when the queue of the Limit grows. So only a Limit that is itself too slow makes the call fail.
+// computes it anew when the queue of the Limit grows. So the call fails only if the Limit itself is too slow, or if the
+// service asks for too long a wait.
 
 // HeldError is the error of a request that is not sent because it would have to wait too long. Its field After has the
 // length of the wait. There are two cases:

@@ -11,8 +11,8 @@ type NumberRule struct {
 	Meaning string   // as docs/failures.md has it
 }
 
-// These are the rules for fields whose values are more than a number. The interface document says which fields these
-// are: its integers and texts that name a record, MMYY, the numeric codes, and the numbers of accounts and people.
+// These are the rules for fields that hold an ID or a code, and not a quantity. In the interface document these are the
+// IDs of records, MMYY, the numeric codes, and the numbers of accounts and people.
 //
 //nolint:gochecknoglobals // never changed
 var (

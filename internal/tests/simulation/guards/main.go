@@ -1,8 +1,8 @@
 // Command guards tests the simulator. It breaks the guards in a copy of the SDK, one by one, and counts the scenarios
 // that the simulator needs to detect each broken guard. A guard is a piece of code that keeps an invariant.
 //
-// The guards are texts, so that the SDK needs no code for this test. If a change removes such a text, TestGuards fails
-// at once, and somebody has to decide anew how that guard can be broken. No other form spares this decision.
+// The command finds a guard by its text in the source, so the SDK needs no code for this test. If a change removes the
+// text, TestGuards fails, and somebody has to decide how the guard can be broken now.
 //
 //	go run ./guards                # all guards
 //	go run ./guards -only redirect # guards with "redirect" in their names
