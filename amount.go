@@ -19,11 +19,11 @@ var errNotAmount = errors.New("not a decimal number of at most 19 digits")
 // [ApplicationData] itself, where it is a text. The zero value is 0.
 //
 // Compare amounts with [Amount.Equal] and [Amount.Cmp]. With ==, and as keys of a map, 10.9 and 10.90 differ, because
-// == compares their digits. To ask whether an amount is 0, use a.Equal(Amount{}): with ==, Amount{} is only an amount
-// that was never set. The JSON option omitzero leaves out that one, and writes every 0 that was set.
+// == compares their digits. To ask whether an amount is 0, use a.Equal(Amount{}): a == Amount{} is true only for an
+// amount that was never set. The JSON option omitzero leaves out such an amount, and writes every 0 that was set.
 //
-// [Amount.Decimal] is for arithmetic. Add money with [decimal.Decimal.AddExact], which takes the digits after the point
-// that must stay: the method Add rounds a sum of more than 19 digits.
+// [Amount.Decimal] is for arithmetic. Add money with [decimal.Decimal.AddExact], which takes the number of digits after
+// the point that must stay: the method Add rounds a sum of more than 19 digits.
 type Amount struct {
 	d     decimal.Decimal
 	isSet bool // tells a 0 that was set from the zero value, for the option omitzero

@@ -89,7 +89,7 @@ type outcome struct {
 	err       error
 }
 
-// begin starts to measure the duration of the call, and calls the method Start of the observers. It returns the context
+// begin starts to measure the duration of the call, and calls the function Start of the observers. It returns the context
 // for the attempts.
 func (e *outcome) begin(ctx context.Context) context.Context {
 	e.start = time.Now()
@@ -97,10 +97,10 @@ func (e *outcome) begin(ctx context.Context) context.Context {
 	return e.ctx
 }
 
-// attempt calls the method Attempt of the observers.
+// attempt calls the function Attempt of the observers.
 func (e *outcome) attempt(a transport.Attempt) { e.observers.attempt(e.ctx, e.info, a) }
 
-// tell fills in the Response of WithResponse, if there is one, and calls the method End of the observers. It does not
+// tell fills in the Response of WithResponse, if there is one, and calls the function End of the observers. It does not
 // call End if the call of a walk has not begun.
 func (e *outcome) tell(into reply, response *Response) {
 	if e.err == errPanic { //nolint:errorlint // set by perform

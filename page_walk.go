@@ -255,8 +255,8 @@ func (w *pageWalk[T]) count(p *Page[T]) {
 }
 
 // looksFull reports whether a page that has records may have as many records as the service puts on a page. It compares
-// the page with the earlier pages of the walk. If there are none, it uses that page sizes are round numbers. The
-// service may have a maximum below Count.
+// the page with the earlier pages of the walk. If there are none, it assumes that the service puts Count records on a
+// page, or a multiple of 5, because the service may have a maximum below Count.
 func (w *pageWalk[T]) looksFull(p *Page[T]) bool {
 	if w.longest > 0 {
 		return len(p.Items) >= w.longest

@@ -89,7 +89,7 @@ func readSaved(key string, raw jsontext.Value, into any, read func(text []byte, 
 	return place
 }
 
-// redactedAt returns the error of a JSON value that contains [REDACTED]. name leads to the value.
+// redactedAt returns the error of the JSON value with the given name, which contains [REDACTED].
 func redactedAt(name string, value jsontext.Value) error {
 	names := append([]string{"", name}, answer.PlainNames(placeOfMark(value))...)
 	return &answer.PlaceError{Place: strings.Join(names, "/"), Why: errRedacted.Error()}

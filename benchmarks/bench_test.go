@@ -117,7 +117,7 @@ func BenchmarkPages(b *testing.B) {
 const pageSize = 100
 
 // customers returns a page with copies of the first customer in testdata. 100 copies are about 130 KB. The totals are
-// those of pager.
+// those of a list with the given number of pages, as pager has it.
 func customers(tb testing.TB, copies, pages int) string {
 	tb.Helper()
 	text, err := os.ReadFile("../testdata/customers/list.response.json")

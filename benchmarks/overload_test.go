@@ -222,7 +222,7 @@ func submitOne(ctx context.Context, c *payvault.Client, timeout time.Duration) e
 }
 
 // TestBurst prints the number of calls that fail, and the number of these whose outcome is unknown. A client with one
-// call a second gets one or two refusals. Three seconds later it makes 100 calls at once, with deadlines after two
+// call a second gets one or two refusals. Three seconds later it makes 100 calls at once, each with a deadline of two
 // seconds. The service permits all of them.
 func TestBurst(t *testing.T) {
 	t.Parallel()
@@ -296,7 +296,7 @@ func TestLimitedCallers(t *testing.T) {
 }
 
 // TestOutage prints the number of requests per call when the service refuses all requests with status 429. It makes 10
-// calls a second for 100 seconds, with deadlines after two seconds.
+// calls a second for 100 seconds, each with a deadline of two seconds.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -19,11 +19,11 @@ func (s *Server) Partner() Account { return s.state.accounts.copied().partner() 
 // Accounts returns all accounts of the server, in the order in which they were added.
 func (s *Server) Accounts() []Account { return s.state.accounts.copied() }
 
-// Client returns a client for fast tests, which unlike a client of [payvault.NewClient] has neither a retry budget nor
-// a rate limit that it learns from status 429. A limit of [payvault.WithRateLimit] applies. The
-// client also waits at most 10 ms before a retry, unless the answer has a Retry-After. It works as the account of
-// [Server.Merchant]. To get a client like any other, call [payvault.NewClient] with the URL of the server and the
-// APIKey of an account. Client panics if an option is invalid.
+// Client returns a client for fast tests. Unlike a client of [payvault.NewClient], it has neither a retry budget nor a
+// rate limit that it learns from status 429. It waits at most 10 ms before a retry, unless the answer has a Retry-After
+// or [payvault.WithRateLimit] makes it wait. It works as the account of [Server.Merchant]. To get a client like any
+// other, call [payvault.NewClient] with the URL of the server and the APIKey of an account. Client panics if an option
+// is invalid.
 func (s *Server) Client(opts ...payvault.Option) *payvault.Client {
 	return s.ClientFor(s.Merchant(), opts...)
 }

@@ -31,8 +31,8 @@ const (
 
 // NewError returns an error for a fake of the client: the error that the method of an operation returns after a failure
 // of the given kind. A client makes the error: it calls an operation of the same class of replay, and its only attempt
-// fails. So [payvault.SafeToRetry] and the sentinels are true of the error. An error of Tokenize is that of a request
-// without a CardID.
+// fails. So [payvault.SafeToRetry] and the sentinels work as for any error of the client. An error of Tokenize is that
+// of a request without a CardID.
 //
 // The service does not document the status and the code of a refusal. A test may change the exported fields of the
 // error, for example to StatusCode 409 and Code "51". NewError panics if the operation has no method, or if the kind

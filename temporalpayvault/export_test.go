@@ -511,7 +511,7 @@ func TestExportLists_highTotals(t *testing.T) {
 	assert.Less(t, env.Now().Sub(began), 5*time.Minute)
 }
 
-// pagesFrom returns every step-th number from the first argument on, below to.
+// pagesFrom returns the numbers from, from+step, from+2*step and so on that are less than to.
 func pagesFrom(from, to, step int) (pages []int) {
 	for page := from; page < to; page += step {
 		pages = append(pages, page)

@@ -61,7 +61,7 @@ func (j *rangeJournal) Begin(ctx context.Context, job string, batch int) (payvau
 	return state, err
 }
 
-// End records the outcome of a batch, and what it means for the permit of the batch.
+// End records the outcome of a batch. It gives the permit of the batch back, or counts it as lost.
 func (j *rangeJournal) End(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
 	err := j.record(ctx, job, j.first+batch, o)
 	switch o.Status {

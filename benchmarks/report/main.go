@@ -98,8 +98,8 @@ func run(program string, args ...string) ([]byte, error) {
 // and amounts with regular expressions alone.
 const buildBefore = "2fe18b7b5c0c77df7249bec30238391b71a3440e"
 
-// checkOut writes the files of a commit into dir, and returns the path of a go.mod with which the benchmarks of this
-// module run with that build of payvault. It takes the commit from the repository, and needs no network.
+// checkOut writes the files of a commit into dir, and returns the path of a go.mod that makes the benchmarks of this
+// module use that build of payvault. It takes the commit from the repository, and needs no network.
 func checkOut(commit, dir string) (module string, err error) {
 	archive, err := run("git", "-C", "..", "archive", "--format=zip", commit)
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package transactions measures how fast pages of transactions are read. The report runs it twice: with this build of
-// payvault, and with the build before. So it may use only what both builds have.
+// payvault, and with an earlier build. So it may use only what both builds have.
 package transactions
 
 import (

@@ -17,8 +17,8 @@
 // A restart of the database ends all processes with status 1, so let a supervisor start them again. Before a process
 // ends, it waits until the database is back and has the outcomes of the batches in flight. After 10 minutes
 // (JobTimeout) it logs them instead. On an empty database, start one process first: two at the same time can fail in
-// River's migration. River runs no job before its time by the clock of the database, so a clock that is behind delays
-// jobs.
+// River's migration. River runs a job when the clock of the database has reached the job's time. So if this clock is
+// behind, jobs run late.
 //
 // -resolve also takes accepted and refused, and a request ID such as that of the log: 1700=accepted,8ZQ4. If you submit
 // your own cards, add the result of payvault.JobName, a checksum of the cards, to the name of the job: other cards

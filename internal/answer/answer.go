@@ -177,7 +177,7 @@ func ReadAsCaller(text []byte, into any) error {
 		return nil
 	}
 	unreadable := &PlaceError{}
-	// The errors of encoding/json seldom have a place, so the strict form of JSON v2 fails again.
+	// An error of encoding/json seldom has a place. So JSON v2 decodes the text too, because its error has one.
 	wrong := json.Unmarshal(text, into, likeV1, strictErrors)
 	if e, ok := errors.AsType[*json.SemanticError](wrong); ok && !isRefused(e.GoType) {
 		unreadable.Place = placeOf(e.JSONPointer)

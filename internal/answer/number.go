@@ -13,12 +13,13 @@ import (
 // This file implements the struct tag "answer". The tag says how a JSON number is read into a field that holds an ID
 // or a code, and not a quantity:
 //
-//   - answer:"id" is an ID. A number with an exponent or a fraction has lost digits and cannot be read. Nor can true.
+//   - answer:"id" is an ID. A number with an exponent or a fraction has lost digits and cannot be read. The value true
+//     cannot be read either.
 //   - answer:"mmyy" is a month and a year. A number of three digits has lost its first zero and gets it back.
 //   - answer:"iso" is a code of three digits. A number of one or two digits has lost zeros and gets them back.
 //
-// In all three, a fraction of zeros is left out: 17.0 is read as 17. In a text without the tag, a number keeps all of
-// its characters.
+// In all three, a fraction of zeros is left out: 17.0 is read as 17. In a field of type string without the tag, a
+// number keeps all of its characters.
 const (
 	tagID   = "id"
 	tagMMYY = "mmyy"

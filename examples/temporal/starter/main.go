@@ -75,7 +75,7 @@ func exitStatus(err error, file string) int {
 	return 1
 }
 
-// run submits the cards of a file, and exports transactions even if not all cards could be submitted.
+// run submits the cards of a file, and then exports transactions. If file is "", it makes up a file.
 func run(ctx context.Context, file string, out io.Writer) error {
 	server, err := demo.Dial(ctx)
 	if err != nil {
@@ -91,8 +91,8 @@ func run(ctx context.Context, file string, out io.Writer) error {
 	return submitAndExport(ctx, server, file, out)
 }
 
-// submitAndExport submits the cards of a file, and then exports the transactions. After an error it starts no export,
-// so that the error is printed at once.
+// submitAndExport submits the cards of a file, and then exports transactions, even if batches were not accepted. After
+// an error it starts no export, so that the error is printed at once.
 func submitAndExport(ctx context.Context, server client.Client, file string, out io.Writer) error {
 	if err := submit(ctx, server, file, out); err != nil {
 		return err

@@ -473,8 +473,8 @@ func TestWalkBeyondTheTotals(t *testing.T) {
 	})
 }
 
-// TestWalkFromTheLastPage checks a walk that begins at the last page of a list whose pages are longer. The walk cannot
-// tell that it is the last page, and the service refuses the next one.
+// TestWalkFromTheLastPage checks a walk that begins at the last page of a list whose other pages are longer. The walk
+// cannot tell that it is the last page, and the service refuses the next one.
 func TestWalkFromTheLastPage(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {

@@ -148,7 +148,7 @@ func TestRateLimitHoldsTheOperation(t *testing.T) {
 }
 
 // TestBurstOfAQuietClient checks that a client with one call a second may get status 429 without harm: three seconds
-// later, 100 calls at once with deadlines after two seconds all succeed.
+// later it makes 100 calls at once, each with a deadline of two seconds, and all succeed.
 func TestBurstOfAQuietClient(t *testing.T) {
 	t.Parallel()
 	for refusals := range 4 {

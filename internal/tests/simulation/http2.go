@@ -260,8 +260,8 @@ func (s Step) refusesStream() bool {
 
 var errGone = errors.New("a GOAWAY was sent")
 
-// goAway sends a GOAWAY frame. Its last stream is the last one that the client has opened. If leaveOut is true and that
-// is the given stream, the frame leaves this stream out. goAway reports whether it does.
+// goAway sends a GOAWAY frame that names the last stream that the client has opened. But if leaveOut is true and this is
+// the given stream, the frame leaves the stream out, and goAway returns true.
 func (p *peer) goAway(stream uint32, code http2.ErrCode, leaveOut bool) (isLeftOut bool) {
 	p.write(func() error {
 		last := p.opened
@@ -275,7 +275,7 @@ func (p *peer) goAway(stream uint32, code http2.ErrCode, leaveOut bool) (isLeftO
 }
 
 // cutOff cuts an answer off as the step says. If CutAt is more than 300, it first writes a part of the answer, unless
-// the step states that the stream was not processed. It reports whether the step does.
+// the step states that the stream was not processed. isUnprocessed reports whether cutOff has told this to the client.
 func (p *peer) cutOff(stream uint32, fields []string, body []byte, step *Step) (isUnprocessed bool) {
 	if step.CutAt > 300 && step.Cut != "GOAWAY before" && !step.refusesStream() {
 		p.headers(stream, fields, false)

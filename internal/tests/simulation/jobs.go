@@ -284,7 +284,7 @@ func (c *caller) submitAll(
 	}
 }
 
-// auditStop checks the error with which a job ends early. Its reason must be one that the scenario has.
+// auditStop checks the error with which a job ends early. Its reason must be true: for example, the context has ended.
 func (c *caller) auditStop(ctx context.Context, l *life, err error) {
 	stop, ok := errors.AsType[*payvault.StopError](err)
 	if !ok || payvault.SafeToRetry(err) {
