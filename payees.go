@@ -60,7 +60,7 @@ func (r *payeeReply) afterRead(body []byte, unread []string) ([]string, error) {
 			} `json:"payee_account"`
 		} `json:"data"`
 	}
-	_, _ = answer.ReadLenient(body, &raw) // the Payee has been read, so unread has the paths of other values
+	_, _ = answer.ReadLenient(body, &raw) // unread already names the values that cannot be read
 	if r.Data != nil && answer.HasLostZero(raw.Data.Account.TRNumber) {
 		r.Data.Account.TRNumber = Secret{}
 		unread = append(unread, "/data/payee_account/tr_number")

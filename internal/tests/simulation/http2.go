@@ -260,8 +260,8 @@ func (s Step) refusesStream() bool {
 
 var errGone = errors.New("a GOAWAY was sent")
 
-// goAway sends a GOAWAY frame that names the last stream that the client has opened. But if leaveOut is true and this is
-// the given stream, the frame leaves the stream out, and goAway returns true.
+// goAway sends a GOAWAY frame that names the last stream that the client has opened. But if leaveOut is true and the
+// last stream is the given stream, the frame leaves it out, and goAway returns true.
 func (p *peer) goAway(stream uint32, code http2.ErrCode, leaveOut bool) (isLeftOut bool) {
 	p.write(func() error {
 		last := p.opened
