@@ -33,7 +33,7 @@ type Job struct {
 
 	// MaxBad is the number of batches that may be refused or of unknown outcome before the job pauses. If it is not
 	// positive, it is 20, or Concurrency × InFlight if that is more. MaxBad also limits the requests in flight, because
-	// all of them may fail at once.
+	// all of them may fail at once. [SubmitCards] lists the other reasons for a pause.
 	//
 	// Ten accepted batches of one activity offset one refused or unknown batch, so an activity with fewer than ten
 	// batches offsets none. Batches that an earlier attempt or job has begun and not ended, such as those of a killed
@@ -94,6 +94,7 @@ type jobInput struct {
 //
 //   - after [UpdatePause],
 //   - when too many batches are refused or of unknown outcome, see Job.MaxBad,
+//   - when 10 batches in a row of an activity, or 2 × InFlight if that is more, are of unknown outcome,
 //   - when the service answers 401 or 403,
 //   - when another status from 400 to 499, except 408 and 429, arrives with a complete body that has no code of the
 //     service, for example from a proxy,

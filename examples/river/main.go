@@ -6,11 +6,11 @@
 //
 //	DATABASE_URL=postgres://... go run -C examples/river . -cards 100000 -job november
 //
-// In three cases the queue pauses and all processes end: the service refuses the key, a proxy answers instead of the
-// service, or 20 batches of one process are refused or of unknown outcome. A run prints the cards that cannot be sent.
-// Unless ctrl-C stops the run, it also prints at its end the batches that are refused or of unknown outcome. Look up
-// each of these batches at the service, and record its outcome with -resolve while no process runs. Then start again
-// with the same flags and -resume.
+// In four cases the queue pauses and all processes end: the service refuses the key, a proxy answers instead of the
+// service, 10 batches in a row are of unknown outcome, or 20 batches of one process are refused or of unknown outcome.
+// A run prints the cards that cannot be sent. Unless ctrl-C stops the run, it also prints at its end the batches that
+// are refused or of unknown outcome. Look up each of these batches at the service, and record its outcome with -resolve
+// while no process runs. Then start again with the same flags and -resume.
 //
 //	go run -C examples/river . -job november -resolve 1700=not-sent   # the batch whose first card is 1700
 //
