@@ -22,10 +22,10 @@
 //
 // The exit status is 0 if all cards are accepted, or if the command has succeeded. Otherwise it is
 //
-//   - 1 if the program has stopped early: correct the problem that it prints, and run it again;
+//   - 1 if the program has stopped early or has left cards: correct the problem that it prints, and run it again;
 //   - 2 if a flag or a command is invalid;
-//   - 3 if all cards that can be sent were sent, but batches are refused or may have arrived: use the commands refused
-//     and unresolved;
+//   - 3 if batches are refused or may have arrived: use the commands refused and unresolved. If the program prints that
+//     cards are left, run it again too;
 //   - 4 if all cards are accepted except rows that cannot be sent: correct these rows, and put them into another file;
 //   - 5 if the service seems to be down and many batches may have arrived: look up the batches that the command
 //     unresolved lists, and record their outcomes, before you run the program again. A supervisor must not restart it.
