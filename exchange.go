@@ -89,8 +89,8 @@ type outcome struct {
 	err       error
 }
 
-// begin starts to measure the duration of the call, and calls the function Start of the observers. It returns the context
-// for the attempts.
+// begin starts to measure the duration of the call, and calls the function Start of the observers. It returns the
+// context for the attempts.
 func (e *outcome) begin(ctx context.Context) context.Context {
 	e.start = time.Now()
 	e.ctx = e.observers.start(ctx, e.info)

@@ -220,9 +220,9 @@ func TestSubmitAllThatIsLeft(t *testing.T) {
 }
 
 // TestSubmitAllOfASlowStream checks a stream that pauses. All complete batches before the pause are sent and yielded
-// without delay, except the last one if the stream has not yielded its next card: more of that card may come. If the
-// context ends during the pause, that batch is yielded as not sent, and an incomplete batch is not yielded. The reason
-// is the context, even if the stream then fails.
+// without delay. The exception is a batch after which the stream has yielded no card: its last card may be incomplete.
+// If the context ends during the pause, that batch is yielded as not sent, and an incomplete batch is not yielded. The
+// reason is the context, even if the stream then fails.
 func TestSubmitAllOfASlowStream(t *testing.T) {
 	t.Parallel()
 	type test struct {
