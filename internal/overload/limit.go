@@ -24,9 +24,7 @@ var ErrPostponed = errors.New("the service has asked for a wait")
 
 // NewLimit returns a limit of perSecond requests a second on average, and of burst requests at once.
 func NewLimit(perSecond float64, burst int) *Limit {
-	l := &Limit{queue: newQueue()}
-	l.limiter = rate.NewLimiter(rate.Limit(perSecond), burst)
-	return l
+	return &Limit{queue: queue{limiter: rate.NewLimiter(rate.Limit(perSecond), burst)}}
 }
 
 // Wait waits until a request may be sent, and returns how long that took. It fails with one of these errors:

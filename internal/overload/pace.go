@@ -37,7 +37,7 @@ type Pace struct {
 }
 
 // NewPace returns a Pace that does not limit requests yet.
-func NewPace() *Pace { return &Pace{queue: newQueue(), postponed: make(chan struct{})} }
+func NewPace() *Pace { return &Pace{postponed: make(chan struct{})} }
 
 // IsLimited reports whether requests have to wait, because the service has refused a request recently.
 func (p *Pace) IsLimited() bool { return p != nil && p.limited.Load() }

@@ -392,3 +392,46 @@ func TestJitter(t *testing.T) {
 		})
 	}
 }
+
+// TestOrderBesideALimit checks that single calls are sent in the order in which they came, although the queue of the
+// Limit grows while they wait. A call that has given up does not stop the calls behind it.
+func TestOrderBesideALimit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const calls, gaveUp = 20, 10
+		p, l := NewPace(), NewLimit(100, 1)
+		p.Refused(Place{}, 0)
+		var mu sync.Mutex
+		var sent []int
+		var all sync.WaitGroup
+		for i := range calls {
+			ctx := timeout(t, time.Hour)
+			if i == gaveUp {
+				ended, cancel := context.WithCancel(ctx)
+				time.AfterFunc(time.Second, cancel)
+				ctx = ended
+			}
+			all.Go(func() {
+				_, err := p.Wait(ctx, time.Minute, l)
+				mu.Lock()
+				defer mu.Unlock()
+				if err == nil {
+					sent = append(sent, i)
+				}
+			})
+			synctest.Wait()
+		}
+		for range 10 * calls { // other requests, which do not wait for the Pace
+			_, err := l.Wait(t.Context(), nil)
+			require.NoError(t, err)
+		}
+		all.Wait()
+		want := make([]int, 0, calls)
+		for i := range calls {
+			if i != gaveUp {
+				want = append(want, i)
+			}
+		}
+		assert.Equal(t, want, sent)
+	})
+}

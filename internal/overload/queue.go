@@ -3,6 +3,7 @@ package overload
 import (
 	"context"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,8 +22,6 @@ type queue struct {
 	limiter *rate.Limiter // decides when a request may be sent
 }
 
-func newQueue() queue { return queue{turn: newToken(), walkTurn: newToken()} }
-
 // leave removes a request from the number of those that wait.
 func (q *queue) leave() {
 	q.mu.Lock()
@@ -38,24 +37,59 @@ func (q *queue) untilToken(now time.Time, ahead int) time.Duration {
 	return time.Duration(min(max(delay, 0), math.MaxInt64/2)) // a longer delay would overflow
 }
 
-// token is held by one request at a time. A request that receives from the channel holds the token until it calls
-// giveBack.
-type token chan struct{}
-
-func newToken() token {
-	t := make(token, 1)
-	t.giveBack()
-	return t
+// token is held by one request at a time. Requests get it in the order in which they have asked for it.
+type token struct {
+	mu     sync.Mutex
+	isHeld bool
+	line   []chan struct{} // of the requests that wait, the oldest first
 }
 
-// take waits for the token. If ctx ends first, take returns the error of ctx.
-func (t token) take(ctx context.Context) error {
-	select {
-	case <-t:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+// ask returns a channel that receives a value when the request gets the token. Then the request holds the token until
+// it calls giveBack. A request that gives up before it has received the value calls leave.
+func (t *token) ask() (mine chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	mine = make(chan struct{}, 1)
+	if t.isHeld {
+		t.line = append(t.line, mine)
+	} else {
+		t.isHeld = true
+		mine <- struct{}{}
+	}
+	return mine
+}
+
+func (t *token) giveBack() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.line) == 0 {
+		t.isHeld = false
+		return
+	}
+	t.line[0] <- struct{}{}
+	t.line = t.line[1:]
+}
+
+func (t *token) leave(mine chan struct{}) {
+	t.mu.Lock()
+	i := slices.Index(t.line, mine)
+	if i >= 0 {
+		t.line = slices.Delete(t.line, i, i+1)
+	}
+	t.mu.Unlock()
+	if i < 0 { // the request has just got the token
+		t.giveBack()
 	}
 }
 
-func (t token) giveBack() { t <- struct{}{} }
+// take waits for the token. If ctx ends first, take returns the error of ctx.
+func (t *token) take(ctx context.Context) error {
+	mine := t.ask()
+	select {
+	case <-mine:
+		return nil
+	case <-ctx.Done():
+		t.leave(mine)
+		return ctx.Err()
+	}
+}

@@ -90,7 +90,7 @@ func (p *Pace) WaitInWalk(ctx context.Context, longest time.Duration) (Place, er
 		return Place{}, nil
 	}
 	w := waiter{Pace: p, ctx: ctx, longest: longest, start: time.Now(), isPatient: true}
-	if err := receive(&w, p.walkTurn); err != nil {
+	if err := w.takeToken(&p.walkTurn); err != nil {
 		return Place{}, err
 	}
 	defer p.walkTurn.giveBack()
@@ -168,7 +168,7 @@ func (w *waiter) wait() (Place, error) {
 // waitForTurn waits until the request has the token of turn and the limiter permits it. Then it returns the token. It
 // returns errSlow if the request is to be sent before its turn.
 func (w *waiter) waitForTurn() error {
-	if err := receive(w, w.turn); err != nil {
+	if err := w.takeToken(&w.turn); err != nil {
 		return err
 	}
 	defer w.turn.giveBack()
@@ -212,6 +212,16 @@ func (p *Pace) take() time.Duration {
 		reservation.Cancel()
 	}
 	return delay
+}
+
+// takeToken waits for a token like receive. The request keeps its place in the line while receive calls mayWait again.
+func (w *waiter) takeToken(t *token) error {
+	mine := t.ask()
+	err := receive(w, mine)
+	if err != nil {
+		t.leave(mine)
+	}
+	return err
 }
 
 // receive waits for a value from a channel. It returns an error when ctx ends, or as soon as mayWait returns one, and
