@@ -58,7 +58,21 @@ func Draw(seed uint64) Scenario {
 	if d.IntN(400) == 0 {
 		d.down(&s)
 	}
+	if d.chance(1) {
+		d.holdBack(&s)
+	}
 	return s
+}
+
+// holdBack changes s so that a call gets a Retry-After, and another call of its operation begins during the wait. After
+// a 429 the other call has to wait too.
+func (d die) holdBack(s *Scenario) {
+	s.Wire, s.Caller, s.Down, s.Dials = wireHTTP1, callerPlain, "", nil
+	asked := Call{Op: s.Calls[0].Op, Form: s.Calls[0].Form, Length: s.Calls[0].Length, Replay: true}
+	other := asked
+	other.Lane, other.Pause = 1, d.duration(5*time.Second)
+	asked.Steps = []Step{{Status: pick(d, []int{429, 503}), Body: "nothing", RetryAfter: pick(d, []string{"1", "5"})}}
+	s.Calls = []Call{asked, other}
 }
 
 // down changes s so that the service is down during all calls. Each call is made 40 to 139 times.
