@@ -172,6 +172,15 @@ func (q queryParams) values() url.Values {
 	return values
 }
 
+// merchantQuery returns the query of an operation whose only query parameter is the merchant_id.
+func merchantQuery(c *caller, _ *problems) content {
+	var params queryParams
+	if c.actsFor != nil {
+		params.MerchantID = *c.actsFor
+	}
+	return content{query: params.values()}
+}
+
 // check adds a problem for each option whose value is not permitted.
 func (o *ListOptions) check(p *problems) {
 	if !isName(o.OrderOn) {

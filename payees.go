@@ -110,12 +110,3 @@ func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opt
 func (s *PayeesService) Delete(ctx context.Context, id PayeeID, opts ...CallOption) error {
 	return doNoData(ctx, s.caller, call{op: OpPayeesDelete.info(), path: inPath(id), content: merchantQuery}, opts)
 }
-
-// merchantQuery returns the query of an operation whose only query parameter is the merchant_id.
-func merchantQuery(c *caller, _ *problems) content {
-	var params queryParams
-	if c.actsFor != nil {
-		params.MerchantID = *c.actsFor
-	}
-	return content{query: params.values()}
-}

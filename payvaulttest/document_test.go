@@ -51,7 +51,8 @@ func TestExamplesOfTheDocument(t *testing.T) {
 				answers = append(answers, a.sendExample(t, o, path, value["value"]).body,
 					a.partner().sendExample(t, o, path, value["value"]).body)
 			}
-			assert.NotZero(t, a.srv.Commits(payvault.Operation(o.ID)), "no example works: %q", answers)
+			assert.NotZero(t, a.srv.Commits(payvault.Operation(o.ID)), "no example works. Does cmd/payvault-emulator/seed.json "+
+				"have the records that the examples in api/openapi.yaml name? The answers: %q", answers)
 		})
 	}
 }

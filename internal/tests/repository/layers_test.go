@@ -46,7 +46,8 @@ func TestLayers(t *testing.T) {
 			for ident, object := range pkg.uses {
 				from, to := pkg.place(ident.Pos()), pkg.place(object.Pos())
 				assert.True(t, layers[from.Filename].mayUse(layers[to.Filename]),
-					"%s uses %s of %s, which %s does not put below it", from, ident.Name, to, test.document)
+					"%s uses %s of %s, which %s does not put below it: move the declaration down, or change the list", from,
+					ident.Name, to, test.document)
 			}
 		})
 	}
