@@ -15,7 +15,7 @@ import (
 )
 
 // TestApplicationsValidate checks which responses Validate returns as a result and which as an error. For example, a
-// status 400 with code 2 and messages about fields is a result.
+// status 400 with code 2 and messages about fields is a result. Then observers get the code of the response too.
 func TestApplicationsValidate(t *testing.T) {
 	t.Parallel()
 	const failed, access = `{"code":2,"message":"failed"`, `{"code":2,"message":"no","data":{"access":["denied"]}}`

@@ -102,8 +102,8 @@ func Logged(value any) string {
 	return buf.String()
 }
 
-// Renderings returns the texts that a program may print for an error, for its fields and for the errors wrapped in it.
-func Renderings(err error) []string {
+// renderings returns the texts that a program may print for an error, for its fields and for the errors wrapped in it.
+func renderings(err error) []string {
 	if err == nil {
 		return nil
 	}
@@ -116,20 +116,20 @@ func Renderings(err error) []string {
 	}
 	switch wrapper := err.(type) { //nolint:errorlint // the loop unwraps errors itself
 	case interface{ Unwrap() error }:
-		texts = append(texts, Renderings(wrapper.Unwrap())...)
+		texts = append(texts, renderings(wrapper.Unwrap())...)
 	case interface{ Unwrap() []error }:
 		for _, wrapped := range wrapper.Unwrap() {
-			texts = append(texts, Renderings(wrapped)...)
+			texts = append(texts, renderings(wrapped)...)
 		}
 	}
 	return texts
 }
 
-// AssertHidden checks that no text of Renderings contains one of the hidden texts.
+// AssertHidden checks that no text of renderings contains one of the hidden texts.
 func AssertHidden(tb testing.TB, err error, hidden ...string) {
 	tb.Helper()
 	require.Error(tb, err)
-	shown := strings.Join(Renderings(err), "\n")
+	shown := strings.Join(renderings(err), "\n")
 	for _, secret := range hidden {
 		assert.False(tb, strings.Contains(shown, secret), "%q in %.2000q", secret, shown)
 	}
