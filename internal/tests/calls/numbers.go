@@ -8,7 +8,7 @@ import (
 // NumberRule is the way in which a JSON number is read into a field of a result.
 type NumberRule struct {
 	Fields  []string // names on the wire, with the type before the name if other types have a field of that name
-	Meaning string   // as docs/failures.md has it
+	Meaning string   // as docs/answers.md has it
 }
 
 // These are the rules for fields that hold an ID or a code, and not a quantity. In the interface document these are the
@@ -41,7 +41,7 @@ var (
 	}
 )
 
-// NumberTable returns the table of the rules for docs/failures.md.
+// NumberTable returns the table of the rules for docs/answers.md.
 func NumberTable() string {
 	var table strings.Builder
 	table.WriteString("| fields | how a JSON number is read |\n|---|---|\n")

@@ -237,10 +237,10 @@ func TestTestsOfOperations(t *testing.T) {
 	}
 }
 
-// TestNumberTable checks that docs/failures.md has the table of the fields whose numbers are read by a rule.
+// TestNumberTable checks that docs/answers.md has the table of the fields whose numbers are read by a rule.
 func TestNumberTable(t *testing.T) {
 	t.Parallel()
-	service.CompareDoc(t, "docs/failures.md", "numbers", calls.NumberTable(), *update)
+	service.CompareDoc(t, "docs/answers.md", "numbers", calls.NumberTable(), *update)
 }
 
 // block is a code block in a document.
