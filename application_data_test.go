@@ -62,8 +62,8 @@ func TestApplicationData_unmarshal(t *testing.T) {
 	}
 }
 
-// TestAuthTimes checks which texts are read as a set. All other texts are refused, because an element that is not the
-// service's would be sent.
+// TestAuthTimes checks which texts are read as a set. All other texts are refused. Otherwise a text such as [1] or 1,30
+// would be sent as one element.
 func TestAuthTimes(t *testing.T) {
 	t.Parallel()
 	type times = payvault.AuthTimes

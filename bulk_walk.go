@@ -58,8 +58,8 @@ func (w *bulkWalk) stop(reason *StopError) {
 // isStopped reports whether nothing more is sent. The end of ctx reaches sending a moment later, so ctx is asked too.
 func (w *bulkWalk) isStopped() bool { return w.ctx.Err() != nil || w.sending.Err() != nil }
 
-// lastError returns the last element of the walk. It returns nil if the walk has no reason and ctx kept nothing from
-// being sent.
+// lastError returns the error with which the walk ends: the reason for which it has stopped, or the end of ctx if that
+// has kept cards from being read or sent. Otherwise it returns nil.
 func (w *bulkWalk) lastError() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -117,7 +117,7 @@ func BenchmarkPages(b *testing.B) {
 const pageSize = 100
 
 // customers returns a page with copies of the first customer in testdata. 100 copies are about 130 KB. The totals are
-// those of a list with the given number of pages, as pager has it.
+// those of a list with the given number of pages. The last page of that list has one record less than the others.
 func customers(tb testing.TB, copies, pages int) string {
 	tb.Helper()
 	text, err := os.ReadFile("../testdata/customers/list.response.json")

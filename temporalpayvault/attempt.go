@@ -62,8 +62,9 @@ func pauseFor(reason string) error {
 	return temporal.NewNonRetryableApplicationError(reason, "Pause", nil)
 }
 
-// call calls f, a method of a CardSource or a Sink. If f takes longer than limit, call returns an error that pauses the
-// job. For another error of f, call returns the result of withoutCards.
+// call calls f, a method of a CardSource or a Sink. If ctx ends before f returns, call returns the error of ctx. If f
+// takes longer than limit, call returns an error that pauses the job. Any other error of f, or a panic, may quote a
+// card, so withoutCards replaces it.
 func call[T any](ctx context.Context, limit time.Duration, name string, f func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T

@@ -180,8 +180,9 @@ func isMorePromised(at span, n, totalPages int) bool {
 	return at.Offset+n < at.Promised || at.Page+1 < totalPages
 }
 
-// shortPage returns the number of a page that lacks records if the totals promise more. This is either the present
-// page, with n records, if it is empty or shorter than an earlier page, or the page before it, if that one is shorter.
+// shortPage looks for a page that lacks records, and returns its number. The caller checks whether the totals promise
+// more records. The present page, with n records, is short if it is empty or shorter than an earlier page. Otherwise
+// the page before it is short if it has records, but fewer than n.
 func shortPage(before span, number, n, longest int) (short int, found bool) {
 	switch {
 	case n == 0, n < longest:

@@ -108,8 +108,9 @@ func (p *Pace) IsHeld() bool {
 	return time.Now().Before(p.askedUntil)
 }
 
-// join counts the request as waiting for the token turn, and returns true. It returns false if the queue is too slow.
-// While the learned rate is confirmed, only a retry does not join a slow queue, because it then has a backoff.
+// join counts the request as waiting for the token turn, and returns true. If the queue is too slow, it returns false
+// instead. While the learned rate is confirmed, a request joins even a slow queue. A retry after a 429 does not,
+// because it can have a backoff.
 func (w *waiter) join(isRetry bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

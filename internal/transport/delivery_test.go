@@ -296,8 +296,8 @@ func TestHost(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
 
-// TestRefusedClientCertificate checks that a request is not sent, and not repeated, if the server refuses the client's
-// certificate. With TLS 1.3 the refusal comes after the handshake, in place of the answer.
+// TestRefusedClientCertificate checks that a request counts as not sent, and is not repeated, if the server refuses the
+// client's certificate. With TLS 1.3 the refusal comes after the handshake, in place of the answer.
 func TestRefusedClientCertificate(t *testing.T) {
 	t.Parallel()
 	authority := httptest.NewTLSServer(nil) // only its certificate is used
@@ -329,8 +329,9 @@ func TestRefusedClientCertificate(t *testing.T) {
 	}
 }
 
-// TestRefusedClientCertificateOnHTTP2 checks that a request is not sent, with or without a body, if the server refuses
-// the client's certificate on HTTP/2. If the alert comes before the first stream, net/http returns another error.
+// TestRefusedClientCertificateOnHTTP2 checks that a request counts as not sent, with or without a body, if the server
+// refuses the client's certificate on HTTP/2. If the alert comes before the first stream, net/http does not return the
+// alert, but an error such as "client conn could not be established".
 func TestRefusedClientCertificateOnHTTP2(t *testing.T) {
 	t.Parallel()
 	authority := httptest.NewTLSServer(nil) // only its certificate is used

@@ -104,8 +104,8 @@ func (c *call) longestRetryAfter() time.Duration {
 	return c.client.config.Policy.MaxRetryAfter
 }
 
-// isUncounted reports whether an attempt does not count toward max. It is one of a walk and got a 429: a walk waits
-// after each 429. But if only one attempt is allowed, the first 429 ends the walk.
+// isUncounted reports whether an attempt does not count toward max. In a walk, an attempt that got a 429 does not
+// count, unless only one attempt is allowed or the call has no rate limit.
 func (c *call) isUncounted(resp *http.Response) bool {
 	return c.Gate != nil && isRefused(resp) && c.Pace != nil && c.max > 1
 }
@@ -228,7 +228,7 @@ func (c *call) tellPace(resp *http.Response, after time.Duration) {
 	}
 }
 
-// report reports the last attempt to Observe.
+// report passes the attempt that has just ended to Observe.
 func (c *call) report(failed *attemptError) {
 	if c.Observe == nil {
 		return

@@ -97,7 +97,8 @@ type Request struct {
 }
 
 // Gate is what a walk adds to each of its calls. A call with a Gate waits in the queue of the walks. Its attempts that
-// get a 429 do not count toward MaxAttempts, unless only one attempt is allowed. Functions that are nil are not called.
+// get a 429 do not count toward MaxAttempts, unless only one attempt is allowed or Pace is nil. Functions that are nil
+// are not called.
 type Gate struct {
 	// Patience is the longest wait that the service may ask for. It takes the place of Policy.MaxRetryAfter.
 	Patience time.Duration

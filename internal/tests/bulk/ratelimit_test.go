@@ -515,9 +515,9 @@ func TestWaitInTheRecord(t *testing.T) {
 	})
 }
 
-// TestWalkInTheRecord checks that a page or a batch is one call in the log, with all its attempts and the waits between
-// them. The wait before the first attempt is not a part of the call. A batch that the journal has is no call, nor is a
-// page that fails a local check.
+// TestWalkInTheRecord checks that a page or a batch is one call for observers, with all its attempts and the waits
+// between them. The wait before the first attempt is not a part of the call. A batch that the journal has is no call,
+// nor is a page that fails a local check.
 func TestWalkInTheRecord(t *testing.T) {
 	t.Parallel()
 	for name, walk := range map[string]func(t *testing.T, s *fake, c *payvault.Client){

@@ -45,7 +45,7 @@ func stream(n int, before func(i int)) iter.Seq2[card, error] {
 	}
 }
 
-// breaksOff returns an iterator over n cards that ends with an error. It calls before at its end.
+// breaksOff returns an iterator that yields n cards, calls the function before, and then yields an error.
 func breaksOff(n int, err error, before func()) iter.Seq2[card, error] {
 	return func(yield func(card, error) bool) {
 		for _, c := range newCards(n) {

@@ -163,8 +163,8 @@ func (d die) call() Call {
 	return c
 }
 
-// loseAndRefuse changes a job with WithReplay: a batch is performed and its answer is lost, its repetition gets a 429,
-// and a process dies.
+// loseAndRefuse gives a job the option WithReplay and these faults: a batch is performed and its answer is lost, its
+// repetition gets a 429, and a process dies.
 func (d die) loseAndRefuse(c *Call) {
 	c.Replay, c.Attempts = true, 2+d.IntN(3)
 	first := 2 * d.IntN(c.Length)
