@@ -75,8 +75,8 @@ func (s AuthTimes) MarshalText() ([]byte, error) {
 }
 
 // UnmarshalJSON reads a set in its wire form, with or without blanks around the elements. A single element may stand
-// without braces, as a text or a number. The text {} is read as an empty set that is not nil. A text of any other form
-// is an error, such as 1,30 or a JSON list.
+// without braces, as a text or a number. The text {} gives an empty set that is not nil. A value that means none gives
+// nil: null, false, [], or an empty text or object. Any other value is an error, such as "1,30" or [1,30].
 func (s *AuthTimes) UnmarshalJSON(b []byte) error { return answer.Unfit[AuthTimes](s.read(b)) }
 
 // UnmarshalJSONFrom is like UnmarshalJSON, but its error names the place of the value.

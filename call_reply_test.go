@@ -275,7 +275,7 @@ func ruleOf(t *testing.T, typeName, wire string, of reflect.Type) string {
 
 // TestReading_numbers reads numbers into each text, integer and secret of each type of a result, one at a time. It
 // checks that a number that has lost digits is not read as an ID, that the lost zeros of dates and codes come back, and
-// that all other fields keep the characters of the number.
+// that all other texts keep the characters of the number. An integer is never rounded.
 func TestReading_numbers(t *testing.T) {
 	t.Parallel()
 	seen, reads := map[string]bool{}, numbersRead()

@@ -13,8 +13,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestFakeTime checks what the package comment shows: in a synctest bubble, a client waits in fake time for a server
-// that was started outside of the bubble.
+// TestFakeTime checks what the package comment shows: in a synctest bubble, a client waits for its retries in fake
+// time, although the server was started outside of the bubble.
 func TestFakeTime(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()

@@ -674,8 +674,8 @@ func TestDatabaseThatComesBack(t *testing.T) {
 	}
 }
 
-// TestEndThatIsRecordedLate checks that a batch stays begun if the journal repeats an earlier End of the batch as not
-// sent, whose answer was lost.
+// TestEndThatIsRecordedLate checks a batch that was ended as not sent and then begun again. The answer to its End was
+// lost, so the journal repeats the End. The batch must stay begun.
 func TestEndThatIsRecordedLate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")

@@ -204,7 +204,8 @@ func (e *exporter) asksAgain(ctx context.Context, at span, short int) bool {
 	return activity.GetInfo(ctx).Attempt < maxBadAnswers || e.report.Load().Left.isBeyond(e.Span)
 }
 
-// endList ends the list whose latest page is at the given position.
+// endList ends the first list of left: it calls EndList of the Sink, records the list if it is incomplete, and moves
+// the report to the next list. The page of left is the latest page that has records.
 func (e *exporter) endList(ctx context.Context, id payvault.SubscriptionID, left span) error {
 	end := left
 	if left.Written > 0 {

@@ -189,8 +189,8 @@ func (j *cardJob) submit(s span) func(workflow.Context) span {
 		j.out -= o.Permits
 		j.State.Lost += r.Lost
 		if r.Lost == 0 {
-			// The activity has used some of its accepted batches for its own refused batches. The others offset the permits that
-			// earlier activities have lost.
+			// Every ten accepted batches free one lost permit. The activity has freed its own lost permits, which Regained
+			// counts. Its other accepted batches free permits that earlier activities have lost.
 			offset := max(0, r.Accepted-r.FromJournal)/acceptedForOne - r.Regained
 			j.State.Lost = max(0, j.State.Lost-max(0, offset))
 		}

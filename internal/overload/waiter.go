@@ -10,14 +10,14 @@ import (
 // This file has the requests that wait for a Pace. The request that holds the token turn is sent when the limiter
 // permits it, but not before the time p.until.
 //
-// The learned rate may delay a single call, but never makes it fail. So a single call is sent without its turn if its
-// turn would come when more than half of the time until its deadline is over. It then waits only as long as the service
-// has asked. If the service has refused such a request within the last second, the learned rate is probably right. Then
-// a call waits for its turn, but at most for half of the time until its deadline.
+// The learned rate may delay a single call, but never makes it fail. So a call waits for its turn for at most half of
+// the time until its deadline. If its turn would come later, the call is sent without its turn: at once, or as soon as
+// a wait that the service has asked for is over. But if the service has refused such a request within the last second,
+// the learned rate is probably right. Then the call first waits for its turn, until half of its time is over.
 //
-// The time that the call then needs for its turn in the Limit does not count as time until its deadline. A waiting call
-// computes it anew when the queue of the Limit grows. So the call fails only if the Limit itself is too slow, or if the
-// service asks for too long a wait.
+// After its turn, the call may have to wait for a Limit too. The time for this second wait is subtracted before the
+// rest is halved. When the queue of the Limit grows, a waiting call computes its half anew. So the call fails only if
+// the Limit itself is too slow, or if the service asks for too long a wait.
 
 // HeldError is the error of a request that is not sent because it would have to wait too long. Its field After has the
 // length of the wait. There are two cases:
@@ -66,9 +66,9 @@ func (p *Pace) Wait(ctx context.Context, longest time.Duration, l *Limit) (Place
 // Retry is the retry of a single call after a 429. It is in the queue of a Pace.
 type Retry struct{ waiter }
 
-// JoinForRetry puts a retry into the queue. It returns nil if the turn of the retry would come when more than half of
-// the time until the deadline of ctx is over. The time that it needs in the Limit l does not count. The caller calls
-// Wait or Leave.
+// JoinForRetry puts a retry into the queue. It returns nil if the turn of the retry would come after half of the time
+// until the deadline of ctx. The time that the retry needs in the Limit l does not count. The caller calls Wait or
+// Leave.
 func (p *Pace) JoinForRetry(ctx context.Context, longest time.Duration, l *Limit) *Retry {
 	r := &Retry{waiter{Pace: p, ctx: ctx, longest: longest, limit: l, start: time.Now()}}
 	if p.IsLimited() && r.join(true) {
@@ -77,8 +77,8 @@ func (p *Pace) JoinForRetry(ctx context.Context, longest time.Duration, l *Limit
 	return nil
 }
 
-// Wait waits like [Pace.Wait]. The retry is sent in its turn. If the queue has become too slow, it is sent when half of
-// the time until its deadline is over.
+// Wait waits like [Pace.Wait]. The retry is sent in its turn. If the queue has become too slow, the retry is sent when
+// half of its time is over.
 func (r *Retry) Wait() (Place, error) { return r.wait() }
 
 // Leave takes the retry out of the queue.
@@ -138,7 +138,7 @@ func (w *waiter) isTooSlow() bool {
 // latest returns the time at which the request is sent even if it is not its turn, or the zero time if there is none.
 // At that time half of the time from the start of the wait to the deadline is over. Two times do not count: the wait
 // that the service has asked for, and the time that the request then needs in the Limit, behind the requests that are
-// before it in this queue. The channel grown is closed when that time becomes longer. The caller holds mu.
+// before it in this queue. The channel grown is closed when the queue of the Limit grows. The caller holds mu.
 func (w *waiter) latest() (latest time.Time, grown <-chan struct{}) {
 	deadline, hasDeadline := w.ctx.Deadline()
 	if w.isPatient || !hasDeadline {

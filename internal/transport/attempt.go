@@ -90,8 +90,8 @@ func (c *call) waitInLimit(ctx context.Context) (time.Duration, error) {
 	return limit.Wait(ctx, c.Pace)
 }
 
-// begin calls Begin, unless the call has begun, and Start before the first attempt. It returns an error if the call
-// must send nothing more. If Stop has ended while Begin worked, begin takes Begin back.
+// begin calls Begin, unless the call has begun. Before the first attempt it also calls Start. It returns an error if
+// the call must send nothing more. If Stop has ended during Begin, begin calls Unbegin and returns an error.
 func (c *call) begin() error {
 	if !c.begun && c.Gate != nil && c.Gate.Begin != nil {
 		if !c.Gate.Begin() {

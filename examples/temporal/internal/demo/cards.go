@@ -97,8 +97,8 @@ func (File) Cards(_ context.Context, ref string, start, end int) (cards []payvau
 }
 
 // readError returns the error of a file that cannot be read. Temporal tries again, because another worker may be able
-// to read the file. If all tries fail, the job pauses until somebody has corrected the problem. The text of the error
-// is stored in the history of the workflow, so that the operator can read it.
+// to read the file. If all tries fail, the job pauses: somebody has to correct the problem and resume the job. The text
+// of the error is stored in the history of the workflow, so that the operator can read it.
 func readError(err error) error {
 	return temporal.NewApplicationError(err.Error(), "File")
 }
@@ -112,9 +112,9 @@ func MakeUp(name string, n int) error {
 	return os.WriteFile(name, text, 0o600)
 }
 
-// WriteReport writes a CSV row for each range of cards that are not known to be accepted. Each row has the first and
-// the last line number of the range in the file, the status and the reason. WriteReport returns the number of these
-// rows.
+// WriteReport writes a CSV row for each card, batch and range of batches that the summary lists as not accepted or as
+// unknown. A summary lists at most 1,000 of each kind. A row has the first and the last line number in the file, the
+// status and the reason. WriteReport returns the number of these rows.
 func WriteReport(w io.Writer, file string, s *temporalpayvault.Summary) (written int, err error) {
 	var numbers []string // line numbers of the cards
 	for row, err := range rows(file) {
