@@ -83,9 +83,10 @@
 //
 // # More
 //
-// The directory docs of the repository has these pages: in-your-service.md (recipes), failures.md, answers.md (how the
-// answers of the service are read), unknown.md, secrets.md, partners.md, paging.md (lists and filters), bulk.md
+// The directory docs of the repository has these pages: in-your-service.md (recipes), failures.md, answers.md (how
+// the answers of the service are read), unknown.md, secrets.md, partners.md, paging.md (lists and filters), bulk.md
 // ([AccountUpdaterService.SubmitAll]), logging.md ([WithLogger] and [WithObserver]), works-with.md (proxies,
-// RoundTrippers and tools) and versions.md (changes between versions). Package payvaulttest is an emulator of the service for your tests, with faults on demand. The modules
-// otelpayvault, sqlpayvault and temporalpayvault are for OpenTelemetry, for journals in a database, and for Temporal.
+// RoundTrippers and tools) and versions.md (changes between versions). Package payvaulttest is an emulator of the
+// service for your tests, with faults on demand. The modules otelpayvault, sqlpayvault and temporalpayvault are for
+// OpenTelemetry, for journals in a database, and for Temporal.
 package payvault
