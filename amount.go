@@ -22,8 +22,8 @@ var errNotAmount = errors.New("not a decimal number of at most 19 digits")
 // == compares their digits. To ask whether an amount is 0, use a.Equal(Amount{}): a == Amount{} is true only for an
 // amount that was never set. The JSON option omitzero leaves out such an amount, and writes every 0 that was set.
 //
-// [Amount.Decimal] is for arithmetic. Add money with [decimal.Decimal.AddExact], which takes the number of digits after
-// the point that must stay: the method Add rounds a sum of more than 19 digits.
+// [Amount.Decimal] is for arithmetic. Add money with [decimal.Decimal.AddExact], and tell it how many digits after the
+// point must stay. The method Add rounds a sum of more than 19 digits.
 type Amount struct {
 	d     decimal.Decimal
 	isSet bool // tells a 0 that was set from the zero value, for the option omitzero
@@ -62,14 +62,14 @@ func AmountOf(d decimal.Decimal) Amount { return Amount{d, true} }
 // Decimal returns a as a [decimal.Decimal], for arithmetic.
 func (a Amount) Decimal() decimal.Decimal { return a.d }
 
-// Equal reports whether a and b are the same number. 10.9 and 10.90 are.
+// Equal reports whether a and b are the same number, such as 10.9 and 10.90.
 func (a Amount) Equal(b Amount) bool { return a.d.Equal(b.d) }
 
 // Cmp returns -1 if a is less than b, 0 if they are the same number, and +1 if a is greater than b.
 func (a Amount) Cmp(b Amount) int { return a.d.Cmp(b.d) }
 
 // Format writes the number as [decimal.Decimal.Format] does. Verb %v writes all digits of the number, and %.2f rounds
-// to two digits after the point. A verb for other types, such as %d, is an error in the text, as for a string.
+// to two digits after the point. A verb for other types, such as %d, writes an error text, as it does for a string.
 func (a Amount) Format(f fmt.State, verb rune) { a.d.Format(f, verb) }
 
 // String returns the number with all of its digits after the point, and without an exponent.

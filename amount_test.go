@@ -73,7 +73,7 @@ func TestAmount_isExact(t *testing.T) {
 	assert.Equal(t, "0", payvault.Amount{}.String())
 }
 
-// TestAmount_print checks that package fmt and templates write an amount as a number.
+// TestAmount_print checks what package fmt and templates write for an amount, and for a pointer to it.
 func TestAmount_print(t *testing.T) {
 	t.Parallel()
 	amount := payvault.MustParseAmount("12.50")

@@ -232,14 +232,15 @@ type pair struct {
 
 // UnmarshalJSON reads a list of pairs, or an object with a member for each key. It reads null as an empty list. The
 // pairs may be saved fields. An error has the JSON pointer of the value that cannot be read, such as
-// /ownership/owners/0/dob. These are errors too, because a value would be lost:
+// /ownership/owners/0/dob. A value with [REDACTED] in it is an error. These are errors too, because a value would be
+// lost:
 //
 //   - an unknown name within a value or a pair, which may be misspelt,
 //   - a pair without a value,
 //   - an object that is a pair, or that has a list of pairs, such as the request body {"data": […]}.
 //
-// A key that has no field goes into Extra. So a value with a misspelt key is sent, and logs show it in clear text, even
-// if it is a tax ID.
+// A pair goes into Extra if its key has no field, or if its value is an empty text. So a value with a misspelt key is
+// sent, and logs show it in clear text, even if it is a tax ID.
 func (d *ApplicationData) UnmarshalJSON(b []byte) error {
 	pairs, err := pairsOf(b)
 	if err != nil {
@@ -298,7 +299,7 @@ func pairsOfObject(raw jsontext.Value) (pairs []pair, err error) {
 	return pairs, nil
 }
 
-// hasPair reports whether a value is a list with an object that has the member key.
+// hasPair reports whether a value is a list with an object that has a member of the name "key".
 func hasPair(value jsontext.Value) bool {
 	if value.Kind() != '[' {
 		return false

@@ -62,8 +62,8 @@ func TestApplicationData_unmarshal(t *testing.T) {
 	}
 }
 
-// TestAuthTimes checks which texts are read as a set. All other texts are refused. Otherwise a text such as [1] or 1,30
-// would be sent as one element.
+// TestAuthTimes checks which JSON values are read as a set, and which are refused. If a text such as [1] or 1,30 were
+// read, it would be sent as one element.
 func TestAuthTimes(t *testing.T) {
 	t.Parallel()
 	type times = payvault.AuthTimes
@@ -107,9 +107,9 @@ func TestApplicationDataOf(t *testing.T) {
 	assert.Equal(t, payvault.ApplicationData{}, data)
 }
 
-// TestApplicationData_places gives each value of an ApplicationData, at any depth, a JSON value that it cannot be read
-// from. The error has the place of the value and says what is expected there, for JSON of the caller and for saved
-// fields. An unknown name in an object is an error in JSON of the caller, and no error in a saved field.
+// TestApplicationData_places puts a JSON value of a wrong kind in place of each value of ApplicationData, at any depth.
+// The error has the place of the value and says what is expected there, for JSON of the caller and for saved fields. An
+// unknown name in an object is an error in JSON of the caller, and no error in a saved field.
 func TestApplicationData_places(t *testing.T) {
 	t.Parallel()
 	expected := map[reflect.Type]string{
@@ -159,8 +159,9 @@ func TestApplicationData_places(t *testing.T) {
 	}
 }
 
-// readAt reads application data in which value stands at the place. It returns the error for JSON of the caller, which
-// may be an object or a list of pairs, and for a saved field.
+// readAt reads application data that has the value at the place. The result given is the error for JSON of the caller,
+// and saved is the error for a saved field. JSON of the caller may be an object or a list of pairs: readAt checks that
+// both give the same error.
 func readAt(t *testing.T, place, value string) (given, saved error) {
 	t.Helper()
 	names := strings.Split(place, "/")[1:]
@@ -180,8 +181,8 @@ func readAt(t *testing.T, place, value string) (given, saved error) {
 	return given, saved
 }
 
-// TestApplicationData_numbers checks that a number is not read into application data if it has lost digits that cannot
-// come back. A number that has lost the zeros of a country is completed.
+// TestApplicationData_numbers checks that application data refuses a number that has lost digits of an ID, a routing
+// number or an account number. It also refuses true as an ID. A country code that has lost zeros gets them back.
 func TestApplicationData_numbers(t *testing.T) {
 	t.Parallel()
 	for value, problem := range map[string]string{

@@ -65,7 +65,7 @@ func ApplicationFields() []ApplicationFieldInfo {
 	}
 }
 
-// texts returns the texts of values that have a type of their own.
+// texts converts values of a string type, such as BusinessType, to strings.
 func texts[T ~string](values ...T) []string {
 	texts := make([]string, len(values))
 	for i, value := range values {

@@ -12,8 +12,8 @@ import (
 )
 
 // TestApplicationFields checks that ApplicationFields has each field that the emulator saves, in the same order, with
-// the same type and settings. The emulator takes them from api/openapi.yaml. It sends no options for a checkbox_row, so
-// these are compared with the boxes of the saved value.
+// the same type and settings. The emulator takes type and settings from api/openapi.yaml. The emulator sends no options
+// for a checkbox_row, so the test compares the options of such a field with the boxes of the saved value.
 func TestApplicationFields(t *testing.T) {
 	t.Parallel()
 	server := payvaulttest.NewServer()

@@ -124,9 +124,15 @@ func (s *ApplicationsService) Create(
 }
 
 // SaveData saves the fields of data that are set. It returns every saved field with its type and settings. SaveData
-// fails before anything is sent if no field is set, if only one of routing number and account number is set, if a date
-// is not in the calendar, if a BusinessServicesAuthTime is empty or has a brace, bracket, quote or comma, or if Extra
-// has an empty key, a key twice, or a value for a key that has a field of its own.
+// fails before anything is sent in these cases:
+//
+//   - No field is set.
+//   - Only one of BankRouting and BankAccountNumber is set.
+//   - A date is not in the calendar.
+//   - An element of BusinessServicesAuthTime is empty or has a brace, bracket, quote or comma.
+//   - Extra has an empty key, or a key twice.
+//   - Extra has a key that has a field of its own. The Value "" is allowed if that field is not set.
+//   - A value contains [REDACTED], or JSON cannot represent it.
 //
 // Replayable. POST /platform/application/{appId}/data.
 func (s *ApplicationsService) SaveData(

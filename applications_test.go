@@ -15,7 +15,8 @@ import (
 )
 
 // TestApplicationsValidate checks which responses Validate returns as a result and which as an error. For example, a
-// status 400 with code 2 and messages about fields is a result. Then observers get the code of the response too.
+// status 400 with code 2 and messages about fields is a result. For each result, observers get the code of the
+// response.
 func TestApplicationsValidate(t *testing.T) {
 	t.Parallel()
 	const failed, access = `{"code":2,"message":"failed"`, `{"code":2,"message":"no","data":{"access":["denied"]}}`
@@ -111,7 +112,7 @@ func TestApplicationsValidate_long(t *testing.T) {
 }
 
 // TestApplicationsSaveData_answer checks that data counts as saved if the list of saved fields is missing, and that
-// Unread names what cannot be read: an element, a key or a setting.
+// Unread names each element, key or setting that cannot be read, and each key that is missing.
 func TestApplicationsSaveData_answer(t *testing.T) {
 	t.Parallel()
 	save := named(t, "applications.save_data")
@@ -157,7 +158,7 @@ func TestApplicationsSaveData_invalid(t *testing.T) {
 	}
 }
 
-// TestApplicationsSaveData_false checks that SaveData sends fields of type *bool that are false.
+// TestApplicationsSaveData_false checks that SaveData sends false, for fields of type *bool and for flags of a struct.
 func TestApplicationsSaveData_false(t *testing.T) {
 	t.Parallel()
 	mixed := payvault.ApplicationData{
@@ -177,7 +178,8 @@ func TestApplicationsSaveData_false(t *testing.T) {
 	service.AssertWire(t, mixed, string(sent.Data))
 }
 
-// TestApplicationsSaveData_zeros checks that SaveData sends 0, an empty list and an empty text if the caller sets them.
+// TestApplicationsSaveData_zeros checks that SaveData sends an InterestCount of 0, an empty list of owners and an empty
+// text in Extra.
 func TestApplicationsSaveData_zeros(t *testing.T) {
 	t.Parallel()
 	data := &payvault.ApplicationData{

@@ -11,7 +11,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// TestAccountUpdaterSubmit_number checks that Submit takes 1 to 100 cards.
+// TestAccountUpdaterSubmit_number checks that Submit refuses 0 and 101 cards, and sends 100.
 func TestAccountUpdaterSubmit_number(t *testing.T) {
 	t.Parallel()
 	const op = payvault.OpAccountUpdaterSubmit

@@ -40,9 +40,9 @@ func isCutOff(body []byte) bool {
 	return bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) && !isWhole
 }
 
-// refusesAll reports whether all other batches would be refused with the same error as e. A 429 is the final error of a
-// batch only if the batch may not wait any more. Then the other batches may not wait either. But a 429 after an attempt
-// of unknown outcome does not stop the walk.
+// refusesAll reports whether e, the error of a batch, shows that all other batches would be refused too. A batch ends
+// with a 429 if it must not wait for another attempt. Then the other batches must not wait either. But a 429 after an
+// attempt of unknown outcome does not stop the walk.
 func refusesAll(e *Error) bool {
 	isTurnedAway := e.StatusCode == http.StatusTooManyRequests && e.Delivery != DeliveryUnknown
 	return isTurnedAway || isKeyRefused(e) || hasNoCode(e)
@@ -73,11 +73,12 @@ func noCardError() error {
 // StopError is the last element of a walk of SubmitAll that has stopped. Depending on the reason it wraps the error of
 // the stream, of the journal or of the context, or matches [ErrUnauthorized], [ErrForbidden] or [ErrRateLimited].
 //
-// It never wraps an *[Error]: if the stream or the journal returned one, the StopError has only its text. So
-// [SafeToRetry] is false for a StopError, because without a [Journal] a second run would send all cards again.
+// It never wraps an *[Error]: if the stream or the journal returned an *Error, the StopError has only the text of that
+// error. [SafeToRetry] is false for a StopError, because without a [Journal] a second run would send all cards again.
 type StopError struct {
 	Reason StopReason
-	// RetryAfter is the wait that is too long, for [StopRateLimit]. It is 0 if the service asked for no time.
+	// RetryAfter is the time that a batch would have to wait, for [StopRateLimit]. It is 0 if the service refused the
+	// batch without a Retry-After.
 	RetryAfter time.Duration
 
 	cause error
@@ -102,13 +103,13 @@ type StopReason string
 // StopJournal takes the place of any other reason, because the journal may lack outcomes, and any other reason takes
 // the place of StopContext.
 const (
-	// StopContext means that ctx has ended before all cards were sent.
+	// StopContext means that ctx ended before all cards were read and sent, or cut off a request in flight.
 	StopContext StopReason = "context"
 	// StopStream means that the stream has yielded an error.
 	StopStream StopReason = "stream"
 	// StopJournal means that a method of the journal has failed.
 	StopJournal StopReason = "journal"
-	// StopOtherCards means that the journal has another number of cards for a batch.
+	// StopOtherCards means that the journal has another number of cards for a batch than this run.
 	StopOtherCards StopReason = "other cards"
 	// StopKey means that the service has refused the key, by status 401, or by 403 with a code.
 	StopKey StopReason = "key"
@@ -120,8 +121,8 @@ const (
 	//   - The service asks for a longer wait than RetryPolicy.MaxBulkRetryAfter.
 	//   - The service asks for a wait that ends after the deadline of ctx.
 	//   - The turn of the batch in the limit of [WithRateLimit] comes after the deadline of ctx.
-	//   - Only one attempt is allowed, and got status 429.
-	//   - The client is that of an emulator in a test, and all attempts that are allowed got status 429.
+	//   - Only one attempt is allowed, and it got status 429.
+	//   - A server of package payvaulttest made the client, and all attempts that are allowed got status 429.
 	StopRateLimit StopReason = "rate limit"
 	// StopUnknown means that 10 sent batches in a row, or 2 × Concurrency if that is more, are of unknown outcome. The
 	// service seems to be down, and somebody has to look up each of these batches.
@@ -135,8 +136,8 @@ const (
 // StopNotSent. It is false for StopContext too, because only you know why your context has ended.
 func (r StopReason) Passes() bool { return r == StopJournal || r == StopRateLimit || r == StopNotSent }
 
-// refusalStop returns the reason for a walk that stops because of e, the error of a batch. The reason does not wrap e:
-// see StopError.
+// refusalStop returns the reason for a walk that stops because of e, the error of a batch. The reason does not wrap e,
+// because SafeToRetry must be false for a StopError.
 func refusalStop(e *Error) *StopError {
 	text := "a request was refused with status " + strconv.Itoa(e.StatusCode)
 	switch {
@@ -155,8 +156,7 @@ func refusalStop(e *Error) *StopError {
 
 func journalStop(err error) *StopError { return &StopError{Reason: StopJournal, cause: disown(err)} }
 
-// lostStop returns the reason for a walk that stops after n batches in a row without an answer. The text says what
-// happened to them.
+// lostStop returns the reason for a walk that stops after n failed batches in a row. The text says how they failed.
 func lostStop(reason StopReason, n int64, text string) *StopError {
 	return &StopError{Reason: reason, cause: fmt.Errorf("the last %d batches %s", n, text)}
 }

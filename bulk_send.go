@@ -8,11 +8,12 @@ import (
 
 // The functions of this file send one batch and record it in the journal.
 
-// send sends a batch in one call, and sets the status and the error of the batch.
+// send sends a batch in one call, unless the journal has the batch already. It sets the status, the RequestID and the
+// error of the batch.
 //
-// The call records the batch in the journal as begun after each wait, directly before the attempt. While the batch
-// waits for its first attempt, this run has recorded nothing. While it waits for a later attempt, the record is "not
-// sent", or still "begun" if an attempt may have been performed.
+// When the wait for the first attempt is over, the call records the batch in the journal as begun. Before the wait for
+// another attempt it records the batch as not sent, and after this wait as begun again. But once an attempt may have
+// been performed, the record stays begun.
 func (w *bulkWalk) send(b *bulkBatch, cards []AccountUpdaterCard) {
 	hasBegun := false
 	gate := &transport.Gate{
@@ -74,8 +75,8 @@ func (w *bulkWalk) begin(b *bulkBatch) bool {
 }
 
 // takeResult sets the status, the error and the RequestID of a batch from the result of its call. If err is nil,
-// accepted is not nil. If the walk has stopped, takeResult also decides whether the stop has kept the batch from being
-// sent.
+// accepted is not nil. If the walk has stopped, takeResult also notes whether the stop kept the batch from being sent,
+// or cut off its request.
 func (w *bulkWalk) takeResult(b *bulkBatch, accepted *AccountUpdaterSubmission, err error) {
 	b.Status, b.Err = statusOf(err, b.raw.Body), err
 	if err == nil {

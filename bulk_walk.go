@@ -30,13 +30,13 @@ type bulkWalk struct {
 
 	ahead    *window.Window[*bulkBatch] // the batches that were read and not yet yielded
 	inFlight chan struct{}              // has one element for each batch that is being sent or waits for the rate limit
-	// Batches count in the order in which their requests end.
-	unknown atomic.Int64 // number of batches of unknown outcome in a row, not counting those that were not sent
+	// unknown and unsent count batches in the order in which their requests end.
+	unknown atomic.Int64 // number of batches of unknown outcome in a row, leaving out those that were not sent
 	unsent  atomic.Int64 // number of batches in a row that could not be sent
 
 	mu     sync.Mutex
 	reason *StopError  // why the walk stops before the end of the stream; nil if only ctx has ended
-	isCut  atomic.Bool // the end of sending has kept cards from being read or sent
+	isCut  atomic.Bool // the end of sending has kept cards from being read or sent, or has cut off a request
 
 	reading  sync.WaitGroup // waits for the goroutine that runs read
 	panicked any            // the value that the stream panicked with; set before read calls ahead.End
@@ -58,8 +58,8 @@ func (w *bulkWalk) stop(reason *StopError) {
 // isStopped reports whether nothing more is sent. The end of ctx reaches sending a moment later, so ctx is asked too.
 func (w *bulkWalk) isStopped() bool { return w.ctx.Err() != nil || w.sending.Err() != nil }
 
-// lastError returns the error with which the walk ends: the reason for which it has stopped, or the end of ctx if that
-// has kept cards from being read or sent. Otherwise it returns nil.
+// lastError returns the error with which the walk ends: the reason for which it has stopped, or the end of ctx if isCut
+// is set. Otherwise it returns nil.
 func (w *bulkWalk) lastError() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -178,7 +178,7 @@ func submit(tb testing.TB, impl, url string, n, inFlight int) iter.Seq2[string, 
 	}
 }
 
-// withoutError returns a stream of the items that never fails.
+// withoutError returns a stream that yields each item with a nil error.
 func withoutError[T any](items iter.Seq[T]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for item := range items {

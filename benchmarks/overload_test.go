@@ -122,8 +122,7 @@ func bulk(t *testing.T, impl string, s *limited, items int) (failed int) {
 
 // TestLimited prints the share of the permitted rate that bulk work reaches, the number of refusals per success, and
 // the number of failed items. It checks that payvault reaches the share that the test case requires, and that no item
-// of payvault fails. The strict limit with five clients varies much from run to run, so its share is the median of
-// nine.
+// of payvault fails. The share of five clients varies much from run to run, so it is the median of nine runs.
 func TestLimited(t *testing.T) {
 	t.Parallel()
 	const way = 5 * time.Millisecond
@@ -221,9 +220,9 @@ func submitOne(ctx context.Context, c *payvault.Client, timeout time.Duration) e
 	return err
 }
 
-// TestBurst prints the number of calls that fail, and the number of these whose outcome is unknown. A client with one
-// call a second gets one or two refusals. Three seconds later it makes 100 calls at once, each with a deadline of two
-// seconds. The service permits all of them.
+// TestBurst prints the number of calls that fail, and how many of these have an unknown outcome. A client with one call
+// a second gets one or two refusals. Three seconds later it makes 100 calls at once, each with a deadline of two
+// seconds. The service permits all of them, and the test checks that none fails.
 func TestBurst(t *testing.T) {
 	t.Parallel()
 	for _, refusals := range []int64{1, 2} {
@@ -259,8 +258,9 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// TestLimitedCallers prints the same figures as TestLimited. It has 64 callers without deadlines, who make one single
-// call after the other for 100 seconds.
+// TestLimitedCallers prints the same figures as TestLimited, for 64 callers without deadlines. Each of them makes one
+// single call after the other for 100 seconds. The test checks that payvault reaches 0.9 of the permitted rate, and
+// that no call of payvault fails.
 func TestLimitedCallers(t *testing.T) {
 	t.Parallel()
 	for _, impl := range []string{"payvault", "aws-standard"} {
@@ -296,7 +296,7 @@ func TestLimitedCallers(t *testing.T) {
 }
 
 // TestOutage prints the number of requests per call when the service refuses all requests with status 429. It makes 10
-// calls a second for 100 seconds, each with a deadline of two seconds.
+// calls a second for 100 seconds, each with a deadline of two seconds. The number must be at most 1.3.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

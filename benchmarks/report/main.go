@@ -94,12 +94,13 @@ func run(program string, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// buildBefore is the commit that the benchmarks of package transactions are compared with: the last one that read dates
-// and amounts with regular expressions alone.
+// buildBefore is the commit whose build package transactions also measures, for comparison. This build reads dates and
+// amounts of every form with regular expressions.
 const buildBefore = "2fe18b7b5c0c77df7249bec30238391b71a3440e"
 
 // checkOut writes the files of a commit into dir, and returns the path of a go.mod that makes the benchmarks of this
-// module use that build of payvault. It takes the commit from the repository, and needs no network.
+// module use that build of payvault. It takes the commit from the local repository, and vets package transactions with
+// that build.
 func checkOut(commit, dir string) (module string, err error) {
 	archive, err := run("git", "-C", "..", "archive", "--format=zip", commit)
 	if err != nil {
