@@ -85,8 +85,8 @@ func (w *bulkWalk) leaveOut(b *bulkBatch) {
 // not stop the walk.
 const mostLost = 10
 
-// stopIfHopeless stops the walk if the service refuses all batches, or if it seems to be down. It does not count
-// batches that end after the walk has stopped.
+// stopIfHopeless stops the walk if the service would refuse all other batches too, or if it seems to be down. It does
+// not count batches that end after the walk has stopped.
 func (w *bulkWalk) stopIfHopeless(b *bulkBatch) {
 	e, failed := errors.AsType[*Error](b.Err)
 	most := int64(max(mostLost, 2*cap(w.inFlight)))

@@ -93,8 +93,8 @@ type failure struct {
 	Reason excerpt `json:"reason"`
 }
 
-// gatewayText returns the text of a gateway that has refused the request in front of the service, or "". The members
-// error and errors are a text, an object with a text, or a list of them.
+// gatewayText returns the texts with which a gateway in front of the service refused the request, or "". It reads the
+// members error and errors if they are a text, an object with texts, or a list of texts and such objects.
 func (f *failure) gatewayText() string {
 	texts := []string{f.Title.stringOnly(), f.Detail.stringOnly(), f.Msg.stringOnly(), f.Reason.stringOnly()}
 	for _, member := range []excerpt{f.Error, f.Errors} {
@@ -147,7 +147,7 @@ func (x excerpt) text() string {
 	return answer.Text(x.Value)
 }
 
-// stringOnly returns the text of a JSON string, and "" for any other value. A gateway's object or list may be a record.
+// stringOnly returns the text of a JSON string, and "" for any other value. An object or a list may be a saved record.
 func (x excerpt) stringOnly() string {
 	if x.Kind() != '"' {
 		return ""
@@ -192,8 +192,8 @@ func (e *Error) readFailure(r transport.Result) {
 	}
 }
 
-// pageCause returns the error of a refusal that is neither JSON nor plain text, such as the HTML page of a proxy. It
-// returns nil if the answer is empty, or if its body may be the first part of JSON.
+// pageCause returns the error of a refusal that is not JSON, such as the HTML page of a proxy. It returns nil if there
+// is no body, if the body was not read to its end, or if no header shows why the body is not JSON.
 func pageCause(r transport.Result) error {
 	wrong := notJSON(r)
 	if len(r.Body) == 0 || r.BodyErr != nil || errors.Is(wrong, answer.ErrNotJSON) {
@@ -202,11 +202,12 @@ func pageCause(r transport.Result) error {
 	return wrong
 }
 
-// bodyText returns the text of a refusal whose body is a JSON string, or the first line of one that is plain text.
-// Otherwise it returns "". notRead is the error of reading the body as an object.
+// bodyText returns the text of a body that is a JSON string, or the first line of a body that is plain text. For any
+// other body it returns "". notRead is the error of reading the body as an object, or nil.
 //
-// bodyText returns "" if the body is not complete or is longer than [answer.MostSaid], because half of a card number or
-// of an ID would not be redacted. It also returns "" for a part of an object or a list, which may be a record.
+// bodyText returns "" if the body is not complete or is longer than [answer.MostSaid]: a text that is cut may end with
+// half of a card number or of an ID, which would not be redacted. It also returns "" for a plain text that begins like
+// an object or a list, because the text may be a part of a saved record.
 func bodyText(r transport.Result, notRead error) string {
 	body := bytes.TrimSpace(r.Body)
 	if len(body) == 0 || len(body) > answer.MostSaid || r.BodyErr != nil {
@@ -255,8 +256,8 @@ func (e *Error) readData(data jsontext.Value) {
 	e.Fields = fieldsOf(members, e.Code == answer.Validation)
 }
 
-// readErrors sets Fields from the object errors, in which web frameworks such as Laravel and Rails have the messages by
-// field.
+// readErrors sets Fields from the object errors. Web frameworks such as Laravel and Rails write messages by field into
+// this object.
 func (e *Error) readErrors(raw jsontext.Value) {
 	var members map[string]jsontext.Value
 	if answer.Read(raw, &members) == nil {
@@ -264,9 +265,9 @@ func (e *Error) readErrors(raw jsontext.Value) {
 	}
 }
 
-// fieldsOf returns the messages by field: the members that are lists of texts. Nulls are left out. If another member is
-// anything else, the members may be a saved record, and fieldsOf returns nil. If areMessages is true, every member is a
-// message.
+// fieldsOf returns the messages by field, or nil if there are none. If areMessages is true, every member is a message.
+// Otherwise only lists of texts are messages, and nulls are left out. If any other member is there, the members may be
+// a saved record, and fieldsOf returns nil.
 func fieldsOf(members map[string]jsontext.Value, areMessages bool) map[string][]string {
 	fields := make(map[string][]string, len(members))
 	for name, member := range members {

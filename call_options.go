@@ -108,9 +108,9 @@ type Response struct {
 	Attempts   int           // 0 if no attempt was made
 	Duration   time.Duration // time of the whole call, waits included
 	// Unread has JSON pointers to values that could not be read in a 2xx answer to a write or to [Client.Call]. It also
-	// has pointers to a few documented values, such as data and card_id, if they are missing and the caller does not need
-	// them, and to codes of currencies and countries that were completed, such as 36 to 036. An answer with more than 20
-	// unreadable values is an error.
+	// has pointers to codes of currencies and countries that were completed, such as 36 to 036. A few documented values,
+	// such as data and card_id, are in Unread if they are missing and the caller does not need them. An answer with more
+	// than 20 unreadable values is an error.
 	Unread []string
 }
 

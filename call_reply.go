@@ -16,8 +16,8 @@ import (
 type reply interface {
 	// beforeRead may allocate memory for the answer.
 	beforeRead(body []byte)
-	// afterRead finishes the decoding. For Client.Call it decodes body into the caller's own type. It returns unread, with
-	// the paths of any further values that cannot be read or are missing.
+	// afterRead finishes the decoding. For Client.Call it decodes body into the caller's own type. It adds the paths of
+	// further values that cannot be read or are missing to unread, and returns unread.
 	afterRead(body []byte, unread []string) ([]string, error)
 	result() answer.Codes
 	// complete returns the path of an expected value that is missing, or "". If needed is true, the caller needs this
@@ -113,8 +113,9 @@ func readReply(op OperationInfo, r transport.Result, into reply) (unread []strin
 // encodingName matches the name of a compression, such as br.
 var encodingName = regexp.MustCompile(`^[A-Za-z-]{1,16}$`)
 
-// notJSON returns the error of an answer that is not JSON. Its text has the Content-Encoding that net/http has not
-// decoded, or the Content-Type, which tells the page of a proxy from an answer that was cut off.
+// notJSON returns the error of an answer that is not JSON. The text of the error says that the answer is empty, or
+// names the Content-Encoding that net/http has not decoded, or names a Content-Type that is not JSON. Otherwise notJSON
+// returns ErrNotJSON: the answer may have been cut off.
 func notJSON(r transport.Result) error {
 	kind, encoding := contentType(r), r.Header.Get("Content-Encoding")
 	switch {
@@ -133,8 +134,8 @@ type pageError string
 
 func (e pageError) Error() string { return string(e) }
 
-// contentType returns the type and the subtype of an answer, such as text/html. It returns "" if there is none, or if
-// it is not of the usual form.
+// contentType returns the type and the subtype of an answer, such as text/html. It returns "" if the answer has no
+// Content-Type, or one that is invalid or too long.
 func contentType(r transport.Result) string {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if len(kind) > 64 {

@@ -110,7 +110,7 @@ func otherForms(value any) (forms []otherForm) {
 }
 
 // in returns what the form means in a field of the given name. A number that has lost digits is unreadable in an ID or
-// a secret. Any other field is read as the same integer, or as a text.
+// a secret. In any other field it is read as the same integer or as a text.
 func (f otherForm) in(name string) otherForm {
 	switch isInteger := strings.HasSuffix(strings.Trim(f.json, `"`), "e0"); {
 	case f.is != lost:
@@ -126,9 +126,9 @@ func (f otherForm) in(name string) otherForm {
 
 // TestReading takes each documented answer, and replaces each of its values by each form that otherForms returns. It
 // skips records in lists, and values whose pointers match the pattern anything. A readable form must be read, unless it
-// means "no value" and the caller needs the value. An unreadable form must fail an operation that only reads, and any
-// other operation only if the caller needs the value. If the value cannot be read, the error or the log must have its
-// JSON pointer.
+// means "no value" and the caller needs the value. With an unreadable form, an operation that only reads must fail. Any
+// other operation must fail only if the caller needs the value. If the value cannot be read, the error or the log must
+// have its JSON pointer.
 func TestReading(t *testing.T) {
 	t.Parallel()
 	for _, o := range calls.Table() {
@@ -233,7 +233,7 @@ func (r *reading) check(t *testing.T, o *calls.Operation, place string, form oth
 
 const unread = "unread" // a value that cannot be read, in the tables of numbers
 
-// numbersRead has what is read from JSON values that are numbers, or true, by the rule of the field.
+// numbersRead returns, for each rule of a field, the texts that are read from JSON numbers and from true.
 func numbersRead() map[string]map[string]string {
 	id := map[string]string{
 		"8.61e+17": unread, "17.5": unread, "true": unread, "17.0": "17", "420": "420", "36": "36", "0": "0",
@@ -247,8 +247,8 @@ func numbersRead() map[string]map[string]string {
 	}
 }
 
-// ruleOf returns the rule of a field, and checks that each secret and each name that ends in _id has a rule. A rule
-// named text or integer means that the field is in no rule of numbers.go.
+// ruleOf returns the name of the rule of a field. It is text or integer if numbers.go does not list the field. ruleOf
+// also checks that numbers.go lists each secret and, with two exceptions, each name that ends in _id.
 func ruleOf(t *testing.T, typeName, wire string, of reflect.Type) string {
 	t.Helper()
 	isNamedID := strings.HasSuffix(wire, "_id") && wire != "type_id" && wire != "tax_id"
@@ -273,7 +273,7 @@ func ruleOf(t *testing.T, typeName, wire string, of reflect.Type) string {
 	return "integer"
 }
 
-// TestReading_numbers reads numbers into each text, integer and secret of each type of a result, one at a time. It
+// TestReading_numbers reads numbers into each text, integer and secret of most types of results, one at a time. It
 // checks that a number that has lost digits is not read as an ID, that the lost zeros of dates and codes come back, and
 // that all other texts keep the characters of the number. An integer is never rounded.
 func TestReading_numbers(t *testing.T) {

@@ -42,10 +42,12 @@ type Client struct {
 // NewClient does no I/O and reads no environment variables. It refuses these arguments with an error that matches
 // [ErrInvalidRequest]:
 //
-//   - a key that is empty, has control characters, or has blanks, quotes or a byte order mark around it
+//   - a key that is empty, has control characters, or has blanks, quotes or a byte order mark around it, unless
+//     [WithKeySource] is given
 //   - a base URL that is not absolute http or https
 //   - a base URL with user information, a query, a fragment, an empty segment of the path, or a segment . or ..
-//   - a base URL that ends in /platform, /pg or more of the path of an operation, because each request adds that path
+//   - a base URL that ends in the path of an operation, or in its beginning, such as /platform or /pg: each request
+//     adds this path
 //   - plain http to a host that is not loopback (see [WithInsecureHTTP])
 //   - options with invalid values
 func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {

@@ -21,13 +21,13 @@ import (
 // not contain path, query and body.
 type Request struct {
 	// Name is the name of the operation in errors, logs, spans and metrics, such as "disputes.accept". If Name is empty,
-	// the name is "client.call". Name has at most 64 letters, digits, dots, hyphens and underscores, and is not the name
-	// of an operation of this package. Use a constant: metrics count each name separately, and a secret in a name is not
-	// redacted.
+	// the name is "client.call". Name may have at most 64 letters, digits, dots, hyphens and underscores, and must not be
+	// the name of an operation of this package. Use a constant: metrics count each name separately, and a secret in a name
+	// is not redacted.
 	Name   string
 	Method string // an HTTP method
-	// Path has the segments after the base URL, not escaped and without "/". In errors, a segment is redacted, because it
-	// may be an ID, unless it is a word of a documented path or of Name.
+	// Path has the segments after the base URL, not escaped and without "/". Errors do not repeat a segment, because it
+	// may be an ID. But words of documented paths and of Name are not redacted.
 	Path  []string   `json:"-" xml:"-" yaml:"-"`
 	Query url.Values `json:"-" xml:"-" yaml:"-"` // nil if there is none
 	Body  any        `json:"-" xml:"-" yaml:"-"` // marshalled as JSON; nil if there is none

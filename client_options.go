@@ -52,17 +52,17 @@ func defaultConfig() config {
 // client never follows redirects and never keeps cookies.
 //
 // An [http.Transport] that can use HTTP/2, and a RoundTripper of any other type, get requests whose body can be read
-// only once, and which have no GetBody. So net/http cannot send such a request again by itself: only the SDK repeats
-// it, if it was not sent. The exception is a replayable request without a body.
+// only once, and which have no GetBody. So net/http cannot send such a request again by itself. Only the SDK repeats
+// it, where a repeat is harmless. The exception is a replayable request without a body.
 //
-// With these RoundTrippers a request without a body that is not replayable declares no length, and a POST over HTTP/1.1
-// is chunked. Webhooks.AddEvent, Payees.Delete and [Client.Call] without a body make such requests. Some servers refuse
-// them with status 411 or 415: see docs/works-with.md. An [http.Transport] that uses HTTP/1 only, such as one of
+// With these RoundTrippers, a request that has no body and is not replayable declares no length. Over HTTP/1.1 such a
+// POST is chunked. Webhooks.AddEvent, Payees.Delete and [Client.Call] without a body make such requests. Some servers
+// refuse them with status 411 or 415: see docs/works-with.md. An [http.Transport] that uses HTTP/1 only, such as one of
 // NewTransport, gets these requests with their length.
 //
 // The SDK learns whether a request was sent from the hooks of [net/http/httptrace], and from reads of the request body.
-// If the RoundTripper calls no hooks, the outcome of a failed attempt is unknown. So is the outcome of a request
-// without a body if a RoundTripper that is not an [http.Transport] got no connection.
+// If the RoundTripper calls no hooks, the outcome of a failed attempt is unknown. The outcome is also unknown if a
+// RoundTripper that is not an [http.Transport] gets no connection for a request without a body.
 //
 // Some RoundTrippers break promises of the SDK:
 //
@@ -94,7 +94,7 @@ func WithHTTPClient(hc *http.Client) Option {
 // fields of it, such as Proxy, MaxConnsPerHost, and RootCAs and Certificates of its TLSClientConfig, before you pass it
 // to WithHTTPClient. Clients may share it.
 //
-// The pool keeps 128 idle connections to the service for 45 seconds, so that up to 128 concurrent callers do not
+// The pool keeps up to 128 idle connections to the service for 45 seconds, so that 128 concurrent callers do not
 // reconnect. It requires TLS 1.2 or newer and limits the headers of an answer to 1 MiB. For https, and only for https,
 // it uses the proxy in HTTPS_PROXY, except for hosts in NO_PROXY. It uses HTTP/1.1 only, because over HTTP/1.1 net/http
 // never repeats a POST or DELETE that it has written. Over HTTP/1.1 net/http may repeat a GET, but only where the SDK

@@ -137,7 +137,8 @@ func TestNewClient_noIO(t *testing.T) {
 	client.ForMerchant(1).CloseIdleConnections()
 }
 
-// TestClient_print checks that a client prints its base URL and its merchant, and nothing else, under every verb.
+// TestClient_print checks that a client prints its base URL and the merchant of ForMerchant, and nothing else, under
+// every verb.
 func TestClient_print(t *testing.T) {
 	t.Parallel()
 	client := service.Client(t, sandbox+"/gateway")
@@ -147,8 +148,8 @@ func TestClient_print(t *testing.T) {
 	}
 }
 
-// TestNewTransport checks that a client with a changed transport of NewTransport trusts the certificates that were set,
-// and keeps to HTTP/1.1 and the size of the connection pool.
+// TestNewTransport checks that a client trusts the certificates that were set in a transport of NewTransport, and that
+// it still uses HTTP/1.1. Another transport of NewTransport does not trust them, and keeps 128 idle connections.
 func TestNewTransport(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -306,7 +307,7 @@ func TestClient_ForMerchant(t *testing.T) {
 	assert.Len(t, connections, 2)
 }
 
-// TestClient_ForMerchant_refused checks that every call fails if the ID that ForMerchant got is not positive.
+// TestClient_ForMerchant_refused checks that a call fails if the ID that ForMerchant got is not positive.
 func TestClient_ForMerchant_refused(t *testing.T) {
 	t.Parallel()
 	for _, id := range []payvault.MerchantID{0, -1} {

@@ -34,8 +34,8 @@ func TestCustomersCreate_zeros(t *testing.T) {
 			`"billing_cards":[{"verify":false,"primary":false}]}`)
 }
 
-// TestCustomersCreate_refused checks that Create requires a request, and the first and the last name together unless
-// there is a firm name.
+// TestCustomersCreate_refused checks that Create refuses a nil request, and a request that has only a first name or
+// only a last name.
 func TestCustomersCreate_refused(t *testing.T) {
 	t.Parallel()
 	const op = payvault.OpCustomersCreate
@@ -54,7 +54,7 @@ func TestCustomersCreate_accepted(t *testing.T) {
 		`{"auto_generate_customer_id":true,"customer_first_name":"F","customer_last_name":"L"}`)
 }
 
-// TestCustomersList_records checks that a record without an ID makes List fail, because nobody could use the record.
+// TestCustomersList_records checks that List fails if a record has no ID or is null, because nobody could use it.
 func TestCustomersList_records(t *testing.T) {
 	t.Parallel()
 	list := named(t, "customers.list")

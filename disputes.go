@@ -94,9 +94,9 @@ func (r *DisputeRespondRequest) form(text []byte) *formdata.Body {
 // File is a document to upload. A call reads Content with ReadAt, may read it several times, and never closes it.
 // A call waits for a ReadAt or a Progress that is under way, even if the context of the call has ended.
 //
-// If the content turns out to be shorter than Size during the upload, if ReadAt fails, or if ReadAt or Progress panics,
-// the call fails with [ErrOutcomeUnknown]. The upload then stops before the end of the form, so that the service never
-// gets a form that looks complete.
+// The call fails with [ErrOutcomeUnknown] if during the upload the content turns out to be shorter than Size, ReadAt
+// fails, or ReadAt or Progress panics. The upload then stops before the end of the form, so that the service never gets
+// a form that looks complete.
 //
 // If the context of the call ends during the upload, the call fails with ErrOutcomeUnknown too. The service has a part
 // of the form by then, and does not document that it acts only on a complete form.
@@ -220,8 +220,8 @@ func (f *File) check(p *problems) {
 
 // Respond answers a first-time or retrieval dispute. The service takes no other answers over the API, and does not
 // document how a merchant accepts a dispute. Respond fails before anything is sent if the message is too long, if the
-// date is not in the calendar, if the file has no name, cannot be read or is not a PDF, or if an answer to a retrieval
-// dispute has no message or no file. The file is streamed, so memory does not depend on its size.
+// date is not in the calendar, if the file has no name, is empty, cannot be read or is not a PDF, or if an answer to a
+// retrieval dispute has no message or no file. The file is streamed, so memory does not depend on its size.
 //
 // Not replayable. POST /platform/dispute/{rec_id}/respond.
 func (s *DisputesService) Respond(

@@ -28,7 +28,7 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// retrieval returns the minimal response to a dispute, with the given file.
+// retrieval returns the minimal answer to a retrieval dispute, with the given file.
 func retrieval(file *payvault.File) *payvault.DisputeRespondRequest {
 	return &payvault.DisputeRespondRequest{Message: "Example answer to a retrieval dispute", Evidence: file}
 }
@@ -173,7 +173,7 @@ const formEnd = "--\r\n"
 type careless struct {
 	url    string
 	client *http.Client // HTTP client that trusts the service; nil means the default
-	got    chan []byte  // the body of each request
+	got    chan []byte  // the body of each request; all bytes of the connection if newRaw made the service
 }
 
 func (s *careless) handler(w http.ResponseWriter, r *http.Request) {
@@ -182,7 +182,7 @@ func (s *careless) handler(w http.ResponseWriter, r *http.Request) {
 	service.Say(w, http.StatusOK, `{"code":0}`)
 }
 
-// newRaw starts a service that records all bytes of one connection. It answers nothing but the 100 for which a client
+// newRaw starts a service that records all bytes of one connection. It answers only with status 100, for which a client
 // waits before it sends a large body.
 func newRaw(t *testing.T) *careless {
 	t.Helper()
@@ -244,8 +244,8 @@ func forEach(t *testing.T, test func(t *testing.T, s *careless)) {
 	}
 }
 
-// upload responds to a dispute with a file that cannot be uploaded. It returns the bytes that the service received, and
-// the error.
+// upload responds to a dispute with a file, and requires that the call fails. It returns the bytes that the service
+// received, and the error of the call.
 func (s *careless) upload(t *testing.T, ctx context.Context, file *payvault.File) (got []byte, err error) {
 	t.Helper()
 	var opts []payvault.Option
@@ -354,7 +354,8 @@ func (c content) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// fileError is an error of the caller. Unlike that of errors.New, its text is seen where its value is printed.
+// fileError is an error of the caller. It is no pointer, unlike an error of errors.New. So %#v of another value that
+// holds a fileError shows its text.
 type fileError string
 
 func (e fileError) Error() string { return string(e) }
@@ -432,8 +433,8 @@ func TestUploadProgress(t *testing.T) {
 	}
 }
 
-// TestUploadCanceled checks that an upload has an unknown outcome if Progress ends its context. The service may have
-// got the complete form, because net/http may still read the rest of it when the context ends.
+// TestUploadCanceled checks that a call has an unknown outcome if Progress ends the context of the call. The service
+// may have got the complete form, because net/http may still read the rest of the form when the context ends.
 func TestUploadCanceled(t *testing.T) {
 	t.Parallel()
 	forEach(t, func(t *testing.T, s *careless) {

@@ -77,8 +77,8 @@ func TestError_text(t *testing.T) {
 }
 
 // TestError_gateway checks the errors of answers that come from a gateway and not from the service. The error has the
-// first line of a plain text, the messages in JSON, or the type of the answer. They are redacted like texts of the
-// service.
+// first line of a plain text, the messages in JSON, or the Content-Type of any other answer. These texts are redacted
+// like texts of the service.
 func TestError_gateway(t *testing.T) {
 	t.Parallel()
 	const html, plain = "text/html; charset=utf-8", "text/plain"
@@ -158,8 +158,8 @@ func TestError_compressed(t *testing.T) {
 	}
 }
 
-// TestError_longPlainText checks that the message has no part of a card number in a long line, and nothing of a body
-// that broke off.
+// TestError_longPlainText checks that the message has no part of a card number, even if the line is long or the body
+// breaks off. If the body breaks off, the text of the error says so.
 func TestError_longPlainText(t *testing.T) {
 	t.Parallel()
 	const card = "4111111111111111"

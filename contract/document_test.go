@@ -168,7 +168,7 @@ func TestKnownValues(t *testing.T) {
 	text, err := json.Marshal(load(t).doc)
 	require.NoError(t, err)
 	listed := slices.DeleteFunc(values(decode(t, string(text))), func(value string) bool {
-		// the SDK has no constants for the statuses P and S, because a name would say no more
+		// the SDK has no constants for the status P and the account type S: the service does not document their meaning
 		return slices.Contains([]string{"true", "false", "000", "Success", "Request validation failed", "P", "S"}, value)
 	})
 	slices.Sort(constants)
