@@ -596,7 +596,7 @@ func ExampleNotificationHandler() {
 	// 204
 }
 
-// The transport of a client with its own proxy and at most 20 connections.
+// This client uses a proxy and opens at most 20 connections.
 func ExampleNewTransport() {
 	proxy, err := url.Parse("http://proxy.example.com:3128")
 	if err != nil {

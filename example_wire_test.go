@@ -17,7 +17,7 @@ type Order struct {
 	card   payvault.Secret
 }
 
-// form returns what both methods write.
+// form returns the value that MarshalJSON and MarshalJSONTo write.
 func (o Order) form() any {
 	return map[string]any{"order": fmt.Sprintf("A-%d", o.number), "card": o.card}
 }
@@ -31,7 +31,7 @@ func (o Order) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return jsonv2.MarshalEncode(enc, o.form(), jsonv2.Deterministic(true))
 }
 
-// A type with a MarshalJSON of its own has a MarshalJSONTo too. MarshalJSONTo must never call Reveal.
+// A type of your own with a method MarshalJSON also needs a method MarshalJSONTo. MarshalJSONTo must never call Reveal.
 func ExampleMarshalWire_ownType() {
 	order := Order{7, payvault.NewSecret("4111111111111111")}
 	logged, err := json.Marshal(order)

@@ -180,8 +180,8 @@ func (out *outgoing) addHeader(more http.Header) {
 }
 
 // finish decodes a successful answer into the reply, or returns the error of the call. r and err are the result of the
-// transport. unread has the paths of the values that could not be read, and the path of a missing value that the caller
-// does not need.
+// transport. unread has the paths of the values that could not be read, of the codes to which zeros were added, and of
+// a missing value that the caller does not need.
 func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) (unread []string, _ error) {
 	r.Body = answer.UTF8(r.Body, r.Header.Get("Content-Type"))
 	var failed *Error

@@ -56,18 +56,18 @@ func (f Filter) LogValue() slog.Value {
 // Format writes field and condition under every verb.
 func (f Filter) Format(s fmt.State, _ rune) { _, _ = fmt.Fprintf(s, "{%s %s}", f.Field, f.Condition) }
 
-// notName is the problem of a text that is no name; see isName.
+// notName is the problem of a text for which isName is false.
 const notName = "contains a blank, a comma or a control character"
 
-// isName reports whether a text can be the name of a field or a condition. A text with a blank, such as "tran_time
-// desc", cannot.
+// isName reports whether a text can be the name of a field or a condition. A name has no blank, so "tran_time desc" is
+// none. An empty text counts as a name.
 func isName(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) || unicode.IsControl(r) })
 }
 
-// check adds a problem if a part of the filter is missing, if the field or the condition cannot be a name, if a value
-// contains a comma, or if the values of BETWEEN_DATES are not a range of days. Commas separate the parts of a filter,
-// so the service would take a part with a comma for two parts.
+// check adds a problem for a missing part, for a field or a condition that cannot be a name, for a value with a comma,
+// or for values of BETWEEN_DATES that are not a range of days. It adds one problem at most. Commas separate the parts
+// of a filter, so the service would take a part with a comma for two parts.
 func (f Filter) check(path string, p *problems) {
 	switch {
 	case f.Field == "", f.Condition == "", len(f.Values) == 0:

@@ -15,10 +15,10 @@
 //	go run -C examples/river . -job november -resolve 1700=not-sent   # the batch whose first card is 1700
 //
 // A restart of the database ends all processes with status 1, so let a supervisor start them again. Before a process
-// ends, it waits until the database is back and has the outcomes of the batches in flight. After 10 minutes
-// (JobTimeout) it logs them instead. On an empty database, start one process first: two at the same time can fail in
-// River's migration. River runs a job when the clock of the database has reached the job's time. So if this clock is
-// behind, jobs run late.
+// ends, it waits for the database, to record the outcomes of the batches in flight. If the database is still away after
+// 10 minutes (JobTimeout), the process logs these outcomes instead. On an empty database, start one process first: two
+// at the same time can fail in River's migration. River runs a job when the clock of the database has reached the job's
+// time. So if this clock is behind, jobs run late.
 //
 // -resolve also takes accepted and refused, and a request ID such as that of the log: 1700=accepted,8ZQ4. If you submit
 // your own cards, add the result of payvault.JobName, a checksum of the cards, to the name of the job: other cards
@@ -108,8 +108,8 @@ type worker struct {
 }
 
 // Work submits those batches of a part that the journal does not have yet. If batches remain to be sent, Work returns
-// an error, so that River runs the job again. If the journal has another number of cards for a batch, Work cancels the
-// job.
+// an error, so that River runs the job again. After mostLost batches that are refused or of unknown outcome, Work
+// pauses the queue.
 func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 	journal := partJournal{w.journal, ctx, job.Args.From / payvault.MaxAccountUpdaterCards}
 	options := &payvault.SubmitAllOptions{Journal: journal, Job: job.Args.Job}
@@ -127,7 +127,8 @@ func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 	return again
 }
 
-// afterStop returns the result of Work if SubmitAll has stopped before the end. The argument err is the reason.
+// afterStop returns the result of Work if SubmitAll has stopped before the end. The argument err is the reason. If
+// another run would not help, afterStop cancels the job or pauses the queue.
 func afterStop(ctx context.Context, err error) error {
 	stop, ok := errors.AsType[*payvault.StopError](err)
 	if !ok { // an invalid argument
@@ -186,8 +187,8 @@ func (s submission) parts(yield func(part) bool) {
 	}
 }
 
-// run submits the cards with the River jobs of all parts, and waits for the end of these jobs. It returns an error
-// unless all cards are accepted.
+// run submits the cards with the River jobs of all parts. It waits for the end of these jobs, or until the queue is
+// paused. It returns an error unless all cards are accepted.
 func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client) error {
 	driver, workers := riverpgxv5.New(pool), river.NewWorkers()
 	migrator, err := rivermigrate.New(driver, nil)
@@ -240,8 +241,8 @@ func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Cl
 	return nil
 }
 
-// insert inserts a River job for each part, unless an earlier run has inserted the job and the job has not ended. It
-// returns the IDs of the jobs. Then it resumes the queue, if the submission asks for it.
+// insert inserts a River job for each part, unless the part has a job that an earlier run has inserted and that has not
+// ended. Then it resumes the queue, if the field resume is set. It returns the ID of the job of each part.
 func (s submission) insert(ctx context.Context, r *river.Client[pgx.Tx]) (jobs []int64, err error) {
 	states := []rivertype.JobState{"available", "pending", "retryable", "running", "scheduled"} // jobs that have not ended
 	once := &river.InsertOpts{Queue: queue, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: states}}
@@ -272,7 +273,7 @@ func (s submission) wait(ctx context.Context, pool *pgxpool.Pool) error {
 }
 
 // register records the number of cards of the job. It returns an error if an earlier run of the job had another number,
-// because the cards are probably others.
+// because then the cards are probably others.
 func (s submission) register(ctx context.Context, pool *pgxpool.Pool) error {
 	_, err := pool.Exec(ctx, `CREATE TABLE IF NOT EXISTS payvault_submissions (
 		job TEXT PRIMARY KEY, cards BIGINT NOT NULL)`)

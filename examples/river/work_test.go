@@ -48,7 +48,7 @@ func (a *away) End(_ context.Context, _ string, batch int, o payvault.BatchOutco
 	return nil
 }
 
-// TestWork_databaseAway checks that the outcomes of the batches in flight are recorded when the database is back.
+// TestWork_databaseAway checks that the outcome of each batch is recorded when the database is back.
 func TestWork_databaseAway(t *testing.T) {
 	t.Parallel()
 	srv, journal := newServer(t), &away{failed: map[int]int{}, recorded: map[int]string{}}

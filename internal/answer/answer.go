@@ -46,7 +46,7 @@ func (e *PlaceError) Error() string {
 // MostUnread is the largest number of unreadable values that are skipped in an answer.
 const MostUnread = 20
 
-// mostCompleted is the largest number of completed codes that ReadLenient names. No record has so many.
+// mostCompleted is the largest number of codes with added zeros that ReadLenient names. No record has so many codes.
 const mostCompleted = 1000
 
 // Read decodes an answer into the variable to which the second argument points. Its error is [ErrNotJSON], [ErrTooMany]
@@ -168,7 +168,7 @@ func mayHoldNullElement(text []byte) bool {
 
 // ReadAsCaller decodes a text into a variable of the caller's own type, as encoding/json does with
 // [stdjson.Decoder.UseNumber]: a number in a variable of type any keeps its digits. It does not check the number of
-// values, because ReadLenient has already checked it for the same text. An error is a [*PlaceError].
+// values, so the same text must have been read with [Read] or [ReadLenient] before. An error is a [*PlaceError].
 func ReadAsCaller(text []byte, into any) error {
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	decoder := stdjson.NewDecoder(bytes.NewReader(text))

@@ -168,7 +168,7 @@ func TestReadLenient_completed(t *testing.T) {
 	}
 }
 
-// within is the value in {"a":[value]}. Its UnmarshalJSONFrom reads the tokens around the value itself.
+// within is the value in {"a":[value]}. Its own method UnmarshalJSONFrom reads the tokens around the value.
 type within[T any] struct{ value T }
 
 func (w *within[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -181,7 +181,8 @@ func (w *within[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return errors.Join(err1, err2, err3, err4, err5, err6)
 }
 
-// TestReadSaved_tokens checks that a value is read into a type whose own method reads tokens.
+// TestReadSaved_tokens checks that ReadSaved tolerates a quoted number and a number in place of a text inside a type
+// whose own method reads the tokens around them.
 func TestReadSaved_tokens(t *testing.T) {
 	t.Parallel()
 	var scalar within[int]

@@ -13,9 +13,9 @@ import (
 //nolint:gochecknoglobals // never changed
 var highLatin = []rune("€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ")
 
-// UTF8 returns the body of an answer as UTF-8. It converts a body that is not UTF-8 if the Content-Type says that it is
-// ISO-8859-1 or windows-1252, by one of the names that IANA lists. Any - and _ in the name are ignored. Any other body
-// is returned unchanged: some servers write UTF-8 with such a label.
+// UTF8 converts the body of an answer to UTF-8 if the body is not UTF-8 and its Content-Type names ISO-8859-1 or
+// windows-1252. It knows the names that IANA lists, and cp1252. It ignores - and _ in a name. Any other body is
+// returned unchanged, also a UTF-8 body with such a name, because some servers send that.
 func UTF8(body []byte, contentType string) []byte {
 	if utf8.Valid(body) {
 		return body

@@ -16,7 +16,8 @@ import (
 //   - answer:"id" is an ID. A number with an exponent or a fraction has lost digits and cannot be read. The value true
 //     cannot be read either.
 //   - answer:"mmyy" is a month and a year. A number of three digits has lost its first zero and gets it back.
-//   - answer:"iso" is a code of three digits. A number of one or two digits has lost zeros and gets them back.
+//   - answer:"iso" is a code of three digits. A number of one or two digits has lost zeros and gets them back. The
+//     number 0 stays 0.
 //
 // In all three, a fraction of zeros is left out: 17.0 is read as 17. In a field of type string without the tag, a
 // number keeps all of its characters.
@@ -51,8 +52,8 @@ func tagsOf(structType reflect.Type) map[uintptr]string {
 	return tags
 }
 
-// setTagged is like [set], but follows the tag of the variable. If the variable is an ID, setTagged refuses a number
-// that has lost digits. isCompleted reports whether setTagged has added zeros to a code of three digits.
+// setTagged is like [set], but follows the tag of the variable. If the variable is an ID, setTagged refuses true, and a
+// number that has lost digits. isCompleted reports whether setTagged has added zeros to a code of three digits.
 func setTagged(tag string, raw jsontext.Value, variable reflect.Value) (isCompleted bool, err error) {
 	isNumber := raw.Kind() == '0'
 	isQuotedNumber := raw.Kind() == '"' && variable.CanInt() && isDecimal(Text(raw))
@@ -103,7 +104,7 @@ func Digits(number string) (string, error) {
 }
 
 // HasLostZero reports whether the JSON value of a bank routing number is a number that has lost a zero. A routing
-// number has nine digits. A text may have fewer, because it has lost nothing.
+// number has nine digits. The result is false for a text, because a text keeps its zeros.
 func HasLostZero(routing jsontext.Value) bool {
 	digits, err := Digits(string(routing))
 	return routing.Kind() == '0' && err == nil && len(digits) < 9

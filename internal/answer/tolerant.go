@@ -26,7 +26,7 @@ type reader struct {
 // value reads one JSON value into the variable that pointer points to. The decoder calls this method before each JSON
 // value. If the method returns [jsonskip.Err], the decoder itself reads the JSON value, and calls the method again for
 // the JSON values within. The method itself reads the JSON value if the variable is a signed integer, has a method
-// UnmarshalJSON, or is a pointer in a saved value. It also reads a JSON value of another kind than the variable.
+// UnmarshalJSON, or is a pointer in a saved value. It also reads a JSON value whose kind does not fit the variable.
 //
 // If a JSON value cannot be read, its JSON pointer is added to unread. In three cases an error is returned instead: the
 // pass is not lenient, the JSON value is the whole text, or [MostUnread] values have been skipped.

@@ -10,8 +10,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// unfit begins the description of a value in an error of [Unfit]. whyUnfit recognizes such an error by it, because
-// encoding/json describes no value in this way. Other errors are not repeated, because they may quote a value.
+// unfit is the prefix of the description of a value in an error of [Unfit]. whyUnfit recognizes such an error by this
+// prefix, because encoding/json describes no value in this way. The texts of other errors are not repeated, because
+// they may quote a value.
 const unfit = "a value that is "
 
 // Unfit returns the error of the method UnmarshalJSON of type T, or nil if why is nil. why says what the value is, such

@@ -64,7 +64,8 @@ func (c *cards) stream() iter.Seq2[payvault.AccountUpdaterCard, error] {
 	}
 }
 
-// batch returns a batch of the file as SubmitAll yields it, but without its outcome.
+// batch returns a batch with its range of cards, their line numbers, and the positions of its invalid cards. The batch
+// is empty if its index is beyond the end of the file.
 func (c *cards) batch(index int) *payvault.AccountUpdaterBatch {
 	start := min(index*payvault.MaxAccountUpdaterCards, len(c.lines))
 	end := min(start+payvault.MaxAccountUpdaterCards, len(c.lines))
@@ -77,7 +78,8 @@ func (c *cards) batch(index int) *payvault.AccountUpdaterBatch {
 	return b
 }
 
-// name returns a text with the number of a batch, and with the line numbers of its first and its last card.
+// name returns a text with the number of a batch, and with the line numbers of its first and its last card. For an
+// empty batch, the text says that the batch is beyond the end of the file.
 func name(b *payvault.AccountUpdaterBatch) string {
 	if len(b.Refs) == 0 {
 		return fmt.Sprintf("batch %d, beyond the end of the file", b.Index)
@@ -85,8 +87,8 @@ func name(b *payvault.AccountUpdaterBatch) string {
 	return fmt.Sprintf("batch %d, lines %s to %s", b.Index, b.Refs[0], b.Refs[len(b.Refs)-1])
 }
 
-// explain returns a text with the line numbers of the cards that the fields of an error name as data[i], and with the
-// messages about them. The result is "" if the error names no card of the batch.
+// explain returns the messages of an error about cards of a batch, with the line numbers of these cards. The fields of
+// the error name a card as data[i]. The result is "" if they name no card of the batch.
 func explain(b *payvault.AccountUpdaterBatch, fields map[string][]string) string {
 	var text strings.Builder
 	for _, field := range slices.Sorted(maps.Keys(fields)) {

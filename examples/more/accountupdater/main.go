@@ -22,7 +22,8 @@
 //
 // The exit status is 0 if all cards are accepted, or if the command has succeeded. Otherwise it is
 //
-//   - 1 if the program has stopped early or has left cards: correct the problem that it prints, and run it again;
+//   - 1 if the program has stopped early, a command has failed, or cards are left: correct the problem that the program
+//     prints, and run it again;
 //   - 2 if a flag or a command is invalid;
 //   - 3 if batches are refused or may have arrived: use the commands refused and unresolved. If the program prints that
 //     cards are left, run it again too;
@@ -134,7 +135,7 @@ func run(ctx context.Context, file string, args []string, getenv func(string) st
 	return submit(ctx, client, file, target, out)
 }
 
-// fieldsOf returns the messages of the service about fields.
+// fieldsOf returns the messages about fields in an error, or nil.
 func fieldsOf(err error) map[string][]string {
 	if e, ok := errors.AsType[*payvault.Error](err); ok {
 		return e.Fields

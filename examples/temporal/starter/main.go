@@ -61,8 +61,8 @@ var (
 	errIncomplete = errors.New("the export is incomplete")
 )
 
-// exitStatus returns 3 if a workflow is paused, or else 4 if an export lacks records, or else 1. It returns 0 if there
-// is no server and no file, because then somebody only tries out the program.
+// exitStatus returns 3 if a workflow is paused, 4 if an export lacks records, and 1 for any other error. Without a
+// server and without a file it returns 0, because then somebody only tries out the program.
 func exitStatus(err error, file string) int {
 	switch {
 	case errors.Is(err, demo.ErrNoServer) && file == "":
@@ -218,14 +218,14 @@ func query[S any](
 	return progress, paused, nil
 }
 
-// isUnanswered reports whether the server gave no answer in time.
+// isUnanswered reports whether an error means that the server is unavailable or gave no answer in time.
 func isUnanswered(err error) bool {
 	_, isLate := errors.AsType[*serviceerror.DeadlineExceeded](err)
 	_, isAway := errors.AsType[*serviceerror.Unavailable](err)
 	return isLate || isAway || errors.Is(err, context.DeadlineExceeded)
 }
 
-// export exports the transactions of two subscriptions. If the service promised more records, it returns errIncomplete.
+// export exports the transactions of two subscriptions. It returns errIncomplete if the service promised more records.
 func export(ctx context.Context, server client.Client, out io.Writer) error {
 	run, err := server.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: "transactions", TaskQueue: demo.Queue},
 		temporalpayvault.ExportLists, temporalpayvault.ExportJob{

@@ -27,7 +27,7 @@ func TestWorkflowID(t *testing.T) {
 	assert.Equal(t, "cards-november-0123456789ab", id)
 }
 
-// TestExitStatus_noServer checks that the program does not succeed without a server if it has a file to submit.
+// TestExitStatus_noServer checks the exit status without a server: 1 if there is a file to submit, and otherwise 0.
 func TestExitStatus_noServer(t *testing.T) {
 	t.Parallel()
 	err := fmt.Errorf("%w at 127.0.0.1:1", demo.ErrNoServer)
@@ -54,7 +54,7 @@ func TestReport(t *testing.T) {
 // errFrozen is the error of a call while the server is frozen.
 var errFrozen = serviceerror.NewDeadlineExceeded("context deadline exceeded while waiting for connections")
 
-// answer is what a call of the server returns: a summary S, or an error.
+// answer is the result of a call to the server: a summary S, or an error.
 type answer[S any] struct {
 	summary S
 	err     error
@@ -137,7 +137,7 @@ func TestExport(t *testing.T) {
 }
 
 // TestSubmitAndExport_paused checks that the program prints the progress and ends with status 3 if the job is paused.
-// It must not export before it says so.
+// The program must not start the export then.
 func TestSubmitAndExport_paused(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "cards.csv")

@@ -112,9 +112,10 @@ func MakeUp(name string, n int) error {
 	return os.WriteFile(name, text, 0o600)
 }
 
-// WriteReport writes a CSV row for each card, batch and range of batches that the summary lists as not accepted or as
-// unknown. A summary lists at most 1,000 of each kind. A row has the first and the last line number in the file, the
-// status and the reason. WriteReport returns the number of these rows.
+// WriteReport writes a CSV row for each card that the summary lists as left out, each batch that it lists as refused or
+// unknown, and each range of batches that were not sent. A summary lists at most 1,000 cards, 1,000 refused batches and
+// 1,000 unknown ones. A row has the first and the last line number in the file, the status and the reason. WriteReport
+// returns the number of these rows.
 func WriteReport(w io.Writer, file string, s *temporalpayvault.Summary) (written int, err error) {
 	var numbers []string // line numbers of the cards
 	for row, err := range rows(file) {

@@ -29,7 +29,7 @@ func newEnvironment() *testsuite.TestWorkflowEnvironment {
 	return suite.NewTestWorkflowEnvironment()
 }
 
-// newActivities returns the activities of a worker that reads files, with a new journal, and the service of the worker.
+// newActivities returns activities with a new journal, and the emulator that they call. They read cards from files.
 func newActivities(t *testing.T) (*temporalpayvault.Activities, *payvaulttest.Server) {
 	t.Helper()
 	srv := payvaulttest.NewServer()
@@ -77,8 +77,7 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
-// TestSubmit_unreadable checks that a job goes on without a pause if the file cannot be read for a while, as by one of
-// several workers.
+// TestSubmit_unreadable checks that a job is completed without a pause if its file cannot be read at first.
 func TestSubmit_unreadable(t *testing.T) {
 	t.Parallel()
 	a, _ := newActivities(t)
@@ -94,8 +93,8 @@ func TestSubmit_unreadable(t *testing.T) {
 	assert.Equal(t, 3, s.Accepted)
 }
 
-// TestFile_unreadable checks that the error of a file that cannot be read is an ApplicationError, so that its text is
-// in the history. A directory can be opened and not read.
+// TestFile_unreadable checks that the error of a file that cannot be read is an ApplicationError that permits a retry.
+// The history of a workflow contains the text of such an error. A directory can be opened but not read.
 func TestFile_unreadable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
