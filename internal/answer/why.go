@@ -17,7 +17,7 @@ const unfit = "a value that is "
 
 // Unfit returns the error of the method UnmarshalJSON of type T, or nil if why is nil. why says what the value is, such
 // as "not a date", and contains no part of the value. Up to Go 1.26, encoding/json adds the names of the fields around
-// the value. From Go 1.27 on, [UnmarshalFrom] does that.
+// the value to the error. From Go 1.27 on, [UnmarshalFrom] adds them.
 func Unfit[T any](why error) error {
 	if why == nil {
 		return nil
@@ -34,8 +34,8 @@ func whyUnfit(err error) string {
 	return strings.TrimPrefix(wrong.Value, unfit)
 }
 
-// UnmarshalFrom implements the method UnmarshalJSONFrom by means of the method UnmarshalJSON. encoding/json calls it
-// from Go 1.27 on. It adds the place of the value to an error of [Unfit].
+// UnmarshalFrom implements the method UnmarshalJSONFrom, which encoding/json calls from Go 1.27 on. UnmarshalFrom calls
+// the method UnmarshalJSON, and adds the place of the value to an error of [Unfit].
 func UnmarshalFrom(dec *jsontext.Decoder, into json.Unmarshaler) error {
 	raw, err := dec.ReadValue()
 	if err != nil {

@@ -14,8 +14,9 @@ import (
 	"unicode"
 )
 
-// File is the file part of a body. Content is read with ReadAt only, and never closed. If Progress is not nil, each
-// reader of the body calls it after each read of the file, with the number of bytes of the file that it has read.
+// File is the file part of a body. Content is read with ReadAt only, and never closed. After each read of the file, the
+// reader of the body calls Progress, unless Progress is nil. The parameter read is the number of bytes of the file that
+// this reader has read.
 type File struct {
 	Field, Name, ContentType string
 	Content                  io.ReaderAt
@@ -54,7 +55,7 @@ func New(fields [][2]string, file *File) *Body {
 // CleanName makes a file name safe for a header. It removes everything up to the last slash or backslash. It writes "_"
 // for each character that cannot be printed, and for each byte that is not UTF-8.
 //
-// It does the same for quotes, semicolons, equal signs and percent signs. undici 7.30 refuses a form whose file name
+// It also writes "_" for quotes, semicolons, equal signs and percent signs. undici 7.30 refuses a form whose file name
 // has an escaped quote, and formidable 3.5 reads a wrong name. The OWASP Core Rule Set 3.3 refuses quotes, semicolons
 // and equal signs, also as %22, %27, %3B and %3D.
 func CleanName(name string) string {
@@ -104,8 +105,8 @@ type fileReader struct {
 	read    int64 // number of bytes that were read
 }
 
-// Read reads from the file, and then calls Progress. It turns a panic of these functions into an error: net/http reads
-// a body in its own goroutine, where a panic would end the process.
+// Read reads from the file, and then calls Progress. It turns a panic of ReadAt or Progress into an error, because
+// net/http reads a body in its own goroutine, where a panic would end the process.
 func (r *fileReader) Read(p []byte) (n int, err error) {
 	reason := "the file cannot be read: panic in ReadAt"
 	defer func() {

@@ -30,7 +30,8 @@ func NewLimit(perSecond float64, burst int) *Limit {
 // Wait waits until a request may be sent, and returns how long that took. It fails with one of these errors:
 //   - a [HeldError], at once, if the turn of the request comes after the deadline of ctx;
 //   - the error of ctx, if ctx ends first;
-//   - [ErrPostponed], when the turn comes, if p is held then: see [Pace.IsHeld].
+//   - [ErrPostponed], when the turn comes, if the service has asked for a wait that has not ended. The wait is recorded
+//     in p, which may be nil.
 func (l *Limit) Wait(ctx context.Context, p *Pace) (waited time.Duration, err error) {
 	if l == nil {
 		return 0, nil
@@ -49,7 +50,8 @@ func (l *Limit) Wait(ctx context.Context, p *Pace) (waited time.Duration, err er
 	return waited, err
 }
 
-// WaitInWalk waits like Wait, before a call of a walk.
+// WaitInWalk waits like Wait, but for a call of a walk. Only one such call at a time joins the queue. The returned time
+// includes the wait for the other calls of walks.
 func (l *Limit) WaitInWalk(ctx context.Context, p *Pace) (waited time.Duration, err error) {
 	if l == nil {
 		return 0, nil
@@ -64,8 +66,8 @@ func (l *Limit) WaitInWalk(ctx context.Context, p *Pace) (waited time.Duration, 
 	return waitedForTurn + waited, err
 }
 
-// join counts the request as waiting, and returns the time until its turn. It fails with a HeldError if the turn comes
-// after the deadline of ctx.
+// join counts the request as waiting, and returns the time until its turn. It fails with the error of ctx if ctx has
+// ended, and with a HeldError if the turn comes after the deadline of ctx.
 func (l *Limit) join(ctx context.Context) (time.Duration, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -85,8 +87,8 @@ func (l *Limit) join(ctx context.Context) (time.Duration, error) {
 	return delay, nil
 }
 
-// waitForTurn waits until the request has the token turn and the limiter permits it. Then it calls take, and returns
-// the token of turn. If it returns an error, it has not called take.
+// waitForTurn waits for the token turn, and then until the limiter permits the request. Then it calls take. It gives
+// the token turn back before it returns. If it returns an error, it has not called take.
 func (l *Limit) waitForTurn(ctx context.Context, p *Pace) error {
 	if err := l.turn.take(ctx); err != nil {
 		return err
@@ -111,8 +113,8 @@ func (l *Limit) waitForTurn(ctx context.Context, p *Pace) error {
 	return nil
 }
 
-// take takes a token of the limiter and the place in the queue. The token counts from the time at which it was free. So
-// the rate is right, even if the timer was late.
+// take removes the request from the queue, and takes a token of the limiter. The limiter counts this token from the
+// time free, at which it became available. So a late timer does not lower the rate.
 func (l *Limit) take(free time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -44,8 +44,8 @@ func TestLimitAfterManyGaveUp(t *testing.T) {
 	})
 }
 
-// TestLimitBesideWalks checks that a single call waits for at most one request of a walk, even if eight are waiting,
-// and that the wait for the turn among the walks counts as waited.
+// TestLimitBesideWalks checks that a single call waits for at most one request of a walk, even if eight are waiting.
+// The time for which a request of a walk waits for the other walks must count as waited.
 func TestLimitBesideWalks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -73,8 +73,9 @@ func TestLimitBesideWalks(t *testing.T) {
 	})
 }
 
-// TestLimitThatFillsUp checks that a call which waits for the learned rate leaves in time for its turn in the limit, if
-// more requests join the queue of the limit than it permits. The learned rate is one request in ten seconds.
+// TestLimitThatFillsUp checks a call that waits for the learned rate, which is one request in ten seconds. Meanwhile
+// more requests join the queue of the Limit than the Limit permits. The call must stop waiting for the learned rate
+// early enough to get its turn in the Limit before its deadline.
 func TestLimitThatFillsUp(t *testing.T) {
 	t.Parallel()
 	for name, join := range map[string]func(wait func()){

@@ -26,7 +26,8 @@ type Pace struct {
 	// askedUntil is the end of the wait that the service has asked for with Retry-After. The wait itself may end later,
 	// because a part of it is random.
 	askedUntil time.Time
-	// refusedWithoutTurn is the time of the last refusal of a request that was sent without its turn, or before the limit.
+	// refusedWithoutTurn is the time of the latest refusal of a request that was sent without its turn, or before the
+	// limit. The refusal that starts the limit does not count.
 	refusedWithoutTurn time.Time
 	jitter             float64 // random number from 0 to 1 that sets the random part of a wait
 
@@ -42,8 +43,7 @@ func NewPace() *Pace { return &Pace{postponed: make(chan struct{})} }
 // IsLimited reports whether requests have to wait, because the service has refused a request recently.
 func (p *Pace) IsLimited() bool { return p != nil && p.limited.Load() }
 
-// Place is the permission to send a request. When the outcome is known, the caller passes the Place to Answered or
-// Refused.
+// Place is the permission to send a request. The caller passes it on to Answered or Refused.
 type Place struct {
 	Waited time.Duration
 
@@ -67,8 +67,8 @@ const (
 	confirmedFor = time.Second
 )
 
-// Answered records an answer that is not a refusal. It raises the rate, or ends the limit if the last refusal was long
-// ago. place is what the wait returned for the request.
+// Answered records an answer that is not a refusal. While there is a limit, an answer can raise the rate. It ends the
+// limit if the latest refusal was long ago. place is what the wait returned for the request.
 func (p *Pace) Answered(place Place) {
 	if p == nil {
 		return
@@ -93,10 +93,11 @@ func (p *Pace) Answered(place Place) {
 	p.raise(place)
 }
 
-// Refused records a refusal with status 429. It makes all requests wait, and cuts the rate. There are two exceptions:
+// Refused records a refusal with status 429. It makes all requests wait, and cuts the rate. If there is no limit, it
+// starts one. If there is a limit, there are two exceptions:
 //   - If the request was sent before the last cut, the rate stays.
-//   - If the request was sent without its turn, the rate stays, and requests wait only if the service asks for it. So
-//     many such refusals do not stop the queue.
+//   - If the request was sent without its turn, or before the limit, the rate stays, and requests wait only if the
+//     service asks for it. Otherwise many such refusals would stop the queue.
 //
 // place is what the wait returned for the request. after is the wait that the service asks for, or 0.
 func (p *Pace) Refused(place Place, after time.Duration) {

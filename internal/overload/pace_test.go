@@ -152,8 +152,8 @@ func TestLiftedForThoseWhoWait(t *testing.T) {
 	})
 }
 
-// TestTurnOfThoseWhoGaveUp checks that a request need not wait for earlier requests whose contexts have ended. They get
-// the error of the context and not the cause, which may be the error of another call.
+// TestTurnOfThoseWhoGaveUp checks that a request need not wait for earlier requests whose contexts have ended. An
+// earlier request gets the error of its context, and not the cause, which may be the error of another call.
 func TestTurnOfThoseWhoGaveUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -248,7 +248,7 @@ func timeout(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-// waits makes calls with the same timeout at the same time. It returns how long they waited, in order.
+// waits makes calls with the same timeout at the same time. It returns how long they waited, the shortest wait first.
 func waits(t *testing.T, p *Pace, calls int, within time.Duration) []time.Duration {
 	t.Helper()
 	waited := make(chan time.Duration, calls)
@@ -267,8 +267,8 @@ func waits(t *testing.T, p *Pace, calls int, within time.Duration) []time.Durati
 	return all
 }
 
-// TestSlowQueue checks that a call is sent at once if its turn would come when more than half of its time is over. The
-// rate is 0.8 requests a second. So the turns of calls come after 0, 1.25, 2.5 seconds and so on.
+// TestSlowQueue checks that a call is sent at once if its turn would come after half of its timeout. The rate is 0.8
+// requests a second. So the turns of calls come after 0, 1.25, 2.5 seconds and so on.
 func TestSlowQueue(t *testing.T) {
 	t.Parallel()
 	const turn = 1250 * time.Millisecond
@@ -286,8 +286,8 @@ func TestSlowQueue(t *testing.T) {
 	}
 }
 
-// TestQueueThatBecomesSlow checks that a call that waits for its turn is sent when half of its time is over, if the
-// rate has fallen meanwhile.
+// TestQueueThatBecomesSlow checks that a call that waits for its turn is sent after half of its timeout, if the rate
+// has fallen meanwhile.
 func TestQueueThatBecomesSlow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -300,8 +300,8 @@ func TestQueueThatBecomesSlow(t *testing.T) {
 }
 
 // TestConfirmedRate checks that after the refusal of a call that was sent without its turn, calls wait for half of
-// their time. A second later, calls are sent at once again. Such a refusal does not make other calls wait longer for
-// their turns.
+// their timeouts. A second later, calls are sent at once again. Such a refusal does not make other calls wait longer
+// for their turns.
 func TestConfirmedRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -316,8 +316,9 @@ func TestConfirmedRate(t *testing.T) {
 	})
 }
 
-// TestSlowQueueWhileHeld checks that a call that is sent without its turn waits as long as the service has asked. The
-// half of its time is counted from the end of this wait. A call whose deadline is before this end fails at once.
+// TestSlowQueueWhileHeld checks that a call that is sent without its turn waits as long as the service has asked. Only
+// the rest of its timeout, after this wait, is halved. A call whose deadline is before the end of this wait fails at
+// once.
 func TestSlowQueueWhileHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -22,7 +22,7 @@ type queue struct {
 	limiter *rate.Limiter // decides when a request may be sent
 }
 
-// leave removes a request from the number of those that wait.
+// leave lowers the number of requests that wait by one.
 func (q *queue) leave() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

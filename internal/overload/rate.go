@@ -14,7 +14,7 @@ import (
 //     time. A later cut sets it to the new rate, if an answer has come since the previous cut. The rate grows fast up
 //     to knownRate, and then slowly.
 //   - cutAt is the time of the last cut. A request that was sent before cutAt was sent at another rate, so its outcome
-//     does not change the rate. The exception is an answer to a request that did not wait for the rate: see raise.
+//     does not change the rate. But an answer to a request that did not wait for the rate can raise the rate.
 //   - answersSinceCut is the number of answers to requests that were sent after cutAt.
 //
 // Example: 100 answers a second come before the first refusal, so the rate becomes 80. Each answer adds 0.69, until the
@@ -56,8 +56,8 @@ func (p *Pace) raise(place Place) {
 	hadNoTurn := place.at.IsZero()
 	switch {
 	case hadNoTurn:
-		// The request was sent without its turn, or before the limit. So the service permits about as many requests as it
-		// has answered within a second. If the answer comes after a second cut, it may undo that cut.
+		// The request did not wait for the rate. So the number of recent answers shows about how many requests a second the
+		// service permits. If the rate was cut again before this answer, the answer may undo that cut.
 		p.limiter.SetLimit(max(r, rateCut*p.answers.recent()))
 		return
 	case !p.isSentAfterCut(place):

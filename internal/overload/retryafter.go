@@ -13,9 +13,10 @@ import (
 // wait of 24 hours.
 const LongestWait = 24 * time.Hour
 
-// RetryAfter returns the wait that a Retry-After header asks for, in seconds or as a date. A fraction of a second is
-// rounded up, to a whole second. A date is compared with the Date of the same answer, because the local clock may be
-// wrong. RetryAfter returns 0 if the header is missing or unreadable, or if its date has passed.
+// RetryAfter returns the wait that a Retry-After header asks for, but at most [LongestWait]. The header has a number of
+// seconds or a date. A fraction of a second is rounded up to a whole second. A date is compared with the Date of the
+// same answer, because the local clock may be wrong. Without a readable Date it is compared with the local clock.
+// RetryAfter returns 0 if the header is missing or unreadable, or if its date has passed.
 func RetryAfter(header http.Header) time.Duration {
 	text := strings.TrimSpace(header.Get("Retry-After"))
 	if text == "" { // almost always; the parsers below would allocate their errors

@@ -42,8 +42,8 @@ type waiter struct {
 	limit   *Limit          // the request waits for this limit after its turn; nil for a walk, or without a limit
 	start   time.Time
 	ahead   int // number of requests that were in the queue when the request joined it
-	// isPatient means that the request is never sent without its turn. It belongs to a walk, or it has no turn any more
-	// and waits only as long as the service has asked.
+	// isPatient means that the wait does not end at half of the time until the deadline. The request belongs to a walk, or
+	// it has given up its turn and waits only as long as the service has asked.
 	isPatient bool
 }
 
@@ -66,9 +66,9 @@ func (p *Pace) Wait(ctx context.Context, longest time.Duration, l *Limit) (Place
 // Retry is the retry of a single call after a 429. It is in the queue of a Pace.
 type Retry struct{ waiter }
 
-// JoinForRetry puts a retry into the queue. It returns nil if the turn of the retry would come after half of the time
-// until the deadline of ctx. The time that the retry needs in the Limit l does not count. The caller calls Wait or
-// Leave.
+// JoinForRetry puts a retry into the queue. It returns nil if p limits nothing, or if the turn of the retry would come
+// after half of the time until the deadline of ctx. A wait that the service has asked for, and the time that the retry
+// needs in the Limit l, do not count. Unless the result is nil, the caller calls its Wait or Leave.
 func (p *Pace) JoinForRetry(ctx context.Context, longest time.Duration, l *Limit) *Retry {
 	r := &Retry{waiter{Pace: p, ctx: ctx, longest: longest, limit: l, start: time.Now()}}
 	if p.IsLimited() && r.join(true) {
@@ -78,7 +78,7 @@ func (p *Pace) JoinForRetry(ctx context.Context, longest time.Duration, l *Limit
 }
 
 // Wait waits like [Pace.Wait]. The retry is sent in its turn. If the queue has become too slow, the retry is sent when
-// half of its time is over.
+// half of the time until its deadline is over.
 func (r *Retry) Wait() (Place, error) { return r.wait() }
 
 // Leave takes the retry out of the queue.
@@ -109,8 +109,8 @@ func (p *Pace) IsHeld() bool {
 }
 
 // join counts the request as waiting for the token turn, and returns true. If the queue is too slow, it returns false
-// instead. While the learned rate is confirmed, a request joins even a slow queue. A retry after a 429 does not,
-// because it can have a backoff.
+// instead. But for a second after the refusal of a request that was sent without its turn, a request joins even a slow
+// queue. A retry after a 429 never joins a slow queue, because it can have a backoff instead.
 func (w *waiter) join(isRetry bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -123,8 +123,9 @@ func (w *waiter) join(isRetry bool) bool {
 	return true
 }
 
-// isTooSlow reports whether the turn of a request that joins the queue now would come after w.latest. It assumes that
-// the rate does not change. The caller holds mu.
+// isTooSlow reports whether the turn of a request that joins the queue now would come after the time that latest
+// returns. The result is false if latest returns no time. isTooSlow assumes that the rate does not change. The caller
+// holds mu.
 func (w *waiter) isTooSlow() bool {
 	latest, _ := w.latest()
 	if latest.IsZero() {
@@ -136,9 +137,9 @@ func (w *waiter) isTooSlow() bool {
 }
 
 // latest returns the time at which the request is sent even if it is not its turn, or the zero time if there is none.
-// At that time half of the time from the start of the wait to the deadline is over. Two times do not count: the wait
-// that the service has asked for, and the time that the request then needs in the Limit, behind the requests that are
-// before it in this queue. The channel grown is closed when the queue of the Limit grows. The caller holds mu.
+// This is the middle between two times. The first is the start of the wait, or the end of a wait that the service has
+// asked for. The second is the deadline, minus the time that the request then needs in the Limit, behind the requests
+// that are before it in this queue. The channel grown is closed when the queue of the Limit grows. The caller holds mu.
 func (w *waiter) latest() (latest time.Time, grown <-chan struct{}) {
 	deadline, hasDeadline := w.ctx.Deadline()
 	if w.isPatient || !hasDeadline {
@@ -152,7 +153,8 @@ func (w *waiter) latest() (latest time.Time, grown <-chan struct{}) {
 	return start.Add((deadline.Sub(start) - inLimit) / 2), grown
 }
 
-// wait waits for the turn of a request that has joined the queue, and leaves the queue.
+// wait waits for the turn of a request that has joined the queue, and leaves the queue. If the turn comes too late,
+// wait then calls waitWithoutTurn.
 func (w *waiter) wait() (Place, error) {
 	err := w.waitForTurn()
 	w.leave()
@@ -166,8 +168,8 @@ func (w *waiter) wait() (Place, error) {
 	return Place{}, err
 }
 
-// waitForTurn waits until the request has the token of turn and the limiter permits it. Then it returns the token. It
-// returns errSlow if the request is to be sent before its turn.
+// waitForTurn waits for the token turn, and then until the limiter permits the request. It gives the token back before
+// it returns. It returns errSlow if the request is to be sent without its turn.
 func (w *waiter) waitForTurn() error {
 	if err := w.takeToken(&w.turn); err != nil {
 		return err
@@ -215,7 +217,8 @@ func (p *Pace) take() time.Duration {
 	return delay
 }
 
-// takeToken waits for a token like receive. The request keeps its place in the line while receive calls mayWait again.
+// takeToken waits for a token, and fails with the errors of receive. While receive calls mayWait again, the request
+// keeps its place in the line.
 func (w *waiter) takeToken(t *token) error {
 	mine := t.ask()
 	err := receive(w, mine)
@@ -225,8 +228,9 @@ func (w *waiter) takeToken(t *token) error {
 	return err
 }
 
-// receive waits for a value from a channel. It returns an error when ctx ends, or as soon as mayWait returns one, and
-// errSlow if the request is to be sent before its turn. It calls mayWait again when the wait may have become too long.
+// receive waits for a value from a channel. It fails with the error of ctx when ctx ends, with the error of mayWait, or
+// with errSlow when the request is to be sent without its turn. It calls mayWait again when p.until has moved, or when
+// the queue of the Limit has grown.
 func receive[T any](w *waiter, from <-chan T) error {
 	for {
 		events, err := w.mayWait()
@@ -246,15 +250,17 @@ func receive[T any](w *waiter, from <-chan T) error {
 	}
 }
 
-// events are the channels of a request that waits. If the request always waits for its turn, tooLate and grown are nil.
+// events are the channels of a request that waits. tooLate and grown are nil if isPatient is true, or if the context
+// has no deadline.
 type events struct {
 	postponed <-chan struct{}  // closed when p.until moves
 	tooLate   <-chan time.Time // gets a value when the request is to be sent without its turn
 	grown     <-chan struct{}  // closed when the queue of the Limit grows, so that tooLate has to come earlier
 }
 
-// mayWait returns a HeldError if the request must not wait until p.askedUntil. If ctx has ended, it returns the error
-// of ctx and not the cause, which may be the error of another call. Otherwise it returns the events to wait for.
+// mayWait returns a HeldError if the service has asked for a wait that is longer than the request accepts, or that ends
+// after its deadline. If ctx has ended, mayWait returns the error of ctx and not the cause, which may be the error of
+// another call. Otherwise it returns the events to wait for.
 func (w *waiter) mayWait() (events, error) {
 	if err := w.ctx.Err(); err != nil {
 		return events{}, err

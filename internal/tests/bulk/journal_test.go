@@ -131,8 +131,8 @@ func TestJournal(t *testing.T) {
 	})
 }
 
-// TestLoopsWithAJournal checks that a second loop over the same result sends nothing if there is a journal.
-// TestSubmitAll checks that it sends all cards again without a journal.
+// TestLoopsWithAJournal checks that a second loop over the same iterator sends nothing if there is a journal.
+// TestSubmitAll checks that a second loop without a journal starts again.
 func TestLoopsWithAJournal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -196,7 +196,8 @@ func TestJournalOfFailures(t *testing.T) {
 }
 
 // TestJournalOfARequestID checks that the journal gets each request ID as it is, unless the digits of the ID contain
-// the number of a card of the batch. SubmitAll yields the request ID unchanged.
+// the number of a card of the batch. The first run yields the request ID unchanged. A second run yields the ID from the
+// journal.
 func TestJournalOfARequestID(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]string{
@@ -250,8 +251,8 @@ func TestJournalThatFails(t *testing.T) {
 	})
 }
 
-// TestJournalThatFailsAfterARefusal checks that an error of the journal is the reason for the stop even if the walk has
-// stopped for another reason, because the journal may lack outcomes.
+// TestJournalThatFailsAfterARefusal checks that an error of the journal becomes the reason for the stop, even if the
+// walk had already stopped for another reason. Otherwise the caller would not learn that the journal may lack outcomes.
 func TestJournalThatFailsAfterARefusal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -460,8 +461,8 @@ func TestJournalOfAContextThatEndsLate(t *testing.T) {
 	})
 }
 
-// TestContextThatEndsInAnAttempt checks that a batch without a journal is left out if the context ends while its key
-// source or the dial of its connection works. The key source may fail because of that.
+// TestContextThatEndsInAnAttempt checks that a batch without a journal counts as not sent if the context ends while the
+// key source is running or the connection is being dialed. The key source may return the error of the context.
 func TestContextThatEndsInAnAttempt(t *testing.T) {
 	t.Parallel()
 	forEach(t, []string{"key", "no key", "dial"}, func(t *testing.T, slow string) {
@@ -490,9 +491,9 @@ func TestContextThatEndsInAnAttempt(t *testing.T) {
 	})
 }
 
-// TestContextThatEndsInBegin checks that a batch is left out if the context ends while the journal records the batch as
-// begun, before its first attempt or again after a 429. The walk has stopped because of its context, and not because of
-// that 429. The batch that was never sent is no call for observers.
+// TestContextThatEndsInBegin checks a batch whose context ends while the journal records the batch as begun, before its
+// first attempt or again after a 429. The batch must count as not sent. The reason for the stop must be the context and
+// not the 429. Observers get a call only if the batch had an attempt.
 func TestContextThatEndsInBegin(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 1}, func(t *testing.T, attempts int) {

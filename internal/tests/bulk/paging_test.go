@@ -409,8 +409,8 @@ func (e pagingExample) reply(page int) *http.Response {
 	return service.Reply(http.StatusOK, pageBody(e.totalPages, e.totalRecords, ids...))
 }
 
-// TestWalkEndsAsDocumented checks the examples in docs/paging.md. With Prefetch a walk yields the same records. It
-// may request more pages, but only one that the totals do not promise.
+// TestWalkEndsAsDocumented checks the examples in docs/paging.md. With Prefetch a walk yields the same records. It may
+// make one request more than documented, or request all pages that totalPages promises.
 func TestWalkEndsAsDocumented(t *testing.T) {
 	t.Parallel()
 	examples := pagingExamples(t)
@@ -433,9 +433,9 @@ func TestWalkEndsAsDocumented(t *testing.T) {
 	})
 }
 
-// TestWalkBeyondTheTotals checks that a walk does not take every answer for the end of the list: a page that the totals
-// do not promise may fail for another reason, and pages that they promise must not all be empty. A code that refuses is
-// no end if the totals were too low before.
+// TestWalkBeyondTheTotals checks that these answers end a walk with an error: status 401, 403 or 500, the HTML page of
+// a proxy, more than 100 empty pages in a row that the totals promise, and a refusal by a code if the totals were too
+// low before.
 func TestWalkBeyondTheTotals(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
@@ -474,7 +474,8 @@ func TestWalkBeyondTheTotals(t *testing.T) {
 }
 
 // TestWalkFromTheLastPage checks a walk that begins at the last page of a list whose other pages are longer. The walk
-// cannot tell that it is the last page, and the service refuses the next one.
+// cannot tell that it is the last page, so it requests another one. The refusal of that page must end the walk without
+// an error.
 func TestWalkFromTheLastPage(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {

@@ -147,8 +147,8 @@ func TestRateLimitHoldsTheOperation(t *testing.T) {
 	})
 }
 
-// TestBurstOfAQuietClient checks that a client with one call a second may get status 429 without harm: three seconds
-// later it makes 100 calls at once, each with a deadline of two seconds, and all succeed.
+// TestBurstOfAQuietClient checks a client that makes one call a second and gets up to three times status 429. Three
+// seconds later it makes 100 calls at once, each with a deadline of two seconds. All must succeed.
 func TestBurstOfAQuietClient(t *testing.T) {
 	t.Parallel()
 	for refusals := range 4 {
@@ -170,8 +170,8 @@ func TestBurstOfAQuietClient(t *testing.T) {
 	}
 }
 
-// TestOutageWith429 checks that calls with deadlines do not flood a service that refuses all requests. They are all
-// sent once, and the budget limits their retries.
+// TestOutageWith429 checks that calls with deadlines do not flood a service that refuses all requests. Each call is
+// sent at least once, and the budget limits the retries.
 func TestOutageWith429(t *testing.T) {
 	t.Parallel()
 	for _, deadline := range []time.Duration{2 * time.Second, 10 * time.Second} {
@@ -196,8 +196,8 @@ func TestOutageWith429(t *testing.T) {
 	}
 }
 
-// TestOverloadByCallers checks that callers with deadlines who call again and again are slowed down, and do not flood a
-// service that permits 20 requests a second.
+// TestOverloadByCallers checks 64 callers with deadlines who call again and again. The service permits 20 requests a
+// second. At least 95 % of these must succeed. Refused requests must not outnumber the requests that succeed.
 func TestOverloadByCallers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -349,9 +349,9 @@ func TestSubmitAllOfOneAttempt(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOf429AfterALostAttempt checks a batch that gets first a 503, then, with WithReplay, a 429. The walk
-// waits and sends the batch again. During the wait the journal must not say that the batch was not sent, because the
-// first attempt may have been performed. If the walk stops during the wait, the outcome is unknown.
+// TestSubmitAllOf429AfterALostAttempt checks a batch that is sent with WithReplay, and gets a 503 and then a 429. The
+// walk waits and sends the batch again. During the wait the journal must not say that the batch was not sent, because
+// the first attempt may have been performed. If the walk stops during the wait, the outcome is unknown.
 func TestSubmitAllOf429AfterALostAttempt(t *testing.T) {
 	t.Parallel()
 	forEach(t, []bool{false, true}, func(t *testing.T, isStopped bool) {
@@ -469,7 +469,7 @@ func TestStoppedWalkSendsNothing(t *testing.T) {
 }
 
 // TestBudget checks that all calls of a client share one retry budget. After the budget is spent, a failed attempt is
-// not retried, and the log records have not_repeated=budget.
+// not retried, and the log records have not_repeated=budget. WithoutOverloadLimits turns the budget off.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -516,8 +516,8 @@ func TestWaitInTheRecord(t *testing.T) {
 }
 
 // TestWalkInTheRecord checks that a page or a batch is one call for observers, with all its attempts and the waits
-// between them. The wait before the first attempt is not a part of the call. A batch that the journal has is no call,
-// nor is a page that fails a local check.
+// between them. The wait before the first attempt is not a part of the call. A batch whose outcome is in the journal is
+// no call. A page that fails a local check is no call either.
 func TestWalkInTheRecord(t *testing.T) {
 	t.Parallel()
 	for name, walk := range map[string]func(t *testing.T, s *fake, c *payvault.Client){
@@ -562,8 +562,8 @@ func TestWalkInTheRecord(t *testing.T) {
 	}
 }
 
-// TestWithoutOverloadLimits checks that without limits a call that gets only 429 responses makes all its attempts and
-// fails. SubmitAll then stops.
+// TestWithoutOverloadLimits checks SubmitAll with the option WithoutOverloadLimits. A batch that gets only 429
+// responses fails after all its attempts, and SubmitAll stops.
 func TestWithoutOverloadLimits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

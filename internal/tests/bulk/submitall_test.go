@@ -58,7 +58,7 @@ func breaksOff(n int, err error, before func()) iter.Seq2[card, error] {
 	}
 }
 
-// newCards returns the cards of a stream of n cards.
+// newCards returns n cards, as stream yields them.
 func newCards(n int) []card {
 	cards := make([]card, n)
 	for i := range cards {
@@ -140,8 +140,8 @@ func assertStopped(t *testing.T, err error, reason payvault.StopReason, sentinel
 	return stop
 }
 
-// assertLeftOut checks a batch that was read and not sent because the walk had stopped. With a journal it is not safe
-// to retry, because an earlier run may have sent it.
+// assertLeftOut checks a batch that was read and counts as not sent, because the walk had stopped. With a journal it is
+// not safe to retry, because an earlier run may have sent it.
 func assertLeftOut(t *testing.T, b batch, hasJournal bool) {
 	t.Helper()
 	assert.Equal(t, payvault.BatchNotSent, b.Status)
@@ -272,7 +272,7 @@ func TestSubmitAllOfASlowStream(t *testing.T) {
 }
 
 // TestSubmitAllWhoseStreamFails checks a stream of cards that ends with an error. The last card before the error may be
-// a part of a card, so its batch must not be sent, even if it is complete. Requests in flight are completed. A later
+// incomplete, so its batch must not be sent, even if the batch has 100 cards. Requests in flight are completed. A later
 // run with the whole stream sends the rest, and nothing twice.
 func TestSubmitAllWhoseStreamFails(t *testing.T) {
 	t.Parallel()
