@@ -27,9 +27,9 @@ func (e *attemptError) Error() string { return fmt.Sprintf("%v (%v)", e.Err, e.D
 
 func (e *attemptError) Unwrap() error { return e.Err }
 
-// RoundTrip waits for the rate limit and makes one attempt. The response has no body, because the body is in c.result.
+// RoundTrip waits for the rate limits and makes one attempt. The response has no body, because the body is in c.result.
 // The error of a failed attempt is an *attemptError. If there is no attempt, RoundTrip returns the error of the wait,
-// or ErrStopped.
+// the error of waitContext, or ErrStopped.
 //
 // The type call must not have a method CloseIdleConnections. The engine would call it after a failure, and so close the
 // idle connections of all callers.
@@ -49,8 +49,8 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// waitForTurn waits for the learned rate limit of the operation, and then for the limit that the caller has set, before
-// an attempt. If the service asks for a wait during the second wait, waitForTurn begins anew.
+// waitForTurn waits until an attempt may be made: first for the learned rate limit of the operation, and then for the
+// limit that the caller has set. If the service has asked for a longer wait by then, waitForTurn begins anew.
 func (c *call) waitForTurn() error {
 	ctx, waited := c.waitContext(), time.Duration(0)
 	for {
@@ -90,8 +90,9 @@ func (c *call) waitInLimit(ctx context.Context) (time.Duration, error) {
 	return limit.Wait(ctx, c.Pace)
 }
 
-// begin calls Begin, unless the call has begun. Before the first attempt it also calls Start. It returns an error if
-// the call must send nothing more. If Stop has ended during Begin, begin calls Unbegin and returns an error.
+// begin calls Begin, unless the call has already begun. If Begin returns false, begin returns ErrStopped. If
+// waitContext has ended, begin calls unbegin and returns the error of waitContext. Otherwise begin calls Start if this
+// is the first attempt.
 func (c *call) begin() error {
 	if !c.begun && c.Gate != nil && c.Gate.Begin != nil {
 		if !c.Gate.Begin() {

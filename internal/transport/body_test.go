@@ -131,7 +131,8 @@ func TestBodyCapCountsAfterDecompression(t *testing.T) {
 }
 
 // TestConnectionIsUsedAgain checks that successive calls share one connection, whatever the status, size and transfer
-// encoding of the answers, and although a call to another server fails before each of them.
+// encoding of the answers. Before each of these calls, a call to another server fails. That must not close the
+// connection.
 func TestConnectionIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
@@ -209,9 +210,9 @@ func TestRequestBodies(t *testing.T) {
 	}
 }
 
-// TestUploadThatIsRefused checks that the client reads no byte of a long upload if the server refuses it without
-// reading it, and that the refusal is seen. Only a Transport that uses nothing but HTTP/1 asks the server before an
-// upload.
+// TestUploadThatIsRefused checks that the client reads no byte of a long upload that the server refuses without reading
+// it. In each case the call must get the refusal. The client does not ask the server first if the upload is short, or
+// if the Transport may use HTTP/2.
 func TestUploadThatIsRefused(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -259,9 +260,9 @@ func (r reported) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// TestUploadWithoutConsent checks a server that never sends status 100. If it waits for the upload, it gets the upload
-// after a second. If it closes the connection, the request is not repeated, and its outcome is unknown: the server has
-// its headers.
+// TestUploadWithoutConsent checks an upload to a server that never sends status 100. A server that waits for the upload
+// gets it after a second. If the server closes the connection instead, the client does not repeat the request. Then the
+// outcome is unknown, because the server has the headers.
 func TestUploadWithoutConsent(t *testing.T) {
 	t.Parallel()
 	for closes, want := range map[bool]Delivery{false: Answered, true: Unknown} {

@@ -17,25 +17,26 @@ import (
 // call performs one Request in one or more attempts. The engine, which is go-retryablehttp, calls RoundTrip for each
 // attempt, then checkRetry and, before a retry, backoff.
 //
-// A call has two contexts. The attempts use ctx, the caller's context. All waits use waitContext, which is the context
-// Stop of the Gate if there is one. So the end of Stop ends a wait, but not a request in flight.
+// A call has two contexts. The attempts use ctx: the caller's context, or the context that Start returned. All waits
+// use waitContext: Stop of the Gate, or ctx if there is no Stop. So the end of Stop ends a wait, but not a request in
+// flight.
 type call struct {
 	*Request
 
 	client *Client
-	engine retryablehttp.Client // a field, so that a call needs one allocation less; http too
+	engine retryablehttp.Client // not a pointer, like http, so that a call needs fewer allocations
 	http   http.Client
-	ctx    context.Context //nolint:containedctx // the caller's context, for the attempts
+	ctx    context.Context //nolint:containedctx // context for the attempts
 	max    int             // number of attempts allowed
 	// result of the attempts so far; the engine itself drops the last response if a context ends
 	result    Result
 	lastPlace overload.Place  // permission that the rate limit gave to the last attempt
 	took      time.Duration   // duration of the last attempt
-	cost      int64           // cost of the last retry that was not free; refunded if the call succeeds
+	cost      int64           // cost of the last retry that was not free; refunded after a success or if not made
 	begun     bool            // Begin was called, and Unbegin was not called since
 	uncounted int             // number of attempts that do not count toward max
 	isPaced   bool            // the next retry is free, and waits for its turn in the rate limit instead of a backoff
-	queued    *overload.Retry // that retry of a single call, from payForRetry until it waits; otherwise nil
+	queued    *overload.Retry // the free retry of a single call, from payForRetry until it waits; otherwise nil
 }
 
 func newCall(ctx context.Context, client *Client, r *Request) *call {
@@ -97,8 +98,7 @@ func (c *call) newRequest() (*retryablehttp.Request, error) {
 	return r, err
 }
 
-// waitContext returns the context for all waits of the call: Stop of the Gate if it is set, and otherwise the caller's
-// context.
+// waitContext returns the context for all waits of the call: Stop of the Gate if it is set, and otherwise ctx.
 func (c *call) waitContext() context.Context {
 	if c.Gate != nil && c.Gate.Stop != nil {
 		return c.Gate.Stop
@@ -114,8 +114,8 @@ func (c *call) isStopped() bool {
 // errorOf turns the error of the engine into the error of the call. It returns one of these:
 //   - the error of an attempt;
 //   - the HeldError of a wait for the rate limit;
-//   - the error of the caller's context, if its end has cut short a wait;
-//   - ErrStopped, if only the end of Stop has cut short a wait, or if Begin has returned false.
+//   - the error of ctx, if ctx has ended;
+//   - ErrStopped otherwise: Stop has ended, or Begin has returned false.
 func (c *call) errorOf(err error) error {
 	if failed, ok := errors.AsType[*attemptError](err); ok {
 		return failed.Err

@@ -45,7 +45,7 @@ type queued struct {
 	writes chan []byte
 }
 
-// newQueued returns a queued connection over conn. The caller must close q.writes at the end.
+// newQueued returns a queued connection over conn. The caller must close its channel writes at the end.
 func newQueued(conn net.Conn) queued {
 	q := queued{conn, make(chan []byte, 100)}
 	go func() {

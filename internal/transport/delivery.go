@@ -41,7 +41,7 @@ type attemptTrace struct {
 	wroteHeaders atomic.Bool
 }
 
-// newTrace returns a trace whose hooks fill it in.
+// newTrace returns a trace that its own hooks fill in.
 func newTrace() *attemptTrace {
 	t := &attemptTrace{}
 	t.hooks = httptrace.ClientTrace{
@@ -138,10 +138,13 @@ var unprocessed = regexp.MustCompile(`^http2: Transport: cannot retry err \[(` +
 	`^http2: client conn could not be established$|` +
 	`^net/http: cannot rewind body after connection loss$`)
 
-// isUnprocessed reports whether err proves that the server has not processed the request of an attempt with one
-// connection. There are two proofs: the text of an error of net/http, which a RoundTripper may have wrapped, and an
-// alert about the client's certificate on a new connection, because such a server reads no request. With a second
-// connection, a RoundTripper may have sent the request before.
+// isUnprocessed reports whether err proves that the server has not processed the request. There are two proofs:
+//   - the text of an error of net/http, which a RoundTripper may have wrapped;
+//   - an alert about the client's certificate on a new connection: a server that refuses the certificate reads no
+//     request.
+//
+// Both prove something only if the attempt got exactly one connection. If it got two, a RoundTripper may have sent the
+// request on the first one.
 func isUnprocessed(err error, trace *attemptTrace) bool {
 	if trace.connections.Load() != 1 {
 		return false

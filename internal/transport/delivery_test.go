@@ -112,9 +112,9 @@ func TestNewBesideARequest(t *testing.T) {
 // counted wraps a TLS connection, as a caller may do, for example to count bytes.
 type counted struct{ *tls.Conn }
 
-// TestWrappedTLSConnections checks that a request is sent once in an attempt if DialTLSContext returns a wrapped TLS
-// connection, and that it is sent again only if the server has refused the stream. From Go 1.27 on, net/http uses
-// HTTP/2 on such a connection.
+// TestWrappedTLSConnections checks requests on a wrapped TLS connection that DialTLSContext returns. An attempt sends a
+// request at most once. Another attempt sends it again only if the server has refused the stream. From Go 1.27 on,
+// net/http uses HTTP/2 on such a connection.
 func TestWrappedTLSConnections(t *testing.T) {
 	t.Parallel()
 	for _, code := range []uint32{1, refusedStream} {
@@ -255,9 +255,10 @@ func TestLargestLimits(t *testing.T) {
 	}
 }
 
-// TestMeansToResend checks that net/http can repeat a request only on HTTP/1, and a GET only with Replay. Any other
-// request must have no GetBody, and must have a Body even if the body is empty. The exception is an empty body with
-// Replay: it is http.NoBody, so that HTTP/2 ends the stream with the headers.
+// TestMeansToResend checks the Body and the GetBody of requests. net/http may repeat a request only on HTTP/1, and a
+// GET only with Replay. A request that net/http must not repeat has no GetBody, and has a Body even if the body is
+// empty. The exception is an empty body with Replay, which net/http may always repeat: it is http.NoBody, so that
+// HTTP/2 ends the stream with the headers.
 func TestMeansToResend(t *testing.T) {
 	t.Parallel()
 	requests := []*Request{post(false).text(""), post(false).text("{}"), post(false).upload(3)}
@@ -355,8 +356,9 @@ func TestRefusedClientCertificateOnHTTP2(t *testing.T) {
 	}
 }
 
-// TestUnprocessed checks what proves that no server has processed a request: texts of net/http on the only connection
-// of the attempt, also inside of another error, and an alert about the client's certificate on a new connection.
+// TestUnprocessed checks the two proofs that no server has processed a request. One is the text of an error of
+// net/http, also inside of another error. The other is an alert about the client's certificate on a new connection.
+// Both count only if the attempt got exactly one connection.
 func TestUnprocessed(t *testing.T) {
 	t.Parallel()
 	cannotRetry := func(reason string) error {

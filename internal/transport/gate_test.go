@@ -12,7 +12,8 @@ import (
 	"example.com/payvault/internal/overload"
 )
 
-// gated returns a request of a walk, and the list of what its Gate is told. In the list, "send" stands for an attempt.
+// gated returns a request of a walk, and a list that records the calls of Begin and Unbegin. In the list, "send" stands
+// for an attempt.
 func gated() (request *Request, told *[]string) {
 	request, told = post(true), new([]string)
 	tell := func(text string) { *told = append(*told, text) }
@@ -29,9 +30,9 @@ func gated() (request *Request, told *[]string) {
 	return request, told
 }
 
-// TestGate checks what a walk is told about the attempts of its call. Begin comes before each attempt, unless an
-// earlier attempt may have been performed: then the call stays begun. The function Unbegin is never called for such a
-// call. Attempts with a 429 do not count, unless only one attempt is allowed.
+// TestGate checks when a call of a walk calls Begin and Unbegin: Begin before each attempt, and Unbegin after each
+// attempt that another one follows. Once an attempt may have performed the operation, neither is called again. Attempts
+// with a 429 do not count toward MaxAttempts, unless only one attempt is allowed.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	succeeds, refuses := answer(200, ""), answer(429, "")
@@ -68,8 +69,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestGateWaitsOutRefusals checks that a call of a walk waits after each of many 429s. The backoff of a later retry
-// does not grow with them.
+// TestGateWaitsOutRefusals checks that a call of a walk goes on after many 429s, and that these 429s do not lengthen
+// the backoff of a later retry.
 func TestGateWaitsOutRefusals(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

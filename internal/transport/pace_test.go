@@ -91,7 +91,7 @@ func TestRetryWithoutTurn(t *testing.T) {
 }
 
 // TestRetriesOfCallsRefusedTogether checks that of 20 calls that are refused at the same time only one has a free
-// retry. For a second one the queue would be too slow, so the others have to pay from the budget, and it is empty.
+// retry. For a second retry the queue is too slow. So the other calls have to pay from the budget, which is empty.
 func TestRetriesOfCallsRefusedTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestRetryThatDoesNotBegin(t *testing.T) {
 					_, _ = New(config).Do(ctx, request)
 				}()
 				cancel()
-				// The rate is one request in 1.25 seconds. So in a queue that is not empty, a retry with this deadline is too late.
+				// The rate is one request in 1.25 seconds. So a retry with this deadline can join the queue only if it is empty.
 				next, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 				assert.NotNil(t, request.Pace.JoinForRetry(next, time.Hour, nil), name)
 				cancel()
@@ -204,8 +204,8 @@ func TestLimitThatEndsACall(t *testing.T) {
 }
 
 // TestLimitBesideLearnedRate checks that the learned rate does not make a call fail if the caller has set a limit too.
-// Calls wait for the learned rate only as long as they can then still wait for the limit. The learned rate is one
-// request in 1.25 seconds, and a refusal has just confirmed it.
+// A call stops its wait for the learned rate early enough to wait for the limit before its deadline. The learned rate
+// is one request in 1.25 seconds, and a refusal has just confirmed it.
 func TestLimitBesideLearnedRate(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

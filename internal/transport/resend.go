@@ -49,20 +49,20 @@ func isSafe(method string) bool {
 // setBody sets the body of an attempt. The caller must call end on the result. If net/http must not repeat the request,
 // setBody removes GetBody.
 //
-// net/http may repeat a request without a body that has Replay. It may repeat any other request only if the
-// RoundTripper uses nothing but HTTP/1. A request with a safe method must then have Replay too, because net/http
-// repeats it even after it was written.
+// net/http may repeat a request that has Replay and no body. It may repeat any other request only if the RoundTripper
+// uses nothing but HTTP/1. Even then a request with a safe method needs Replay, because net/http may repeat such a
+// request after it was written.
 func (c *call) setBody(req *http.Request) *attemptBody {
 	body := &attemptBody{}
 	mayRepeat := c.client.onlyHTTP1 && (!isSafe(req.Method) || c.Replay)
 	switch {
 	case req.Body == nil && c.Replay:
-		// With this body HTTP/2 ends the stream with the headers. Firewalls refuse a GET that does not.
+		// With this body HTTP/2 ends the stream with the headers. Some firewalls refuse a GET whose stream ends later.
 		req.Body = http.NoBody
 	case !mayRepeat:
 		// An empty body gets a reader too, because net/http repeats a request without a body even without GetBody. As a
-		// consequence, the request declares no length: HTTP/1 sends an empty POST or PUT with chunked encoding, and on HTTP/2
-		// some servers refuse it, which the comment of WithHTTPClient says.
+		// consequence, the request declares no length, and HTTP/1 sends an empty POST or PUT with chunked encoding. Some
+		// servers refuse such requests. The comment of WithHTTPClient warns of that.
 		content := io.Reader(http.NoBody)
 		if req.Body != nil {
 			content = req.Body

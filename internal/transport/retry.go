@@ -13,12 +13,12 @@ import (
 	"example.com/payvault/internal/trust"
 )
 
-// This file decides whether a call makes another attempt. A retry has to be harmless and likely to help, and the retry
-// budget has to pay for it.
+// This file decides whether a call makes another attempt. A retry has to be harmless and likely to help. The retry
+// budget has to pay for it, unless the retry waits for its turn in the rate limit.
 //
-// After a 429 the type call waits, and nothing else does: a walk has no loop of its own around a call. payForRetry
-// decides whether the retry waits for its turn in the rate limit, in waitForTurn, or has a backoff. The Gate of a walk
-// has the longest wait that the service may ask for.
+// Only the type call waits after a 429: a walk has no loop of its own around a call. payForRetry decides whether the
+// retry has a backoff, or waits for its turn in the rate limit. The Gate of a walk has the longest wait that the
+// service may ask for.
 //
 // Of the server errors only 502, 503 and 504 are retried. They come from a proxy that does not reach the service, or
 // from a service that is overloaded or restarts. These states soon pass. A 500 comes from the service itself, and would
@@ -27,12 +27,12 @@ import (
 // checkRetry reports whether the engine makes another attempt. The engine calls it after each RoundTrip. checkRetry
 // also reports the attempt to the rate limit and to Observe.
 //
-// checkRetry returns an error only if the wait before the attempt failed, so that there was no attempt. If checkRetry
-// returns false and no error, the engine returns the result of RoundTrip.
+// checkRetry returns an error only if there was no attempt: the wait before the attempt failed, or Begin returned
+// false. If checkRetry returns false and no error, the engine returns the result of RoundTrip.
 func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (again bool, _ error) {
 	failed, attempted := errors.AsType[*attemptError](err)
 	if err != nil && !attempted {
-		return false, err // the wait before the attempt failed
+		return false, err // there was no attempt
 	}
 	after := retryAfter(resp)
 	c.tellPace(resp, after)
@@ -121,7 +121,8 @@ func endsWithin(ctx context.Context, wait time.Duration) bool {
 	return hasDeadline && time.Until(deadline) < wait
 }
 
-// whyFinalError returns the reason why repeating a request without a response may do harm or cannot help, or "".
+// whyFinalError returns the reason why a request that got no complete response must not be repeated, or "" if there is
+// none.
 func (c *call) whyFinalError(failed *attemptError) Final {
 	switch {
 	case isPermanent(failed.Err):
@@ -132,8 +133,8 @@ func (c *call) whyFinalError(failed *attemptError) Final {
 	return ""
 }
 
-// whyFinalStatus returns the reason why repeating a request that got this status may do harm or cannot help, or "". Any
-// other status is final: a repeat would get the same answer.
+// whyFinalStatus returns the reason why a request that got this status must not be repeated, or "" if there is none.
+// A status that this function does not name is final, because a repeat would get the same answer.
 func (c *call) whyFinalStatus(status int) Final {
 	isHarmless := c.Replay
 	switch status {
@@ -160,12 +161,12 @@ func isPermanent(err error) bool {
 	return keyless || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrStopped) || trust.Failure(err) != nil
 }
 
-// payForRetry decides how a retry waits and what it costs. It returns the reason if there must be no retry.
+// payForRetry decides how a retry waits and what it costs. If there must be no retry, it returns the reason.
 //
 // After a 429, the retry of a walk waits for its turn in the rate limit. So does the retry of a single call, if the
 // queue is fast enough. Such a retry costs nothing, because the rate limit already spares the service. The retry of a
-// single call joins the queue here, so of many calls that are refused together only some find the queue fast enough.
-// Any other retry has a backoff and takes its cost from the budget.
+// single call joins the queue here. So if many calls are refused together, only some find the queue fast enough. Any
+// other retry has a backoff and takes its cost from the budget.
 func (c *call) payForRetry(
 	ctx context.Context, resp *http.Response, failed *attemptError, after time.Duration,
 ) Final {
@@ -228,7 +229,7 @@ func (c *call) tellPace(resp *http.Response, after time.Duration) {
 	}
 }
 
-// report passes the attempt that has just ended to Observe.
+// report passes the attempt that has just ended to Observe, if Observe is set.
 func (c *call) report(failed *attemptError) {
 	if c.Observe == nil {
 		return

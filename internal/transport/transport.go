@@ -28,8 +28,8 @@ import (
 )
 
 var (
-	// ErrStopped is returned if the end of Gate.Stop or the result of Gate.Begin has kept a call from sending its request,
-	// or from sending it again.
+	// ErrStopped is returned if a call does not send its request, or does not repeat it, because Gate.Stop has ended or
+	// Gate.Begin has returned false.
 	ErrStopped = errors.New("stopped")
 	// ErrTooLarge is returned for a response body over the size limit, which counts decompressed bytes.
 	ErrTooLarge = errors.New("response body exceeds the size limit")
@@ -43,7 +43,8 @@ func (e *KeyError) Error() string { return "no API key: " + e.Err.Error() }
 // Unwrap returns the error of the key source.
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// RoundTripperError is the error of a RoundTripper that is not standard (see inspect).
+// RoundTripperError is the error of a RoundTripper that is not an *http.Transport, or whose TLSNextProto the caller has
+// set.
 type RoundTripperError struct {
 	RoundTripper http.RoundTripper
 	Err          error
@@ -106,8 +107,8 @@ type Gate struct {
 	// permits the next attempt. If it returns false, Do sends nothing more and returns ErrStopped.
 	Begin func() bool
 	// Unbegin is called before the wait for another attempt, and if Stop ends during Begin. It is never called if an
-	// attempt may have performed the operation. The status is that of the last response, or 0 if there is none or the last
-	// request was not sent.
+	// attempt may have performed the operation. The status is that of the last attempt, or 0 if there was no attempt or it
+	// got no response.
 	Unbegin func(status int)
 	// Stop ends when the walk stops. Then the call begins no wait and no attempt, and a wait under way ends. An attempt
 	// in flight goes on, so that its outcome is not lost. Stop must not outlive the context of the call. If Stop is nil,

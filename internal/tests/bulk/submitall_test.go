@@ -296,9 +296,9 @@ func TestSubmitAllWhoseStreamFails(t *testing.T) {
 	})
 }
 
-// TestSubmitAllThatStopsForAnErrorOfThisPackage checks that an error of this package, which the stream yields or the
-// journal returns, does not make the last error match that error. Otherwise SafeToRetry would be true for a walk that
-// has sent batches.
+// TestSubmitAllThatStopsForAnErrorOfThisPackage checks a walk that stops because the stream or the journal returns an
+// error of package payvault. The last error of the walk must not match the sentinels of that error. It must not be safe
+// to retry either, because the walk may have sent batches.
 func TestSubmitAllThatStopsForAnErrorOfThisPackage(t *testing.T) {
 	t.Parallel()
 	unsent := &payvault.Error{Delivery: payvault.DeliveryNotSent}
@@ -353,8 +353,8 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 	})
 }
 
-// TestSubmitAllWhoseContextEnds checks what SubmitAll without a journal yields when its context ends: a batch that is
-// in flight at that time is of unknown outcome, a batch that was read later is not sent, and the last error says why.
+// TestSubmitAllWhoseContextEnds checks what SubmitAll without a journal yields when its context ends. A batch in flight
+// is then of unknown outcome. A batch that is not yet in flight is not sent. The last error says why the walk stopped.
 func TestSubmitAllWhoseContextEnds(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{1, 5}, func(t *testing.T, after int) {
@@ -458,8 +458,8 @@ func TestSubmitAllOfALostService(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfALostServiceWhoseContextEnds checks that requests that the end of ctx cuts off do not count towards
-// the batches of unknown outcome that stop a walk. The walk ends because of ctx.
+// TestSubmitAllOfALostServiceWhoseContextEnds checks that requests cut off by the end of ctx do not count towards the
+// batches of unknown outcome that stop a walk. So the reason of the last error is the context.
 func TestSubmitAllOfALostServiceWhoseContextEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -479,7 +479,8 @@ func TestSubmitAllOfALostServiceWhoseContextEnds(t *testing.T) {
 }
 
 // TestSubmitAllOfBatchesThatCannotBeSent checks that SubmitAll stops after 10 batches in a row that could not be sent,
-// or 2 × Concurrency if that is more. Such a batch is recorded as not sent.
+// or after 2 × Concurrency such batches if that is more. They are yielded as not sent, and the journal has no
+// other outcome of them.
 func TestSubmitAllOfBatchesThatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	type test struct {
@@ -533,7 +534,7 @@ func TestSubmitAllOfALostServiceWithoutAKey(t *testing.T) {
 }
 
 // TestSubmitAllOfInvalidArguments checks that SubmitAll with an invalid argument reads no card, and yields only the
-// error. A second loop yields the same error.
+// error. A second loop yields the same error. SubmitAll of a client of ForMerchant also yields only an error.
 func TestSubmitAllOfInvalidArguments(t *testing.T) {
 	t.Parallel()
 	known := newJournal(t, nil)

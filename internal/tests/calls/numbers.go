@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// NumberRule is the way in which a JSON number is read into a field of a result.
+// NumberRule says how a JSON number is read into certain fields of results.
 type NumberRule struct {
 	Fields  []string // names on the wire, with the type before the name if other types have a field of that name
-	Meaning string   // as docs/answers.md has it
+	Meaning string   // text of the rule in docs/answers.md
 }
 
-// These are the rules for fields that hold an ID or a code, and not a quantity. In the interface document these are the
-// IDs of records, MMYY, the numeric codes, and the numbers of accounts and people.
+// These are the rules for fields that hold an ID or a code instead of a quantity. In the interface document such fields
+// hold IDs of records, expiration dates as MMYY, numeric codes, and numbers that identify accounts, people or firms.
 //
 //nolint:gochecknoglobals // never changed
 var (
@@ -51,7 +51,7 @@ func NumberTable() string {
 	return table.String()
 }
 
-// Covers reports whether the rule is for the field of a type with the given name on the wire.
+// Covers reports whether the rule is for the field of the type typeName that has the name wire on the wire.
 func (r NumberRule) Covers(typeName, wire string) bool {
 	return slices.Contains(r.Fields, wire) || slices.Contains(r.Fields, typeName+"."+wire)
 }

@@ -172,8 +172,8 @@ func names(holds func(sentinel error) bool) []string {
 //nolint:gochecknoglobals // a flag of the test binary
 var update = flag.Bool("update", false, "write anew what a test compares with")
 
-// TestDocs checks that the table in docs/failures.md agrees with ruleFor, and that its rows cover the effect of every
-// fault.
+// TestDocs checks that the table in docs/failures.md agrees with ruleFor, and that its rows cover the effects of all
+// faults and no other effect.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	told, struck := map[effect]bool{}, map[effect]bool{}

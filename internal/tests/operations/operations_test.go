@@ -1,6 +1,6 @@
-// Package operations tests what holds for every operation: it compares requests and results with the fixtures in
-// testdata, and measures how much memory a hostile response may take. What holds for one resource is tested beside the
-// resource, as in payees_test.go.
+// Package operations tests what holds for every operation. For example, it compares requests and results with the
+// fixtures in testdata, and measures how much memory a hostile response takes. What holds for one resource is tested
+// beside the resource, as in payees_test.go.
 package operations
 
 import (

@@ -211,8 +211,8 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 }
 
-// TestTestsOfOperations checks that a resource's tests stand beside it, and that the emulator's tests make the emulator
-// perform each operation and count how often it was performed.
+// TestTestsOfOperations checks that a test file stands beside the file that has the method of an operation, and that
+// the emulator's tests call Commits for each operation.
 func TestTestsOfOperations(t *testing.T) {
 	t.Parallel()
 	var emulator strings.Builder
@@ -237,7 +237,7 @@ func TestTestsOfOperations(t *testing.T) {
 	}
 }
 
-// TestNumberTable checks that docs/answers.md has the table of the fields whose numbers are read by a rule.
+// TestNumberTable checks that docs/answers.md has the current table of the rules for JSON numbers.
 func TestNumberTable(t *testing.T) {
 	t.Parallel()
 	service.CompareDoc(t, "docs/answers.md", "numbers", calls.NumberTable(), *update)

@@ -16,8 +16,8 @@ import (
 	"example.com/payvault/internal/tests/calls"
 )
 
-// TestOpenAPI checks that api/openapi.json says the same as api/openapi.yaml, except for the status 2XX, which some
-// tools refuse. The order is the same too, because generators make it the order of parameters.
+// TestOpenAPI checks that api/openapi.json says the same as api/openapi.yaml, but without the status 2XX, which some
+// tools refuse. The fields must have the same order too, because generators give the parameters this order.
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 	const golden = "api/openapi.json"

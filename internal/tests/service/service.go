@@ -124,12 +124,13 @@ func Client(tb testing.TB, baseURL string, opts ...payvault.Option) *payvault.Cl
 	return c
 }
 
-// WithoutOverloadLimits returns the option of package testonly.
+// WithoutOverloadLimits returns an option that turns off the retry budget and the rate limit after status 429.
 func WithoutOverloadLimits() payvault.Option {
 	return testonly.WithoutOverloadLimits().(payvault.Option) //nolint:errcheck // see package testonly
 }
 
-// Impatient returns an option for retries without waits. If attempts is 0, the number of attempts is the default.
+// Impatient returns an option for retries without waits. A response that asks for a wait is not retried. If attempts is
+// 0, the number of attempts is the default.
 func Impatient(attempts int) payvault.Option {
 	return payvault.WithRetryPolicy(payvault.RetryPolicy{
 		MaxAttempts: attempts, MinBackoff: 1, MaxBackoff: 1, MaxRetryAfter: 1,
@@ -217,8 +218,8 @@ func (l pipeListener) Close() error {
 
 func (pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
 
-// Exchange makes a call to a server that answers with status 200 and the given body. It returns the request that the
-// server received, and the result of the call.
+// Exchange makes a call to a server that answers with status 200 and the given body. The server must receive exactly
+// one request. Exchange returns this request, and the result and the error of the call.
 func Exchange(
 	t *testing.T, o *calls.Operation, request any, answer string, opts ...payvault.Option,
 ) (Seen, any, error) {

@@ -64,8 +64,8 @@ func Draw(seed uint64) Scenario {
 	return s
 }
 
-// holdBack changes s so that a call gets a Retry-After, and another call of its operation begins during the wait. After
-// a 429 the other call has to wait too.
+// holdBack changes s so that a call gets a Retry-After, and another call of the same operation may begin during the
+// wait. If the Retry-After comes with status 429, the other call has to wait too.
 func (d die) holdBack(s *Scenario) {
 	s.Wire, s.Caller, s.Down, s.Dials = wireHTTP1, callerPlain, "", nil
 	asked := Call{Op: s.Calls[0].Op, Form: s.Calls[0].Form, Length: s.Calls[0].Length, Replay: true}
@@ -163,8 +163,8 @@ func (d die) call() Call {
 	return c
 }
 
-// loseAndRefuse gives a job the option WithReplay and these faults: a batch is performed and its answer is lost, its
-// repetition gets a 429, and a process dies.
+// loseAndRefuse gives a job the option WithReplay and three faults. The service performs a batch, but answers with
+// status 503. It answers the retry of this batch with status 429. A process of the job dies.
 func (d die) loseAndRefuse(c *Call) {
 	c.Replay, c.Attempts = true, 2+d.IntN(3)
 	first := 2 * d.IntN(c.Length)

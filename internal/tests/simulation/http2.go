@@ -274,8 +274,8 @@ func (p *peer) goAway(stream uint32, code http2.ErrCode, leaveOut bool) (isLeftO
 	return isLeftOut
 }
 
-// cutOff cuts an answer off as the step says. If CutAt is more than 300, it first writes a part of the answer, unless
-// the step states that the stream was not processed. isUnprocessed reports whether cutOff has told this to the client.
+// cutOff cuts an answer off as the step says. If CutAt is more than 300, cutOff first writes a part of the answer,
+// unless the step states that the stream was not processed. cutOff returns true if it has sent that statement.
 func (p *peer) cutOff(stream uint32, fields []string, body []byte, step *Step) (isUnprocessed bool) {
 	if step.CutAt > 300 && step.Cut != "GOAWAY before" && !step.refusesStream() {
 		p.headers(stream, fields, false)

@@ -284,7 +284,8 @@ func (c *caller) submitAll(
 	}
 }
 
-// auditStop checks the error with which a job ends early. Its reason must be true: for example, the context has ended.
+// auditStop checks the error with which a job ends early. The error must be a StopError, and not be safe to retry. If
+// it names the context, the context must have ended. If it names the journal or the stream, that must have failed.
 func (c *caller) auditStop(ctx context.Context, l *life, err error) {
 	stop, ok := errors.AsType[*payvault.StopError](err)
 	if !ok || payvault.SafeToRetry(err) {
@@ -313,8 +314,9 @@ func (c *caller) auditStop(ctx context.Context, l *life, err error) {
 	}
 }
 
-// auditBreak checks that the first process sent no batch that may lack cards or have a part of a card, because the
-// stream ended with an error after the given number of cards.
+// auditBreak checks a job whose stream ended with an error after the given number of cards. The first process must not
+// have sent the batch that has the last of these cards, because the card or the batch may be incomplete. It must not
+// have sent a later batch either.
 func (c *caller) auditBreak(cards int) {
 	for batch := (cards - 1) / batchSize; batch < c.plan.Length; batch++ {
 		if n := c.run.note(unit{c.n, batch}, nil); n.lives[0] > 0 {
@@ -325,8 +327,8 @@ func (c *caller) auditBreak(cards int) {
 
 var errStream = errors.New("the file of cards breaks off")
 
-// cards returns a stream of cards and counts those that SubmitAll has read. A slow stream ends when ctx ends. The
-// stream ends with an error after the given number of cards, or never if breaks is 0.
+// cards returns a stream of cards and counts those that SubmitAll has read. A slow stream ends when ctx ends. If breaks
+// is not 0, the stream ends with an error after that number of cards.
 func (c *caller) cards(
 	ctx context.Context, total, breaks int, read *atomic.Int64,
 ) iter.Seq2[payvault.AccountUpdaterCard, error] {

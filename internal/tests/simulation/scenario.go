@@ -96,7 +96,7 @@ type Call struct {
 	Steps []Step `json:"steps,omitempty"`
 }
 
-// cardsOf returns the number of cards in a stream of so many batches.
+// cardsOf returns the number of cards in the given number of batches. The last batch is not full.
 func cardsOf(batches int) int { return (batches-1)*payvault.MaxAccountUpdaterCards + 37 }
 
 // mostLives is the largest number of processes in which a job runs, one after the other.

@@ -96,7 +96,7 @@ func (w *World) cutPage(op payvault.Operation, field string) error {
 	return nil
 }
 
-// page returns one page of a list that has the given number of pages. A later page is empty.
+// page returns one page of a list that has the given number of pages. A page beyond the end of the list is empty.
 func (w *World) page(op payvault.Operation, page, pages int) []byte {
 	doc := w.pages[op]
 	const start = `{"code":0,"message":"Success","totalPages":%d,"totalRecords":%d,"data":[`
