@@ -18,8 +18,8 @@ func TestInvoicesSend_nil(t *testing.T) {
 	assert.JSONEq(t, `{}`, perform(t, payvault.OpInvoicesSend, (*payvault.InvoiceSendRequest)(nil)))
 }
 
-// TestInvoicesSend_id checks that the ID of an invoice is one segment of the path, whatever characters it has, and that
-// an ID which would be no segment is refused.
+// TestInvoicesSend_id checks that the ID of an invoice is one segment of the path, whatever characters it has. An empty
+// ID and the IDs . and .. are refused, because none of them can be a segment.
 func TestInvoicesSend_id(t *testing.T) {
 	t.Parallel()
 	server := service.Answer(t, http.StatusOK, `{"code":0}`)

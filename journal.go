@@ -56,10 +56,10 @@ type BatchOutcome struct {
 	RequestID  string // set if the batch was accepted; [REDACTED] if its digits contain the number of a card of the batch
 	StatusCode int    // HTTP status of the error; 0 if no response arrived
 	Code       string // platform code of the error
-	// Message is the text of the error without status and code, on one line, redacted as errors are. A later run yields
-	// the batch from the journal with a new error, which has this text and these Fields. The fields Message and Detail of
-	// the new error are empty. The new error does not match the cause of the original error, such as
-	// [ErrMalformedResponse].
+	// Message is the reason in the text of the error, without status and code. It is on one line, and redacted as errors
+	// are. A later run yields the batch from the journal with a new error, which has this reason and these Fields. The
+	// fields Message and Detail of the new error are empty. The new error does not match the cause of the original error,
+	// such as [ErrMalformedResponse].
 	Message string
 	Fields  map[string][]string // the Fields of the error; see [Error]
 }
@@ -84,7 +84,7 @@ const (
 	//   - A proxy refused the batch. The SDK concludes this from any other status from 400 to 499, except 408, if the body
 	//     is complete, not empty and has no code.
 	//
-	// If SubmitAll has stopped before it asked the journal, the error matches [ErrStopped]. An earlier run may have sent
-	// such a batch: the journal has its outcome and RequestID, and the next run yields them.
+	// If SubmitAll has stopped before it asked the journal about the batch, the error matches [ErrStopped]. An earlier run
+	// may have sent such a batch. Then the journal has its outcome and RequestID, and the next run yields them.
 	BatchNotSent BatchStatus = "not sent"
 )

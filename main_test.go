@@ -106,7 +106,8 @@ func assertRead(t *testing.T, do call, body string, want any, unread ...string) 
 	assert.Equal(t, unread, response.Unread, body)
 }
 
-// assertUnread checks that a call fails if the answer has the given body, and that its error has the reason.
+// assertUnread checks that a call fails if the answer has the given body. The error must have the reason, and Response
+// must have the body unchanged.
 func assertUnread(t *testing.T, do call, body, reason string) {
 	t.Helper()
 	var response payvault.Response

@@ -21,8 +21,8 @@ import (
 // end of the list.
 const pageLimit = 1 << 20
 
-// maxEmptyPages is the number of empty pages in a row that a walk skips while the totals of the service promise more
-// records.
+// maxEmptyPages is the number of empty pages in a row that a walk accepts while the totals of the service promise more
+// pages and more records.
 const maxEmptyPages = 100
 
 // all returns an iterator over the records of all pages from o.Page on. It ends after an error.
@@ -185,19 +185,19 @@ func (w *pageWalk[T]) fetch(ctx context.Context, number int) (f fetched[T]) {
 	return f
 }
 
-// mayLackRecords reports whether p was fetched ahead and its totals differ from the totals of the page before it.
-// Suppose that the service answers page 2, then gets a new record, and then answers page 1. The record that has moved
-// from page 1 to page 2 is in neither answer. With Prefetch 1 this cannot happen, because the pages are requested one
-// after another.
+// mayLackRecords reports whether p may have been fetched ahead and its totals differ from the totals of the page before
+// it. Suppose that the service answers page 2, then gets a new record, and then answers page 1. The record that has
+// moved from page 1 to page 2 is in neither answer. With Prefetch 1 this cannot happen, because the pages are requested
+// one after another.
 func (w *pageWalk[T]) mayLackRecords(p *Page[T]) bool {
 	isAhead := w.options.Prefetch > 1 && w.previous != nil
 	return isAhead && (p.TotalRecords != w.previous.TotalRecords || p.TotalPages != w.previous.TotalPages)
 }
 
-// isNoPage reports whether an answer means that the page does not exist. It is for a page that the totals do not
-// promise. Some services answer with their last page or their first page instead. Others refuse the request: by a
-// status, or by a code if the totals were right so far. The page of a proxy, which is not JSON, is no answer of the
-// service.
+// isNoPage reports whether an answer means that the page does not exist. It is called only for a page that the totals
+// do not promise. Some services answer with their last page or their first page instead. Others answer with status 204,
+// 400, 404 or 416. Such an answer must have JSON or no body, because any other body may come from a proxy. Other
+// services refuse the request by a code, with status 200 or 422. This counts only for the first page after TotalPages.
 func (w *pageWalk[T]) isNoPage(p *Page[T], f fetched[T]) bool {
 	if f.err == nil {
 		return p.repeats(w.previous) || p.repeats(w.first)
@@ -218,7 +218,7 @@ func (w *pageWalk[T]) isNoPage(p *Page[T], f fetched[T]) bool {
 	return false
 }
 
-// checkProgress returns an error if the walk would never end: if p repeats the page before it, or if there are too many
+// checkProgress returns an error if the walk might never end: if p repeats the page before it, or if there are too many
 // pages or too many empty pages in a row.
 func (w *pageWalk[T]) checkProgress(p *Page[T]) error {
 	switch {
@@ -255,8 +255,8 @@ func (w *pageWalk[T]) count(p *Page[T]) {
 }
 
 // looksFull reports whether a page that has records may have as many records as the service puts on a page. It compares
-// the page with the earlier pages of the walk. If there are none, it assumes that the service puts Count records on a
-// page, or a multiple of 5, because the service may have a maximum below Count.
+// the page with the earlier pages of the walk. If none of them has records, it assumes that the service puts Count
+// records on a page, or a multiple of 5, because the service may have a maximum below Count.
 func (w *pageWalk[T]) looksFull(p *Page[T]) bool {
 	if w.longest > 0 {
 		return len(p.Items) >= w.longest
@@ -283,8 +283,9 @@ func (w *pageWalk[T]) recordsBefore(first *Page[T]) int {
 // mayBeShorter reports whether the totals permit that p is the last page, and so shorter than others.
 func (p *Page[T]) mayBeShorter() bool { return p.Number+1 >= p.TotalPages }
 
-// mayBeEnd reports whether the page after the latest one may not exist: the totals do not promise it. If the number of
-// records before the first page of the walk is a guess, only the number of pages counts.
+// mayBeEnd reports whether the page after the latest page might not exist. The service must have sent TotalPages, and
+// neither TotalPages nor TotalRecords may promise that page. If the number of records before the first page of the walk
+// is a guess, TotalRecords does not matter.
 func (w *pageWalk[T]) mayBeEnd() bool {
 	if w.previous == nil {
 		return false
@@ -296,8 +297,9 @@ func (w *pageWalk[T]) mayBeEnd() bool {
 // isLast reports whether the walk ends with p, which was counted.
 //
 // The totals of the service are lower bounds. Some services round totalPages down, and others count up to a maximum or
-// count one page only. So the walk goes on while one of the totals promises more. After a full page it also asks for
-// one page that they do not promise. After an empty page it goes on only if both totals promise more.
+// count one page only. So the walk goes on while one of the totals promises more, or if the service sends no
+// TotalPages. After a full page, it also asks for one page that the totals do not promise. After an empty page, it goes
+// on only if both totals promise more.
 func (w *pageWalk[T]) isLast(p *Page[T]) bool {
 	if len(p.Items) == 0 {
 		morePages, moreRecords := w.promised()
@@ -313,16 +315,16 @@ func (w *pageWalk[T]) promised() (morePages, moreRecords bool) {
 }
 
 // repeats reports whether p has the same records as the previous page, as if the service ignored the page number. It is
-// false if TotalRecords has grown by the length of p: then added records have moved the same records to p. Both pages
-// must be results of withoutSlices.
+// false if p is empty. It is also false if TotalRecords has grown by the length of p: then added records have moved the
+// same records to p. In both pages, the slice fields of the records must be nil.
 func (p *Page[T]) repeats(previous *Page[T]) bool {
 	added := p.TotalRecords - previous.TotalRecords
 	return len(p.Items) > 0 && added != len(p.Items) && reflect.DeepEqual(p.Items, previous.Items)
 }
 
 // fetchEnd returns the new value of pageWalk.end after p, which is not the last page. The page after p may always be
-// asked for, because the service may claim too few pages. Without TotalRecords, only that page may be asked
-// for, because the walk might not notice that the list changes.
+// asked for, because the service may claim too few pages. Without TotalRecords, only that page may be asked for,
+// because the walk might not notice that the list changes.
 func (p *Page[T]) fetchEnd() int {
 	if p.TotalRecords <= 0 {
 		return p.Number + 2

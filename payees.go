@@ -51,7 +51,7 @@ type payeeReply struct {
 	platformReply[Payee, *Payee]
 }
 
-// afterRead clears a routing number that has lost a zero, and adds its path to unread.
+// afterRead clears a routing number that has lost a zero at its beginning, and adds its path to unread.
 func (r *payeeReply) afterRead(body []byte, unread []string) ([]string, error) {
 	var raw struct {
 		Data struct {

@@ -29,7 +29,7 @@ type SavedField struct {
 // the field in [ApplicationData], such as string, *bool, [Secret] or [Ownership], or any other type that fits the JSON.
 // In a variable of type any, all numbers are [encoding/json.Number]. In a variable of another type, numbers in parts of
 // type any, such as the values of a map[string]any, are float64, which may lose digits. The error has the place of the
-// value that cannot be read, which begins with the key.
+// value that cannot be read. The place begins with the key.
 //
 // If the field has no value, Decode changes nothing. If the variable is a pointer or contains pointers, the values
 // null, "", [] and {} do not change a pointer, and false changes a pointer only if it is a *bool.
@@ -60,9 +60,10 @@ func savedOf(wire savedField[stdjson.RawMessage]) SavedField {
 }
 
 // readSaved decodes the value of a key. The argument into is a pointer to the variable, mostly a field of
-// ApplicationData. Null or an empty text leaves the variable unchanged. The function read is answer.ReadSaved or
-// answer.ReadGiven, which have the rules for pointers in the variable and for unknown names. The error has the place of
-// the value that cannot be read, which begins with the key.
+// ApplicationData. If raw is null or has no bytes, the variable stays unchanged. The function read is answer.ReadSaved
+// or answer.ReadGiven, which have the rules for pointers in the variable and for unknown names. For a variable of type
+// any, answer.ReadExactly takes its place. The error has the place of the value that cannot be read. The place begins
+// with the key.
 func readSaved(key string, raw jsontext.Value, into any, read func(text []byte, into any) error) error {
 	variable := reflect.ValueOf(into)
 	if variable.Kind() != reflect.Pointer || variable.IsNil() {
@@ -89,7 +90,7 @@ func readSaved(key string, raw jsontext.Value, into any, read func(text []byte, 
 	return place
 }
 
-// redactedAt returns the error of the JSON value with the given name, which contains [REDACTED].
+// redactedAt returns the error for a JSON value that contains [REDACTED]. The place in the error begins with the name.
 func redactedAt(name string, value jsontext.Value) error {
 	names := append([]string{"", name}, answer.PlainNames(placeOfMark(value))...)
 	return &answer.PlaceError{Place: strings.Join(names, "/"), Why: errRedacted.Error()}

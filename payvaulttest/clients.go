@@ -21,20 +21,20 @@ func (s *Server) Accounts() []Account { return s.state.accounts.copied() }
 
 // Client returns a client for fast tests. Unlike a client of [payvault.NewClient], it has neither a retry budget nor a
 // rate limit that it learns from status 429. It waits at most 10 ms before a retry, unless the answer has a Retry-After
-// or [payvault.WithRateLimit] makes it wait. It works as the account of [Server.Merchant]. To get a client like any
-// other, call [payvault.NewClient] with the URL of the server and the APIKey of an account. Client panics if an option
-// is invalid.
+// or an option such as [payvault.WithRateLimit] makes it wait. It works as the account of [Server.Merchant]. To get a
+// client like any other, call [payvault.NewClient] with the URL of the server and the APIKey of an account. Client
+// panics if an option is invalid.
 func (s *Server) Client(opts ...payvault.Option) *payvault.Client {
 	return s.ClientFor(s.Merchant(), opts...)
 }
 
-// PartnerClient returns a client like that of [Server.Client], which works as the account of [Server.Partner].
+// PartnerClient returns a client for the account of [Server.Partner]. Otherwise it is like [Server.Client].
 func (s *Server) PartnerClient(opts ...payvault.Option) *payvault.Client {
 	return s.ClientFor(s.Partner(), opts...)
 }
 
-// ClientFor returns a client like that of [Server.Client], which works as the given account. The account need not be
-// one of the server's accounts.
+// ClientFor returns a client for the given account. Otherwise it is like [Server.Client]. The account need not be one
+// of the server's accounts.
 func (s *Server) ClientFor(account Account, opts ...payvault.Option) *payvault.Client {
 	own := []payvault.Option{
 		payvault.WithMerchantID(account.MerchantID),

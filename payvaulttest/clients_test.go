@@ -34,8 +34,8 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// TestClientRetriesQuickly checks that the client of a server has short waits and no retry budget, unless it is given a
-// zero RetryPolicy.
+// TestClientRetriesQuickly checks that the client of a server has short waits and no retry budget, unlike a client of
+// NewClient.
 func TestClientRetriesQuickly(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()

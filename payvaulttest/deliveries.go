@@ -23,7 +23,7 @@ import (
 
 var errNotLoopback = errors.New("the notification URL is not on loopback")
 
-// Delivery is one attempt to notify a webhook. Only [Server.Redeliver] makes another attempt.
+// Delivery is one attempt to notify a webhook. The server makes another attempt only if [Server.Redeliver] is called.
 type Delivery struct {
 	WebhookID payvault.WebhookID // the webhook that is notified
 	Event     payvault.Event     // name of the event

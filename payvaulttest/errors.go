@@ -19,9 +19,9 @@ import (
 // ErrorKind is a kind of failure that [NewError] can make.
 type ErrorKind string
 
-// The kinds of errors. Delivery is the Delivery of the error.
+// The kinds of errors, each with the Delivery of its error.
 const (
-	ErrorInvalid     ErrorKind = "invalid"      // a local check failed; the Fields are made up
+	ErrorInvalid     ErrorKind = "invalid"      // a local check failed; DeliveryNotSent; the Fields are made up
 	ErrorNotSent     ErrorKind = "not sent"     // no connection to the service; DeliveryNotSent
 	ErrorRefused     ErrorKind = "refused"      // status 400 with code 400; DeliveryAnswered
 	ErrorRateLimited ErrorKind = "rate limited" // status 429; DeliveryAnswered
@@ -30,13 +30,13 @@ const (
 )
 
 // NewError returns an error for a fake of the client: the error that the method of an operation returns after a failure
-// of the given kind. A client makes the error: it calls an operation of the same class of replay, and its only attempt
-// fails. So [payvault.SafeToRetry] and the sentinels work as for any error of the client. An error of Tokenize is that
-// of a request without a CardID.
+// of the given kind. A client makes the error: it calls an operation of the same class of replay, and the call fails
+// without a retry. So [payvault.SafeToRetry] and the sentinels work as for any error of the client. An error of
+// Tokenize is that of a request without a CardID.
 //
 // The service does not document the status and the code of a refusal. A test may change the exported fields of the
-// error, for example to StatusCode 409 and Code "51". NewError panics if the operation has no method, or if the kind
-// does not exist.
+// error, for example to StatusCode 409 and Code "51". NewError panics if [payvault.Operations] does not have the
+// operation, or if the kind does not exist.
 func NewError(op payvault.Operation, kind ErrorKind) *payvault.Error {
 	operations := payvault.Operations()
 	at := slices.IndexFunc(operations, func(o payvault.OperationInfo) bool { return o.Op == op })
@@ -79,7 +79,8 @@ func madeUpCall(c *payvault.Client, class payvault.Replay, number int64) (err er
 	return err
 }
 
-// failing returns a RoundTripper that makes each request of an operation fail.
+// failing returns a RoundTripper that makes each request fail as the kind says. A refusal has the form of an answer of
+// the operation. failing panics if the kind does not exist.
 func failing(op payvault.Operation, kind ErrorKind) http.RoundTripper {
 	switch kind {
 	case ErrorInvalid, ErrorNotSent: // nothing is sent after a failed check
@@ -98,7 +99,7 @@ func failing(op payvault.Operation, kind ErrorKind) http.RoundTripper {
 	panic("payvaulttest: NewError knows no kind " + string(kind))
 }
 
-// answering returns a RoundTripper that answers each request of an operation with a refusal.
+// answering returns a RoundTripper that answers each request with a refusal, in the form of an answer of the operation.
 func answering(op payvault.Operation, with *refusal) roundTripper {
 	answer := faulty.Send(with.status, jsonHeader(), with.body(op == payvault.OpTokensTokenize))
 	return func(r *http.Request) (*http.Response, error) {

@@ -12,8 +12,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestNewError checks the errors of NewError for each operation: the delivery, the sentinels and SafeToRetry are those
-// of an error that the client returns.
+// TestNewError checks the error of each operation and each kind: the operation, the delivery, whether there are Fields,
+// SafeToRetry, the sentinels and the cause. NewError must panic for an unknown operation or kind.
 func TestNewError(t *testing.T) {
 	t.Parallel()
 	for _, op := range payvault.Operations() {
@@ -57,7 +57,8 @@ func TestNewError(t *testing.T) {
 	assert.Panics(t, func() { _ = payvaulttest.NewError(payvault.OpInvoicesSend, "no kind") })
 }
 
-// TestNewErrorOfAnotherRefusal checks that an error is still that of a refusal after its status and code were changed.
+// TestNewErrorOfAnotherRefusal checks that a test may change the status, the code and the message of a refusal: the
+// sentinels and the text follow the change, and SafeToRetry stays false.
 func TestNewErrorOfAnotherRefusal(t *testing.T) {
 	t.Parallel()
 	err := payvaulttest.NewError(payvault.OpInvoicesSend, payvaulttest.ErrorRefused)

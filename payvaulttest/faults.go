@@ -49,7 +49,7 @@ const (
 	RateLimit FaultKind = "rate limit"
 	// PermitRate permits Rate requests a second from all clients together. A burst may have as many requests as one second
 	// permits, and at least one. PermitRate answers the requests above this rate like RateLimit. A client of
-	// [Server.Client] has no rate limit of its own. To test how an ordinary client slows down, use [payvault.NewClient].
+	// [Server.Client] learns no rate limit from it. To test how an ordinary client slows down, use [payvault.NewClient].
 	PermitRate FaultKind = "permit rate"
 	// OtherCode answers with Status (200 if zero). In the body, code is Code and message is Message. In the body of a
 	// tokenize answer, rcode is Code and rmsg is Message. There Code has at least three digits, with zeros in front: 51

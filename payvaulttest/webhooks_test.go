@@ -89,8 +89,8 @@ func TestDeliveriesOfTheAccountUpdater(t *testing.T) {
 	}, a.srv.Deliveries())
 }
 
-// TestRedeliver checks that a notification whose receiver answered 500 comes again with the same body, and that it can
-// come any number of times.
+// TestRedeliver checks that Redeliver delivers a notification again with the same body: first after its receiver has
+// answered 500, and then once more. Redeliver must panic if there is no such delivery.
 func TestRedeliver(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

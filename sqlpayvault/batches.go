@@ -33,7 +33,7 @@ func outcomeOf(o *payvault.BatchOutcome) []any {
 	}
 }
 
-// scanFields reads a text that the function fields has written.
+// scanFields reads the column fields, which has a JSON object of messages by field, or "" if there are none.
 type scanFields struct{ to *map[string][]string }
 
 func (s scanFields) Scan(value any) error {
@@ -48,7 +48,7 @@ func (s scanFields) Scan(value any) error {
 	return json.Unmarshal([]byte(text), s.to)
 }
 
-// fields returns the messages about fields as JSON, or "" if there are none.
+// fields returns the messages by field as a JSON object, or "" if there are none.
 func fields(of map[string][]string) string {
 	if len(of) == 0 {
 		return ""

@@ -104,7 +104,8 @@ type Gate struct {
 	// Patience is the longest wait that the service may ask for. It takes the place of Policy.MaxRetryAfter.
 	Patience time.Duration
 	// Begin is called when the rate limit permits the first attempt. After Unbegin it is called again, when the rate limit
-	// permits the next attempt. If it returns false, Do sends nothing more and returns ErrStopped.
+	// permits the next attempt. If it returns false, Do sends nothing more and returns ErrStopped, or the error of the
+	// call's context if that context has ended.
 	Begin func() bool
 	// Unbegin is called before the wait for another attempt, and if Stop ends during Begin. It is never called if an
 	// attempt may have performed the operation. The status is that of the last attempt, or 0 if there was no attempt or it
@@ -130,7 +131,7 @@ type Attempt struct {
 // Final is the reason why a call that failed is not repeated.
 type Final string
 
-// The reasons, in the order in which they are checked.
+// The reasons. If several apply, the first of them is given.
 const (
 	FinalContext       Final = "context"        // the context ended during the attempt, which got no complete response
 	FinalAnswer        Final = "final"          // a repeat would get the same answer or error
@@ -150,16 +151,16 @@ type Result struct {
 	Attempts int
 	Delivery Delivery
 	// Unsure means that the operation may have been performed before the last request was sent: by an earlier attempt, or
-	// because a RoundTripper sent the request of the last attempt twice. Then a refusal does not prove that nothing was
-	// performed.
+	// because a RoundTripper may have sent the request of the last attempt twice. Then a refusal does not prove that
+	// nothing was performed.
 	Unsure bool
 	// BodyErr is the error of reading the body of a response with status 400 or above, such as ErrTooLarge. Do does not
 	// return this error, because the status already means a failure.
 	BodyErr error
 	Keys    []string // values of the Authorization header that the attempts used, each once
 	Final   Final    // why the call was not repeated; "" if it succeeded or made no attempt
-	// Failed is the error of the last attempt, or nil if it got a response. Do returns another error if the context ended
-	// after the attempt.
+	// Failed is the error of the last attempt. It is nil if the attempt got a response with status 400 or above, or a
+	// response whose body was read. If the wait for another attempt failed, Do returns the error of the wait instead.
 	Failed error
 }
 

@@ -12,7 +12,7 @@ import (
 
 // Failure returns the error in err that says why a certificate is not trusted, or nil. It finds a
 // [tls.CertificateVerificationError], errors of [x509.Certificate.Verify] that the caller's own check has returned, and
-// the alerts that IsAlert describes.
+// alerts of the server about the client's certificate.
 func Failure(err error) error {
 	if IsAlert(err) {
 		return find[*net.OpError](err)
@@ -24,9 +24,9 @@ func Failure(err error) error {
 	)
 }
 
-// IsAlert reports whether err is an alert of the server about the client's certificate. With TLS 1.3 the alert comes
-// after the handshake, in place of the first answer. crypto/tls has no exported type for alerts, so IsAlert compares
-// their texts.
+// IsAlert reports whether err is or wraps an alert of the server about the client's certificate. With TLS 1.3 the alert
+// comes after the handshake, in place of the first answer. crypto/tls has no exported type for alerts, so IsAlert
+// compares their texts.
 func IsAlert(err error) bool {
 	alert, ok := errors.AsType[*net.OpError](err)
 	return ok && alert.Op == "remote error" && slices.Contains([]string{
