@@ -68,8 +68,8 @@ func (j *Journal) Refused(ctx context.Context, job string) ([]Batch, error) {
 	return j.list(ctx, `job = $1 AND status = '`+string(payvault.BatchRefused)+`'`, job)
 }
 
-// Find returns the batches with this request ID, in all jobs. The ID is all that the service says about an accepted
-// batch. Find reads the whole journal.
+// Find returns the batches of all jobs with this request ID, and none if the ID is empty. The ID is all that the
+// service says about an accepted batch. Find reads the whole journal.
 func (j *Journal) Find(ctx context.Context, requestID string) ([]Batch, error) {
 	return j.list(ctx, `request_id = $1 AND request_id <> ''`, requestID)
 }
@@ -87,14 +87,14 @@ func (j *Journal) list(ctx context.Context, condition string, args ...any) ([]Ba
 	}, args...)
 }
 
-// Jobs returns the names of the jobs that have a batch, in alphabetical order.
+// Jobs returns the names of the jobs that have a batch, in the sort order of the database.
 func (j *Journal) Jobs(ctx context.Context) ([]string, error) {
 	return query(ctx, j, `SELECT DISTINCT job FROM {schema}.payvault_batches ORDER BY job`,
 		func(job *string, scan func(...any) error) error { return scan(job) })
 }
 
 // ID returns the identity of the journal. All processes that open the same journal get the same ID, also after the
-// journal was moved. It is the name of the file or of the schema, with a random text. The first call of ID makes it.
+// journal was moved. The first call makes the ID from the name of the file or of the schema and a random text.
 func (j *Journal) ID(ctx context.Context) (string, error) {
 	if err := j.enter(); err != nil {
 		return "", err
@@ -171,9 +171,10 @@ func query[T any](
 // BatchNotSent the next run sends the batch. With BatchAccepted or BatchRefused no run sends it. Resolve does not
 // change the recorded number of cards. If the batch has this outcome already, Resolve succeeds.
 //
-// End all runs of the job before you call Resolve. Resolve takes the lease of the job, and fails with [ErrRunning] if
-// another journal has the lease. Resolve does not notice a call of SubmitAll with this journal. If this journal was
-// opened [WithoutLease], Resolve notices no run at all.
+// End all runs of the job before you call Resolve. Resolve takes the lease of the job. If another run is at work,
+// Resolve fails with [ErrRunning]. If another run was killed, Resolve waits for the end of its lease. Resolve does not
+// notice a call of SubmitAll with this journal. It does not notice other runs either if their journal or this journal
+// was opened [WithoutLease].
 func (j *Journal) Resolve(ctx context.Context, job string, batch int, outcome payvault.BatchOutcome) error {
 	switch outcome.Status {
 	case payvault.BatchAccepted, payvault.BatchRefused, payvault.BatchNotSent:

@@ -57,7 +57,7 @@ func TestUnresolved(t *testing.T) {
 }
 
 // TestFindAndCount checks that Jobs lists the jobs of a journal, that Find finds the batch of a request ID in any job,
-// and that Count counts the batches of a job by status.
+// and that Count counts the batches of a job by status. A Resolve that fails must not add a job.
 func TestFindAndCount(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -104,7 +104,8 @@ func TestFindAndCount(t *testing.T) {
 }
 
 // TestResolve checks that Begin uses the outcomes that Resolve has recorded. Resolve must fail while another run is at
-// work, for a batch that is accepted or has no row, and for a status other than accepted, refused or not sent.
+// work, for a batch that is accepted or has no row, and for a status other than accepted, refused or not sent. If
+// another run has taken over the job, Resolve must wait for the lease of that run.
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -160,8 +161,8 @@ func TestResolveKeepsTheNumberOfCards(t *testing.T) {
 	})
 }
 
-// TestID checks that all openings of a journal have the same ID, which no other journal has, and that Jobs does not
-// list it.
+// TestID checks that all openings of a journal have the same ID, that another journal has another ID, and that ID adds
+// no job.
 func TestID(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {

@@ -13,11 +13,11 @@ import (
 // with the first answer.
 type outage struct {
 	first error
-	until time.Time // when the statement that failed first gives up
+	until time.Time // calls that arrive before this time give up at this time
 }
 
 // statement is the statement of a Begin or an End. It is run in db, and may be run several times. Its error may be
-// ErrRunning or errMode, which are no failures of the database: see isAnswer.
+// ErrRunning, errMode or errAgain, which are no failures of the database.
 type statement func(ctx context.Context, db querier) error
 
 // write is a statement that waits for its result.
@@ -27,7 +27,7 @@ type write struct {
 	done      chan struct{} // closed when result is set
 }
 
-// querier is a database, which commits each statement, or a transaction.
+// querier is a transaction, or a database that commits each statement at once.
 type querier interface {
 	ExecContext(ctx context.Context, statement string, args ...any) (sql.Result, error)
 	QueryRowContext(ctx context.Context, statement string, args ...any) *sql.Row
@@ -67,8 +67,8 @@ func (j *Journal) try(ctx context.Context, run statement) error {
 	return own.result
 }
 
-// deadline returns when a call whose turn has come gives up: in 10 s, or at the end of the outage in which it arrived.
-// If this end has passed, deadline returns the first error of the outage.
+// deadline returns when a call that gets its turn has to give up: in 10 s, or at the time until of an outage if the
+// call arrived before that time. If that time has passed, deadline returns the error of the outage.
 func (j *Journal) deadline(arrived time.Time) (time.Time, error) {
 	o := j.outage.Load()
 	switch {
@@ -81,8 +81,8 @@ func (j *Journal) deadline(arrived time.Time) (time.Time, error) {
 }
 
 // joinWaiting returns a group of own and the statements of all calls that wait. These calls arrived after own, because
-// calls get their turns in the order of their arrival. For Postgres no call waits in the channel waiting, because
-// Postgres itself joins the commits of its connections.
+// calls get their turns in the order of their arrival. For Postgres the group is own alone, because Postgres itself
+// joins the commits of its connections.
 func (j *Journal) joinWaiting(own *write) []*write {
 	group := []*write{own}
 	for {
@@ -115,8 +115,8 @@ func (j *Journal) runGroup(ctx context.Context, deadline time.Time, group []*wri
 	}))
 }
 
-// commit runs the statements of a group and commits them: in SQLite all or none of them. A statement of Postgres is a
-// transaction of its own.
+// commit runs the statements of a group and commits them: in SQLite all or none of them. In Postgres the group has one
+// statement, which is a transaction of its own.
 func (j *Journal) commit(ctx context.Context, group []*write) error {
 	if j.waiting == nil {
 		group[0].result = group[0].statement(ctx, j.db)
@@ -136,8 +136,9 @@ func (j *Journal) commit(ctx context.Context, group []*write) error {
 	return tx.Commit()
 }
 
-// noteAnswer ends the outage if the database has answered, and begins an outage if it has failed. But if the database
-// has answered others meanwhile, a failure is no outage: it concerns only one connection or one row.
+// noteAnswer ends the outage if the database has answered. If the database has failed, noteAnswer begins an outage, or
+// extends it to a later deadline. If the database has answered others meanwhile, a failure is no outage: the failure
+// concerns only one connection or one row.
 func (j *Journal) noteAnswer(err error, others bool, deadline time.Time) {
 	o := j.outage.Load()
 	switch {
@@ -149,15 +150,15 @@ func (j *Journal) noteAnswer(err error, others bool, deadline time.Time) {
 	}
 }
 
-// isAnswer reports whether an error is what a statement has found out, and no failure of the database. A statement that
-// ended with such an error is not repeated.
+// isAnswer reports whether an error is the answer to a statement, or errPanic, and no failure of the database. A
+// statement that ended with such an error is not repeated.
 func isAnswer(err error) bool {
 	return errors.Is(err, ErrRunning) || errors.Is(err, errMode) || errors.Is(err, errPanic)
 }
 
-// repeatLater starts a goroutine that repeats the statement of a Begin or an End that has given up, until the statement
-// succeeds or until Close. Close then tries again for up to 10 s. So the journal knows what happened as soon as the
-// database answers again. The statement must do no harm if it takes effect late.
+// repeatLater makes a goroutine run a statement after a Begin or an End has failed. The goroutine repeats the statement
+// until the database answers, or until Close. Close then tries again for up to 10 s. So the journal records what
+// happened as soon as the database answers again. The statement must do no harm if it takes effect late.
 func (j *Journal) repeatLater(run statement) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -167,7 +168,8 @@ func (j *Journal) repeatLater(run statement) {
 	}
 }
 
-// repeat runs the statements of j.later in turn, each until it succeeds. It returns when none is left, or at Close.
+// repeat runs the statements of j.later in turn, and puts each one that fails at the end of j.later. It returns when
+// none is left, or at Close.
 func (j *Journal) repeat() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -183,8 +185,8 @@ func (j *Journal) repeat() {
 	}
 }
 
-// runOnce runs a statement of j.later when its turn comes, and reports whether it needs no repeat. If it fails, runOnce
-// waits a moment, or until Close.
+// runOnce runs a statement of j.later when its turn comes, and reports whether the statement is done. If the statement
+// fails, runOnce waits 100 ms, or until Close. This failure begins no outage.
 func (j *Journal) runOnce(run statement) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()

@@ -22,9 +22,9 @@ func connectionsOf(db *sql.DB) int {
 	return 2
 }
 
-// retry runs a statement until it succeeds or the deadline has passed. It stops at an error that would occur again:
-// ErrRunning, an error that a pooler causes, or a file that is damaged, was moved, or is in another journal mode. A
-// failed statement may have been performed, so repeating it has to be harmless.
+// retry runs a statement until it succeeds, the deadline has passed, or ctx ends. It stops at an error that would occur
+// again: ErrRunning, an error that a pooler causes, or a file that is damaged, was moved, or is in another journal
+// mode. A failed statement may have been performed, so repeating it has to be harmless.
 func retry(ctx context.Context, deadline time.Time, statement func(ctx context.Context) error) error {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
@@ -45,7 +45,7 @@ func retry(ctx context.Context, deadline time.Time, statement func(ctx context.C
 	}
 }
 
-// exec runs a statement in db, with the names of the tables in their places. It returns the number of changed rows.
+// exec runs a statement in db, with {schema} and {durable} replaced. It returns the number of changed rows.
 func (j *Journal) exec(ctx context.Context, db querier, statement string, args ...any) (changed int64, err error) {
 	result, err := db.ExecContext(ctx, j.names.Replace(statement), args...)
 	if err != nil {
@@ -54,7 +54,8 @@ func (j *Journal) exec(ctx context.Context, db querier, statement string, args .
 	return result.RowsAffected()
 }
 
-// change runs a statement like exec, repeats it if it fails, and reports whether it has changed a row.
+// change runs a statement like exec, repeats it for up to 10 s if it fails, and reports whether the latest try has
+// changed a row.
 func (j *Journal) change(ctx context.Context, statement string, args ...any) (changed bool, err error) {
 	err = retry(ctx, time.Now().Add(timeout), func(ctx context.Context) error {
 		n, err := j.exec(ctx, j.db, statement, args...)
@@ -79,7 +80,8 @@ func isDamaged(err error) bool {
 	return ok && (damaged.Code()&0xff == sqlite3.SQLITE_NOTADB || damaged.Code()&0xff == sqlite3.SQLITE_CORRUPT)
 }
 
-// isMissing reports whether the database has not found a table or a column of a statement.
+// isMissing reports whether the database has not found a table or a column of a statement. SQLite has only a general
+// code for this, SQLITE_ERROR.
 func isMissing(err error) bool {
 	if missing, ok := errors.AsType[*sqlite.Error](err); ok {
 		return missing.Code() == sqlite3.SQLITE_ERROR
@@ -92,7 +94,7 @@ func isMissing(err error) bool {
 }
 
 // describe adds the names of this package and of the SQLite file to an error of the database, and advice if there is
-// any. The file is "" for Postgres. It returns nil and the errors of this package unchanged.
+// any. The file is "" for Postgres. describe returns nil, ErrRunning, errMode and errPanic unchanged.
 func describe(file string, err error) error {
 	if err == nil || isAnswer(err) {
 		return err
@@ -130,8 +132,8 @@ func isBusy(err error) bool {
 	return ok && locked.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
-// tables has the statements by which [Open] and [New] make the tables. If your program has no right to make tables, run
-// these statements before you start the program, without the word {schema}. in them.
+// tables has the statements by which [Open] and [New] make the tables. If your program has no right to make tables,
+// remove the text "{schema}." from these statements, and run them before you start the program.
 //
 //nolint:gochecknoglobals // never changed
 var tables = [...]string{

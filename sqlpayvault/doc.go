@@ -11,7 +11,7 @@
 // Postgres this holds also where a role or a database has a weaker synchronous_commit. In SQLite the changes are in one
 // file, so this file may be moved or looked at. The README says which copies of it are good.
 //
-// The journal cannot know batches that its database never had or has lost. So cards are sent twice if
+// The journal cannot know batches that its database never had or has lost. So cards can be sent twice if
 //
 //   - an older copy of the file takes its place, a dump is restored, or two copies both go on,
 //   - an asynchronous standby of Postgres is promoted, because it lacks the latest commits,
@@ -21,10 +21,10 @@
 // # Leases
 //
 // A job has one run at a time, which holds the lease of the job. A second run is refused with [ErrRunning]. The lease
-// of a run that was killed ends by itself, see [WithLease]; [WithLogger] tells that a run waits for this. If a run was
-// frozen for longer than its lease, another run takes over the job. When the frozen run continues, it begins no further
-// batch. No batch is sent twice, because the journal lets only one run begin a batch. [WithoutLease] is for jobs that
-// several processes work on, such as the jobs of package temporalpayvault.
+// of a run that was killed ends by itself, see [WithLease]; [WithLogger] logs that a run waits for this. If a run was
+// frozen for longer than its lease, another run can take over the job. If the frozen run then continues, it begins no
+// further batch. No batch is sent twice, because the journal lets only one run begin a batch. [WithoutLease] is for
+// jobs that several processes work on, such as the jobs of package temporalpayvault.
 //
 // # Tables
 //

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSettings checks that SQLite syncs each commit of Begin to the disk, so that the commit survives a power failure.
+// TestSettings checks that SQLite has the setting synchronous=FULL, so that each commit survives a power failure.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	j, err := Open(t.Context(), filepath.Join(t.TempDir(), "journal"))

@@ -17,8 +17,8 @@ import (
 
 var (
 	// ErrRunning is the error of [Journal.Begin] and [Journal.Resolve] while another run of the job is at work, or if
-	// another run has taken over the job. [Open], Begin and Resolve also return it if the database does not answer in
-	// time, for example because a frozen run holds a lock.
+	// another run has taken over the job. [Open], Begin and Resolve can also return it if the database does not answer
+	// in time, for example because a frozen run holds a lock.
 	ErrRunning = errors.New("sqlpayvault: another run of the job is at work")
 	// ErrClosed is the error of the methods of a closed journal.
 	ErrClosed = errors.New("sqlpayvault: the journal is closed")
@@ -88,7 +88,7 @@ func WithoutLease() Option {
 	return func(j *Journal) { j.shared = true }
 }
 
-// WithLogger logs when a run begins to wait for the lease of another run, and how long it may have to wait.
+// WithLogger logs when a run begins to wait for the lease of another run, with the time of that lease.
 func WithLogger(l *slog.Logger) Option {
 	return func(j *Journal) { j.logger = l }
 }
@@ -111,7 +111,7 @@ func (j *Journal) setNames(schema, durable string) {
 	j.names = strings.NewReplacer("{schema}", schema, "{durable}", durable)
 }
 
-// start starts the heartbeats of a journal whose tables exist.
+// start starts the heartbeats, unless the journal is opened WithoutLease, and prepares Close. The tables must exist.
 func (j *Journal) start() {
 	j.close = sync.OnceValue(j.end)
 	if !j.shared {
@@ -149,8 +149,9 @@ func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payva
 	return payvault.BatchState{}, orRunning(ctx, err)
 }
 
-// takeBack returns a statement that records a batch as not sent. It changes nothing unless the batch is begun by a call
-// of Begin of this run whose number is from first to last. So it does no harm if the batch has been begun again.
+// takeBack returns a statement that records a batch as not sent. The statement changes only a batch that is begun, and
+// whose Begin was a call of this run with a number from first to last. So it does no harm if the batch has been begun
+// again.
 func (j *Journal) takeBack(job string, batch int, first, last int64) statement {
 	return func(ctx context.Context, db querier) error {
 		_, err := j.exec(ctx, db, `UPDATE {schema}.payvault_batches SET status = '`+string(payvault.BatchNotSent)+`'
@@ -175,9 +176,10 @@ const (
 		WHERE known.status = '` + string(payvault.BatchNotSent) + `'`
 )
 
-// insert records that a batch has begun. If the batch was begun before, insert returns the recorded state of the batch.
-// If the statement changes no row for another reason, insert returns ErrRunning, or errAgain for a journal that was
-// opened WithoutLease. It returns errMode, and records nothing, if another program has switched the file to WAL.
+// insert records that a batch has begun. If another call of Begin has begun the batch before, insert returns the
+// recorded state of the batch. If the statement changes no row for another reason, insert returns ErrRunning, or
+// errAgain for a journal that was opened WithoutLease. If another program has switched the journal mode of the file,
+// insert records nothing and returns errMode.
 func (j *Journal) insert(
 	ctx context.Context, db querier, job string, batch int, number int64,
 ) (s payvault.BatchState, err error) {
@@ -260,12 +262,12 @@ func (j *Journal) End(ctx context.Context, job string, batch int, outcome payvau
 	return err
 }
 
-// Close tries for up to 10 s to record what failed Begins and Ends have left, releases the leases, and closes the file
-// that [Open] has opened.
+// Close waits for the methods that are running, tries for up to 10 s to record what failed Begins and Ends have left,
+// releases the leases, and closes the file that [Open] has opened.
 func (j *Journal) Close() error { return j.close() }
 
-// end waits until no method uses the database, runs the statements that have failed, releases the leases, and closes
-// the file. Close calls it once.
+// end waits until no method uses the database, runs the statements of j.later, releases the leases, and closes the
+// file of SQLite. Close calls end once.
 func (j *Journal) end() error {
 	j.mu.Lock()
 	j.closed = true

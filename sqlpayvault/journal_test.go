@@ -299,7 +299,7 @@ func TestDatabaseThatFails(t *testing.T) {
 }
 
 // dropping opens database connections that break at a statement, before or after the database has committed the
-// statement.
+// statement. It can also block statements. Queries neither break nor block.
 type dropping struct {
 	driver driver.Driver
 	source string
@@ -329,7 +329,7 @@ func (d *dropping) set(n int, after bool) {
 	d.left, d.after = n, after
 }
 
-// release ends the blocking of statements. One statement must be blocked.
+// release lets the one statement that is blocked continue. Later statements are not blocked.
 func (d *dropping) release() {
 	d.mu.Lock()
 	held := d.hold
@@ -421,7 +421,8 @@ func newDropping(t *testing.T, place string) (*sqlpayvault.Journal, *dropping) {
 }
 
 // TestConnectionThatDrops checks that Begin, End and Resolve succeed if two statements in a row lose their connections.
-// Another journal must then find the outcome, and must be able to begin a batch that was not sent.
+// Another journal must then find the outcome, and must be able to begin a batch that was not sent. Resolve must fail
+// for an accepted batch if the request ID differs.
 func TestConnectionThatDrops(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -468,7 +469,7 @@ func TestConnectionThatDrops(t *testing.T) {
 	})
 }
 
-// broken is a driver whose statements and commits do what its functions do. Without a function they succeed.
+// broken is a driver that calls its functions in place of statements and commits. Without a function, they succeed.
 type broken struct {
 	driver.Conn
 	statement func(ctx context.Context, args []driver.NamedValue) error
@@ -495,8 +496,8 @@ func (b *broken) ExecContext(ctx context.Context, _ string, args []driver.NamedV
 	return driver.RowsAffected(1), b.statement(ctx, args)
 }
 
-// inBroken runs a test with a journal in a database of the driver broken. The function end records the outcome of a
-// batch.
+// inBroken runs a test in fake time, with a journal in a database of the driver broken. The function end records that a
+// batch was accepted.
 func inBroken(t *testing.T, isSQLite bool, b *broken, test func(t *testing.T, end func(batch int) error)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -511,7 +512,7 @@ func inBroken(t *testing.T, isSQLite bool, b *broken, test func(t *testing.T, en
 }
 
 // TestDatabaseThatIsGone checks that all calls of End that wait for a database that is gone fail together after 10 s.
-// An End that comes later tries for 10 s of its own, and so does every End after the database has come back.
+// An End that comes later must have 10 s of its own. All this must hold again in a second outage.
 func TestDatabaseThatIsGone(t *testing.T) {
 	t.Parallel()
 	for _, isSQLite := range []bool{true, false} {
@@ -546,8 +547,8 @@ func TestDatabaseThatIsGone(t *testing.T) {
 	}
 }
 
-// TestLateCall checks that an End has 10 s of its own if it comes when the other calls should have given up, but the
-// last try of one of them still runs: a commit of SQLite does not end with its context.
+// TestLateCall checks an End that comes after the other calls should have given up. The last try of one of them still
+// runs, because a commit of SQLite does not end with its context. The late End must have 10 s of its own.
 func TestLateCall(t *testing.T) {
 	t.Parallel()
 	var start time.Time
@@ -601,8 +602,8 @@ func TestStatementThatHangs(t *testing.T) {
 	})
 }
 
-// TestDriverThatPanics checks that a panic of the driver reaches the call that runs the statements. The calls whose
-// statements were to be committed with it must return an error, and later calls must succeed.
+// TestDriverThatPanics checks that a panic of the driver reaches the call that runs the statements of a group. The
+// other calls of the group must return an error, and later calls must succeed.
 func TestDriverThatPanics(t *testing.T) {
 	t.Parallel()
 	var release chan struct{}
@@ -633,9 +634,9 @@ func TestDriverThatPanics(t *testing.T) {
 	})
 }
 
-// TestDatabaseThatComesBack checks what the journal has after an outage of more than 10 s. A batch whose Begin failed
-// was not sent, also if its statement was committed. A batch whose End failed has its outcome. This holds for a journal
-// that stays open, and for one that is closed during the outage.
+// TestDatabaseThatComesBack checks what is recorded after an outage of more than 10 s. A batch whose Begin failed is
+// recorded as not sent, also if the statement of Begin was committed. A batch whose End failed has its outcome. This
+// holds for a journal that stays open, and for a journal that is closed during the outage.
 func TestDatabaseThatComesBack(t *testing.T) {
 	t.Parallel()
 	for _, isClosed := range []bool{false, true} {
@@ -695,8 +696,8 @@ func TestEndThatIsRecordedLate(t *testing.T) {
 	})
 }
 
-// TestContextThatEnds checks that Begin succeeds if its context ends while the statement is running. If Begin still
-// waits for its turn, it must fail and begin nothing.
+// TestContextThatEnds checks that Begin succeeds if its context ends while the statement is running. If the context has
+// ended before, or ends while Begin waits for its turn, Begin must fail and begin nothing.
 func TestContextThatEnds(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -730,8 +731,8 @@ func TestContextThatEnds(t *testing.T) {
 	d.hold = nil // the statement of Close must not be blocked
 }
 
-// TestCallsThatWait checks that calls that wait for each other are committed together, that each call gets its own
-// result, and that an End is recorded if its context ends while the statement is running. All this must hold if a
+// TestCallsThatWait checks that calls that wait for a running call are committed together, that each call gets its own
+// result, and that an End is recorded if its context ends while the statement is running. All this must also hold if a
 // connection breaks, before or after the commit.
 func TestCallsThatWait(t *testing.T) {
 	t.Parallel()
@@ -756,8 +757,8 @@ func TestCallsThatWait(t *testing.T) {
 	}
 }
 
-// callTogether makes one call, and three calls that wait for it. It calls the function during while the database works
-// on these three.
+// callTogether makes one call and three calls that wait for it, and checks their results. While the database works on
+// these three, callTogether ends their context and then calls the function during.
 func callTogether(t *testing.T, j *sqlpayvault.Journal, d *dropping, during func()) {
 	t.Helper()
 	held := &hold{make(chan struct{}), make(chan struct{})}

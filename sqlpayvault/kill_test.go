@@ -55,8 +55,8 @@ func (f forgetful) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// submitCards submits the cards of the job that no run has sent yet, and returns all batches of the job. By default it
-// takes a lease.
+// submitCards submits the cards of the job that no run has sent yet, and returns all batches of the job. It takes a
+// lease unless opts contains WithoutLease.
 func submitCards(
 	ctx context.Context, url, key, place string, cards int, opts ...sqlpayvault.Option,
 ) ([]payvault.AccountUpdaterBatch, error) {
@@ -110,7 +110,8 @@ func TestKilled(t *testing.T) {
 }
 
 // audit checks that the service has performed no batch twice, and that the last run has reported each batch of the job:
-// as accepted, with its request ID, or as a batch of unknown outcome.
+// as accepted, with its request ID, or as a batch of unknown outcome. The killed runs may have left only as many
+// batches begun as they could have in flight.
 func audit(t *testing.T, srv *payvaulttest.Server, batches []payvault.AccountUpdaterBatch, cards int) {
 	t.Helper()
 	performed := map[int]string{} // maps the index of a batch to its request ID
@@ -150,8 +151,9 @@ func newProgram(t *testing.T, srv *payvaulttest.Server, place string, cards int,
 	return program
 }
 
-// TestTwoProcesses checks that two processes with one journal submit no card twice, with and without a lease. One
-// process names the SQLite file by a symbolic link to its folder, like a container that has mounted the folder.
+// TestTwoProcesses checks that two processes with one journal submit no card twice, with and without a lease. With a
+// lease, one of them may be refused. Without a lease, both must succeed. One process names the SQLite file by a
+// symbolic link to its folder, like a container that has mounted the folder.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
 	for _, shared := range []string{"", "1"} {
@@ -207,7 +209,7 @@ func killed(t *testing.T, srv *payvaulttest.Server, place string, cards int) {
 	require.Equal(t, -1, exit.ExitCode(), "it did not end by itself")
 }
 
-// waitFor waits until the service has performed a number of submissions. It fails if the run ends before.
+// waitFor waits until the service has performed a number of submissions. It fails the test if the run ends earlier.
 func waitFor(t *testing.T, srv *payvaulttest.Server, enough int, ended <-chan error) {
 	t.Helper()
 	look := time.NewTicker(time.Millisecond)
@@ -221,9 +223,9 @@ func waitFor(t *testing.T, srv *payvaulttest.Server, enough int, ended <-chan er
 	}
 }
 
-// startPostgres starts a Postgres whose processes the test may kill. It commits like a role with
-// synchronous_commit=off: when its processes are killed, it loses each commit of the last seconds that did not ask for
-// more.
+// startPostgres starts a Postgres whose processes the test may kill, or skips the test. The Postgres has
+// synchronous_commit=off: when its processes are killed, it can lose the commits of the last seconds. It keeps a commit
+// whose transaction has set synchronous_commit=on.
 func startPostgres(t *testing.T) (place string) {
 	t.Helper()
 	postgres(t)

@@ -78,8 +78,8 @@ func TestRunThatGivesNoSignOfLife(t *testing.T) {
 	})
 }
 
-// TestLostLease checks that a run that has lost its lease begins no batch, although its calls of End, which may be
-// committed together with a Begin, succeed.
+// TestLostLease checks that a run that has lost its lease begins no batch. Its calls of End must succeed, also if they
+// are committed together with a Begin.
 func TestLostLease(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -175,7 +175,7 @@ func TestRunThatIsFrozenInATransaction(t *testing.T) {
 }
 
 // TestWaitIsLogged checks that a run that waits for the lease of a killed run logs this once, with the time of the
-// lease. A run that need not wait must log nothing.
+// lease and without the name of the job. A run that need not wait must log nothing.
 func TestWaitIsLogged(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {

@@ -26,8 +26,9 @@ import (
 
 const job = "cards of November"
 
-// TestMain runs the tests. If one of two environment variables is set, it runs no tests, but a program that submits
-// cards, for TestKilled and TestTwoProcesses, or a program that writes into a file, for TestOpenKeepsLocks.
+// TestMain runs the tests. If SQLPAYVAULT_SERVICE is set, it instead runs a program that submits cards, for TestKilled
+// and TestTwoProcesses. If SQLPAYVAULT_WRITE is set, it instead runs a program that writes into a file, for
+// TestOpenKeepsLocks.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("SQLPAYVAULT_WRITE"); path != "" {
 		write(path)

@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// durably makes the transaction of a statement in Postgres survive the end of the database's processes. Without it, a
-// role or a database with a weaker synchronous_commit loses transactions whose commit it has reported. It does not
-// weaken remote_apply, the only level above on. Postgres performs the function, because the function is volatile.
+// durably makes the transaction of a statement in Postgres survive the end of the database's processes. Without it,
+// Postgres can lose transactions whose commit it has reported, if a role or a database has a weaker synchronous_commit.
+// durably keeps remote_apply, the only level above on. Postgres does not optimize set_config away, because set_config
+// is volatile.
 const durably = `(SELECT set_config('synchronous_commit',
 	CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)) AS durable`
 
@@ -21,16 +22,18 @@ func WithSchema(name string) Option {
 }
 
 // New opens a journal in Postgres, through a driver such as github.com/jackc/pgx/v5/stdlib. For SQLite use [Open]. New
-// makes the tables if they do not exist. Close does not close db. The statements about batches use two connections at a
-// time, or as many as SetMaxOpenConns permits. The statements about leases sometimes use one more connection. For more
-// than some hundred batches a second, permit more connections by SetMaxOpenConns, and as many idle connections by
-// SetMaxIdleConns, before you call New.
+// makes the tables if they do not exist. Close does not close db. The statements about batches use up to two
+// connections at a time, or up to the limit of SetMaxOpenConns if there is one. The statements about leases sometimes
+// use one more connection. For more than some hundred batches a second, permit more connections by SetMaxOpenConns, and
+// as many idle connections by SetMaxIdleConns, before you call New.
 //
 // New chooses the schema once, and all statements of the journal name it. If the current schema has no journal, but
 // another schema of the database has one, New fails: the search_path has probably changed, and all cards would be sent
 // again. If several schemas have a journal of their own, use [WithSchema], because New cannot know which one you mean.
+// New also fails if the table payvault_batches is unlogged, because such a table is empty after a crash.
 //
-// Begin, End and Resolve commit with synchronous_commit=on, also where a role or a database has a weaker setting.
+// Begin, End and Resolve commit with synchronous_commit=on, also where a role or a database has a weaker setting. They
+// keep the stronger setting remote_apply.
 //
 // Behind pgbouncer in transaction mode, pgx needs default_query_exec_mode=exec in its connection string. This is so for
 // all statements of pgx, not only for those of the journal. The journal needs no further setting, because each of its

@@ -15,7 +15,7 @@ import (
 )
 
 // TestWeakerCommits checks which synchronous_commit is in force when the changes of Begin, End and Resolve are
-// committed: "on", or "remote_apply" if that is the setting of the database. Triggers that run at the commit record it.
+// committed: "on", or "remote_apply" if that is the setting of the connection. Triggers at the commit record the value.
 func TestWeakerCommits(t *testing.T) {
 	t.Parallel()
 	for setting, want := range map[string]string{
@@ -47,8 +47,9 @@ func TestWeakerCommits(t *testing.T) {
 	}
 }
 
-// TestAnotherSearchPath checks that New makes no second journal in a database because the search_path has changed. The
-// error names both schemas. With WithSchema, a job goes on, or a new journal is made.
+// TestAnotherSearchPath checks that New fails if the search_path has changed to a schema without a journal. The error
+// must name both schemas. With WithSchema, New must open the old journal, or make a new one. New must also fail if no
+// schema of the search_path exists.
 func TestAnotherSearchPath(t *testing.T) {
 	t.Parallel()
 	place := newDatabase(t, postgres(t))
@@ -115,8 +116,8 @@ func TestUnloggedTable(t *testing.T) {
 	require.NoError(t, opened(t, place).Close())
 }
 
-// TestMissingRights checks that New does not take tables that a role may not read for tables of another version. That
-// error says to drop the tables.
+// TestMissingRights checks the error of New if the role may not read the tables. It must not be the error for tables of
+// another version, which says to drop the tables.
 func TestMissingRights(t *testing.T) {
 	t.Parallel()
 	place := newDatabase(t, postgres(t))
@@ -127,7 +128,8 @@ func TestMissingRights(t *testing.T) {
 	require.NotContains(t, err.Error(), "drop both tables")
 }
 
-// TestBeginWhoseAnswerIsLost is the part of TestDatabaseThatComesBack about Begin, with Postgres and without fake time.
+// TestBeginWhoseAnswerIsLost checks a Begin that Postgres has committed, and that fails because no answer arrives for
+// 10 s. When Postgres answers again, the batch must be recorded as not sent.
 func TestBeginWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	place := newDatabase(t, postgres(t))

@@ -17,20 +17,20 @@ import (
 // hard links.
 //
 // Each batch that Begin has recorded is in this one file when Begin returns. While a journal is open, SQLite keeps a
-// second file beside it, with -journal at the end of its name. If a process is killed during a write, this file has
-// what SQLite needs to undo the write.
+// second file beside it, with -journal at the end of its name. If a process is killed during a write, the second file
+// has what SQLite needs to undo the write.
 //
 // Open reads the whole file. It refuses
 //
 //   - a file that is empty, damaged, or has no journal, as after a copy that failed;
 //   - a file in the journal mode WAL, which keeps the latest batches in a second file; the error says how to change it;
-//   - to make a new file beside a -journal file, because the journal was moved away from there while a run was at work,
-//     or after a kill.
+//   - to make a new file beside a -journal file. Such a file stays if the journal was moved away while a run was at
+//     work, or after a run was killed.
 //
 // Move both files together after a kill. If the file was moved alone and a run has used it, remove the -journal file at
 // the old place. If the two files meet again, SQLite undoes what was recorded since.
 //
-// If another program switches the file to WAL while a run is at work, the run stops. Litestream does so.
+// If another program, such as Litestream, switches the file to WAL while a run is at work, the run stops.
 func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 	if path == ":memory:" || strings.HasPrefix(path, "file:") {
 		return nil, fmt.Errorf("sqlpayvault: %q is no path of a file. A journal has to be in a file, because a journal in "+
@@ -67,7 +67,8 @@ func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 	return j, nil
 }
 
-// findFile returns the path of a file without symbolic links. It makes a new journal if there is no file.
+// findFile resolves the symbolic links of a path. It makes a new journal if there is no file, and fails if the file is
+// empty.
 //
 // The functions of this package never open a journal by package os. When a process closes a file, it loses all locks
 // that it has on the file, also those of another Journal.
@@ -92,8 +93,9 @@ func findFile(ctx context.Context, path string) (string, error) {
 	return path, err
 }
 
-// makeFile makes a new journal under a temporary name and links it to its place. If another process has made a file at
-// this place meanwhile, makeFile leaves that file alone. SQLite syncs the folder at the first commit in the new file.
+// makeFile makes a new journal under a temporary name and links it to its place. It fails if a -journal file is there.
+// If another process has made a file at this place meanwhile, makeFile leaves that file alone. SQLite syncs the folder
+// at the first commit in the new file.
 func makeFile(ctx context.Context, path string) error {
 	if _, err := os.Lstat(path + "-journal"); err == nil {
 		return fmt.Errorf("sqlpayvault: there is no %[1]s, but a file %[1]s-journal of an earlier run, so the journal was "+
@@ -130,7 +132,7 @@ func newSQLite(db *sql.DB, opts []Option) *Journal {
 	return j
 }
 
-// notDurably stands in for durably in statements for SQLite, which have the setting of their connection.
+// notDurably takes the place of durably in SQLite, where the connection has the setting synchronous=FULL.
 const notDurably = `(SELECT 1) AS durable`
 
 // openFile opens an existing file. With synchronous=FULL, a commit survives a power cut. If mode is "", SQLite does not

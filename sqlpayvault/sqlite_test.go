@@ -17,8 +17,8 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// TestOpenErrors checks that Open fails if the directory does not exist, if the file is not a database, and for names
-// of SQLite that are no paths. The error must name the file.
+// TestOpenErrors checks that Open fails if the directory does not exist, if the file is not a database, for names of
+// SQLite that are no paths, and with WithSchema. If the file is not a database, the error must name the file.
 func TestOpenErrors(t *testing.T) {
 	t.Parallel()
 	_, err := sqlpayvault.Open(t.Context(), filepath.Join(t.TempDir(), "missing", "journal"))
@@ -50,9 +50,9 @@ func (c *endsAtCall) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// TestOpenWhoseContextEnds checks that Open and New return the error of the context, without advice about copies or
-// versions, in whichever of their steps the context ends. The advice is for a journal without a table or a column:
-// somebody who follows it elsewhere would send all cards again.
+// TestOpenWhoseContextEnds checks that the errors of Open and New contain no advice about copies or versions if the
+// context ends, at any step. The advice is for a journal without a table or a column. Somebody who follows the advice
+// in another case would send all cards again.
 func TestOpenWhoseContextEnds(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -116,8 +116,8 @@ func copyFile(t *testing.T, from string) (to string) {
 	return to
 }
 
-// TestFileThatWasMovedAlone checks that the main file alone has each batch for which Begin has returned. It does not
-// matter whether the journal is open, or whether somebody looks at the copy first.
+// TestFileThatWasMovedAlone checks that a copy of the main file alone has each batch for which Begin has returned. The
+// copy is made while the journal is open, and somebody looks at the copy first.
 func TestFileThatWasMovedAlone(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
