@@ -7,7 +7,7 @@ import (
 )
 
 // TestSubscriptionsTransactions_records checks that an rcode of 0 is read as 000, because a service that writes codes
-// as numbers cannot write 000. An empty record makes the call fail.
+// as numbers cannot write 000. An empty record and a time without an offset make the call fail.
 func TestSubscriptionsTransactions_records(t *testing.T) {
 	t.Parallel()
 	transactions := named(t, "subscriptions.transactions by Subscriptions.AllTransactions")
@@ -19,8 +19,8 @@ func TestSubscriptionsTransactions_records(t *testing.T) {
 		"/data/0/tran_time cannot be read: a time whose offset is missing")
 }
 
-// TestSubscriptionsCancel_confirmation checks that a cancellation whose confirmation is missing or unreadable is a
-// success. Unread names the confirmation.
+// TestSubscriptionsCancel_confirmation checks that a cancellation is a success even if its confirmation is empty,
+// missing or unreadable. Unread names a missing or unreadable confirmation.
 func TestSubscriptionsCancel_confirmation(t *testing.T) {
 	t.Parallel()
 	cancel := named(t, "subscriptions.cancel")

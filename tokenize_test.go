@@ -40,7 +40,8 @@ func TestTokenize_refused(t *testing.T) {
 	assertRefused(t, op, &payvault.TokenizeRequest{}, service.Fields{"merchant_id": {calls.Required}})
 }
 
-// TestTokenize_cardID checks that an answer without a card_id is an error, unless the request has a CardID.
+// TestTokenize_cardID checks that an answer without a readable card_id is an error. If the request has a CardID, the
+// answer is a success, and Unread names the card_id.
 func TestTokenize_cardID(t *testing.T) {
 	t.Parallel()
 	create, update := named(t, "tokens.tokenize without a CardID"), named(t, "tokens.tokenize with a CardID")
@@ -49,8 +50,8 @@ func TestTokenize_cardID(t *testing.T) {
 	assertRead(t, update, `{"rcode":"000"}`, &payvault.TokenizeResponse{RCode: "000"}, "/card_id")
 }
 
-// TestTokenize_rcode checks that an answer is a success only with the rcode 000, and that TokenizeResponse has 000 even
-// if the service sends the number 0.
+// TestTokenize_rcode checks that an answer is a success only with the rcode 000 or the number 0, and that
+// TokenizeResponse has 000 for both.
 func TestTokenize_rcode(t *testing.T) {
 	t.Parallel()
 	tokenize := named(t, "tokens.tokenize without a CardID")

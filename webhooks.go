@@ -63,7 +63,7 @@ var errReadBefore = errors.New("the body of the request was read before, by a mi
 
 // ReadNotification reads the notification in a request, for a handler of your own. [NotificationHandler] is a complete
 // handler. If ReadNotification returns an error, answer with a status from 400 on: a 2xx tells the service that the
-// notification has arrived. For a body larger than 1 MiB the error is an [*http.MaxBytesError].
+// notification has arrived. For a body larger than 1 MiB the error wraps an [*http.MaxBytesError].
 //
 // ReadNotification also returns an error if the body has fewer bytes than r.ContentLength: a middleware, such as one
 // that calls [io.ReadAll] or ParseForm, has read the rest before. A middleware that replaces the body has to set
@@ -87,12 +87,13 @@ func ReadNotification(r *http.Request) (*Notification, error) {
 	return &Notification{Header: r.Header, Body: body}, nil
 }
 
-// NotificationHandler returns the handler of a notification_url. The handler takes POST requests, reads each with
-// [ReadNotification], whose comment says what to mind, and calls f. If f returns nil, the handler answers 204, so that
-// the service knows that the notification has arrived. If f returns an error, or if the body was read before, the
-// handler answers 500. If the body is too large, it answers 413. In both cases it logs the error at level Error, with
-// the context of the request. The sender does not see the error. If logger is nil, the handler logs to [slog.Default].
-// NotificationHandler panics if f is nil.
+// NotificationHandler returns the handler of a notification_url. The handler reads each POST request with
+// [ReadNotification] and calls f. The comment of ReadNotification says what f has to mind. If f returns nil, the
+// handler answers 204, so that the service knows that the notification has arrived. If f returns an error, or if the
+// body was read before, the handler answers 500. If the body is too large, it answers 413. In both cases it logs the
+// error at level Error, with the context of the request. The sender does not see the error. The handler answers 400 if
+// the body cannot be read for another reason, and 405 to other methods, and logs neither. If logger is nil, the handler
+// logs to [slog.Default]. NotificationHandler panics if f is nil.
 func NotificationHandler(f func(context.Context, *Notification) error, logger *slog.Logger) http.Handler {
 	if f == nil {
 		panic("payvault: NotificationHandler: the function is nil")

@@ -18,8 +18,8 @@ import (
 	"example.com/payvault"
 )
 
-// TestNotificationHandler checks the status of the answer, and that the caller's function gets the header and the body
-// of the request unchanged.
+// TestNotificationHandler checks the status of the answer, and that the caller's function gets the context, the header
+// and the body of the request unchanged. A nil function panics.
 func TestNotificationHandler(t *testing.T) {
 	t.Parallel()
 	const most, raw = 1 << 20, "{\"event\": \"transaction_status_updated\"}\r\n\x00\xff not quite JSON"
@@ -68,8 +68,8 @@ func TestNotificationHandler(t *testing.T) {
 	assert.Panics(t, func() { payvault.NotificationHandler(nil, nil) })
 }
 
-// TestNotificationHandler_reports checks that the error of the caller's function is logged but not sent back, and that
-// the log has neither the URL nor the body of the request.
+// TestNotificationHandler_reports checks that an error of the caller's function, or about a body that is too large, is
+// logged. The error of the function is not sent back, and the log has neither the URL nor the body of the request.
 func TestNotificationHandler_reports(t *testing.T) { //nolint:paralleltest // it sets the default logger
 	before := slog.Default()
 	defer slog.SetDefault(before)
@@ -108,7 +108,8 @@ func TestNotificationHandler_reports(t *testing.T) { //nolint:paralleltest // it
 }
 
 // TestNotificationHandler_readBefore checks that a notification is not acknowledged if a middleware has read its body
-// before, even in part. The function is not called, and the log says what happened.
+// before, even in part. The function is not called, and the log says what happened. A body that a middleware has
+// restored, or replaced together with ContentLength, is received.
 func TestNotificationHandler_readBefore(t *testing.T) {
 	t.Parallel()
 	const body, received, failed = "event=transaction_status", http.StatusNoContent, http.StatusInternalServerError

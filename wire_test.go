@@ -167,8 +167,9 @@ func TestMarshalWire_ownMethods(t *testing.T) {
 	}
 }
 
-// TestMarshalWire_oddFields checks that MarshalWire and Client.Call write fields that JSON v2 alone would refuse, and
-// that the error about another value in such a type has the reason.
+// TestMarshalWire_oddFields checks that MarshalWire and Client.Call write fields that JSON v2 alone would refuse. A
+// secret in such a field is redacted in texts of the service. If another value of the type cannot be written, the error
+// has the reason.
 func TestMarshalWire_oddFields(t *testing.T) {
 	t.Parallel()
 	type (
@@ -370,8 +371,8 @@ type callersOwn struct {
 	Born  *payvault.Date             `json:"born"`
 }
 
-// eachLeaf calls visit for each field in a type, at any depth, that has no fields of its own. visit gets the JSON name
-// of the field, and the JSON before and after its value.
+// eachLeaf calls visit for the fields in a type, at any depth. It omits fields that have fields of their own, and
+// fields that take any JSON value. visit gets the JSON name of the field, and the JSON before and after its value.
 func eachLeaf(of reflect.Type, name, before, after string, visit func(name, before, after string)) {
 	if of.Kind() == reflect.Pointer {
 		eachLeaf(of.Elem(), name, before, after, visit)

@@ -132,8 +132,8 @@ func TestFileThatWasMovedAlone(t *testing.T) {
 	}
 }
 
-// TestFileThatWasMovedAway checks that a run stops at once if its file is moved away. At its new place the file has all
-// batches that were sent, and the journal goes on.
+// TestFileThatWasMovedAway checks that a run stops at once if its file is moved away, and that Open makes no new file
+// at the old place. A run with the file at its new place sends only the batches that were not sent before.
 func TestFileThatWasMovedAway(t *testing.T) {
 	t.Parallel()
 	path, moved := filepath.Join(t.TempDir(), "journal"), filepath.Join(t.TempDir(), "journal")
@@ -176,9 +176,9 @@ func TestFileInWAL(t *testing.T) {
 	mustBegin(t, opened(t, path), 0)
 }
 
-// TestSwitchToWAL checks that a run stops if another program switches the file to WAL while the run is at work, as
-// Litestream does. Only the batches that were begun before are sent, and their outcomes are recorded. The batches that
-// were refused are not in the journal, so the next run sends them.
+// TestSwitchToWAL checks that a run stops and sends nothing if another program, such as Litestream, has switched the
+// open file to WAL. End returns an error too, but records the outcome of a batch that was begun before. The journal
+// does not have the batches for which Begin failed, so the next run can send them.
 func TestSwitchToWAL(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -222,8 +222,8 @@ func TestOpenKeepsLocks(t *testing.T) {
 	require.NoError(t, j.Close())
 }
 
-// TestEmptyFile checks that Open refuses an empty file, a database without a journal, and a new file beside the
-// -journal file of another one. In each case a new journal would send all cards again.
+// TestEmptyFile checks that Open refuses an empty file and a database without a journal, and makes no new file beside a
+// -journal file that a moved journal has left. In each case a new journal would send all cards again.
 func TestEmptyFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -250,8 +250,8 @@ func TestEmptyFile(t *testing.T) {
 	require.NoError(t, opened(t, path).Close())
 }
 
-// TestReaderThatStays checks that a run stops with an error, and sends nothing, if another program reads the file for
-// longer than 10 s, such as a browser for databases or a backup. Begin must work again after that.
+// TestReaderThatStays checks that a run stops with an error, and sends nothing, if another program, such as a database
+// browser or a backup, reads the file for longer than 10 s. Begin must work again after that.
 func TestReaderThatStays(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")

@@ -57,9 +57,9 @@ type Snapshot struct {
 type Sink interface {
 	WriteCustomers(ctx context.Context, at Position, customers []payvault.Customer) error
 	WriteTransactions(ctx context.Context, at Position, transactions []payvault.Transaction) error
-	// EndList is called when all pages of a list are written. The argument at is the position after the last page. If the
-	// sink has pages from that position on, they are outdated: an earlier attempt wrote them when the list was longer.
-	// EndList may be called several times for one list.
+	// EndList is called when all pages of a list are written. The argument at is the position after the last page that has
+	// records. If the sink has pages from that position on, they are empty or outdated: an earlier attempt wrote the
+	// outdated ones when the list was longer. EndList may be called several times for one list.
 	EndList(ctx context.Context, at Position) error
 }
 

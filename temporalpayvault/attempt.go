@@ -64,7 +64,7 @@ func pauseFor(reason string) error {
 
 // call calls f, a method of a CardSource or a Sink. If ctx ends before f returns, call returns the error of ctx. If f
 // takes longer than limit, call returns an error that pauses the job. Any other error of f, or a panic, may quote a
-// card, so withoutCards replaces it.
+// card, so call returns an error without its text. It keeps only the message of a [temporal.ApplicationError].
 func call[T any](ctx context.Context, limit time.Duration, name string, f func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -100,8 +100,9 @@ func call[T any](ctx context.Context, limit time.Duration, name string, f func(c
 	return r.value, withoutCards(r.err, name)
 }
 
-// withoutCards returns an error that replaces err, an error of the caller's code, because err may quote a card. For a
-// [temporal.ApplicationError], the result is a copy without its cause and its details.
+// withoutCards returns an error in place of err, which comes from the caller's code and may quote a card. The result
+// says only that name has failed. But if err wraps a [temporal.ApplicationError], the result is a copy of that, without
+// the cause and the details, and with a long message cut.
 func withoutCards(err error, name string) error {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	if !ok {
@@ -138,7 +139,8 @@ func appendSome[T any](list, more []T) []T {
 	return append(list, more[:min(len(more), maxListed-len(list))]...)
 }
 
-// keepAlive sends heartbeats until stop is called. If the server refuses a heartbeat, the SDK cancels ctx.
+// keepAlive sends heartbeats with the result of details until stop is called. If the server refuses a heartbeat, the
+// SDK of Temporal cancels ctx.
 func keepAlive(ctx context.Context, details func() any) (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup

@@ -57,8 +57,8 @@ type InvalidCard struct {
 	Reason string `json:"reason"`
 }
 
-// maxStale is the number of attempts after which other cards than those of the snapshot pause the job. The waits
-// between these attempts add up to 4 minutes. Until then another worker may have the right file.
+// maxStale is the number of attempts after which the job pauses if the source has other cards than the snapshot. The
+// waits between these attempts add up to 4 minutes. Until then another worker may have the right file.
 const maxStale = 10
 
 const reasonChanged = "the source has other cards than those of the snapshot: restore the cards and resume, " +
@@ -130,9 +130,10 @@ type submission struct {
 // run reads the cards and sends them. The report ends before the first batch that still has to be sent. The next
 // attempt reads the outcomes of later batches from the journal.
 //
-// Another attempt may still be at work on the range, for example that of a terminated workflow. So the report also ends
-// before a batch that another attempt has begun and not ended. Then run waits, and looks at the rest of the range
-// again. After the time in which Temporal notices a lost worker, such a batch is of unknown outcome.
+// Another attempt may still be at work on the range, for example an attempt of a terminated workflow. So the report
+// also ends before a batch that another attempt has begun and not ended. Then run waits, and looks at the rest of the
+// range again. After the HeartbeatTimeout, the time in which Temporal notices a lost worker, run reports such a batch
+// as unknown.
 func (s *submission) run(ctx context.Context, a *Activities) error {
 	if err := a.checkJournal(ctx, s.JournalID); err != nil {
 		return err
@@ -197,7 +198,7 @@ func hasNoCard(b *payvault.AccountUpdaterBatch) bool {
 }
 
 // stopError converts the last error of SubmitAll. It returns nil if SubmitAll has stopped because the context has
-// ended. After a reason that passes by itself another attempt may follow, because the journal has the batches that were
+// ended. If the reason passes by itself, another attempt may follow, because the journal has the batches that were
 // sent. Any other reason pauses the job.
 func stopError(err error) error {
 	stop, ok := errors.AsType[*payvault.StopError](err)
@@ -245,8 +246,8 @@ func (s *submission) add(b *payvault.AccountUpdaterBatch) {
 	s.done.Add(1)
 }
 
-// read returns the cards of the range. If the source does not match the snapshot of the job, read returns an error. The
-// error of a late attempt pauses the job.
+// read returns the cards of the range. If the source does not match the snapshot of the job, read returns an error.
+// From attempt maxStale on, this error pauses the job.
 func (s *submission) read(ctx context.Context, a *Activities) ([]payvault.AccountUpdaterCard, error) {
 	const name = "the source of cards"
 	start, end := s.From*batchSize, min(s.To*batchSize, s.Snapshot.Cards)
@@ -269,7 +270,7 @@ func (s *submission) read(ctx context.Context, a *Activities) ([]payvault.Accoun
 }
 
 // stream yields the cards. Each batch waits for a permit and then for s.Interval. The wait comes after the first card
-// of the batch, because SubmitAll sends a batch when it has the first card of the next one.
+// of the batch. Before this card it would delay the previous batch, which SubmitAll sends when it gets this card.
 func (s *submission) stream(
 	ctx context.Context, cards []payvault.AccountUpdaterCard,
 ) iter.Seq2[payvault.AccountUpdaterCard, error] {

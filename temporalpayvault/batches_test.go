@@ -82,7 +82,8 @@ func (j *dyingJournal) Begin(ctx context.Context, job string, batch int) (s payv
 	return s, err
 }
 
-// End returns no error for a worker that dies, because the worker would try again until the end of the test.
+// End returns no error if the worker dies before the call arrives: after an error, the worker would call End again
+// until the end of the test.
 func (j *dyingJournal) End(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
 	if _, arrives := j.step(); arrives {
 		return j.Journal.End(ctx, job, batch, o)
@@ -560,8 +561,8 @@ func TestSubmit_databaseAway(t *testing.T) {
 	}
 }
 
-// TestSubmit_notRecorded checks that the batch, its status and its request ID are logged if the database is away, at
-// the first failure and when the activity ends.
+// TestSubmit_notRecorded checks that an outcome that cannot be recorded is logged with the batch, the status and the
+// request ID: at the first failure, and again when the activity ends.
 func TestSubmit_notRecorded(t *testing.T) {
 	t.Parallel()
 	srv, d, journal := newServer(t), deck{n: 100}, newBook()
@@ -585,7 +586,7 @@ func TestSubmit_notRecorded(t *testing.T) {
 	}
 }
 
-// rival is another attempt at the same range. It has begun some batches, and has not ended them.
+// rival is a journal in which another attempt at the same range has begun some batches and not ended them.
 type rival struct {
 	*book
 

@@ -49,7 +49,7 @@ type span struct {
 	Stayed   int   `json:"stayed,omitzero"`   // number of pages that stayed short, in this list and those before it
 }
 
-// at returns s, moved to a page: to the same page, or to the next page that has records.
+// at returns s, moved to the given page. It may be the same page, or a later page if the pages between have no records.
 func (s span) at(page int) span {
 	if page != s.Page {
 		s.Page, s.Offset, s.Written = page, s.Offset+s.Written, 0
@@ -57,7 +57,8 @@ func (s span) at(page int) span {
 	return s
 }
 
-// withShort returns s with one more page that stayed short, unless it is listed already.
+// withShort returns s with one more page that stayed short. If the list of these pages is full, the page is only
+// counted. If the page is listed already, s is unchanged.
 func (s span) withShort(page int) span {
 	if slices.Contains(s.Short, page) {
 		return s

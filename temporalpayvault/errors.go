@@ -16,8 +16,8 @@ const (
 	TypeRefused        = "Refused"        // it would fail again, as after a refusal: Temporal does not call again
 )
 
-// ActivityError converts an error of package payvault for Temporal. If an activity that you write yourself returns the
-// result, Temporal repeats the activity only if making the failed call again does no harm. The result is a
+// ActivityError converts an error of package payvault for Temporal. Return the result from an activity that you write
+// yourself. Then Temporal repeats the activity only if making the failed call again does no harm. The result is a
 // [temporal.ApplicationError] with the text of the error and no cause. Its type is [TypeSafeToRetry],
 // [TypeOutcomeUnknown] or [TypeRefused].
 //

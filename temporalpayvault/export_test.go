@@ -381,8 +381,8 @@ func TestExport_shorterThanBefore(t *testing.T) {
 	assert.Empty(t, sink.pages)
 }
 
-// TestExportLists_totals checks that the latest totals that are not 0 say how many records a list has, and that each of
-// the two totals makes an export ask again for an empty page.
+// TestExportLists_totals checks that an export expects as many records as the latest totalRecords that is not 0, and
+// that each of the two totals alone makes it ask again for an empty page.
 func TestExportLists_totals(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -425,9 +425,9 @@ func TestExportLists_totals(t *testing.T) {
 	}
 }
 
-// TestExportLists_shortPages checks that a page is asked for five times if it is empty or shorter than its neighbors
-// and the totals promise more records. If it stays so, the export must go on, write the page as it is, and say what is
-// missing. After ten such pages, the next ones are asked for once.
+// TestExportLists_shortPages checks that an empty page, or a page shorter than its neighbors, is asked for five times
+// while the totals promise more records. If the page stays so, the export must go on, write the page as it is, and say
+// what is missing. After ten such pages, further ones are asked for once.
 func TestExportLists_shortPages(t *testing.T) {
 	t.Parallel()
 	const pages, perPage = 50, 10

@@ -61,7 +61,8 @@ func (j *rangeJournal) Begin(ctx context.Context, job string, batch int) (payvau
 	return state, err
 }
 
-// End records the outcome of a batch. It gives the permit of the batch back, or counts it as lost.
+// End records the outcome of a batch. An accepted batch gives its permit back. The permit of a refused or unknown batch
+// is lost. A batch that was not sent keeps its permit.
 func (j *rangeJournal) End(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
 	err := j.record(ctx, job, j.first+batch, o)
 	switch o.Status {

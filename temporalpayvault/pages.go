@@ -181,8 +181,8 @@ func isMorePromised(at span, n, totalPages int) bool {
 }
 
 // shortPage looks for a page that lacks records, and returns its number. The caller checks whether the totals promise
-// more records. The present page, with n records, is short if it is empty or shorter than an earlier page. Otherwise
-// the page before it is short if it has records, but fewer than n.
+// more records. The page with the given number has n records. It is short if it is empty or shorter than an earlier
+// page. Otherwise the latest earlier page that has records is short if it has fewer than n.
 func shortPage(before span, number, n, longest int) (short int, found bool) {
 	switch {
 	case n == 0, n < longest:

@@ -35,9 +35,9 @@ type Job struct {
 	// positive, it is 20, or Concurrency × InFlight if that is more. MaxBad also limits the requests in flight, because
 	// all of them may fail at once. [SubmitCards] lists the other reasons for a pause.
 	//
-	// Ten accepted batches of one activity offset one refused or unknown batch, so an activity with fewer than ten
-	// batches offsets none. Batches that an earlier attempt or job has begun and not ended, such as those of a killed
-	// worker, count when an activity reports them as unknown.
+	// Ten accepted batches of one activity offset one refused or unknown batch, so an activity with fewer than ten batches
+	// offsets none. Batches that an earlier attempt or job has begun and not ended, such as those of a killed worker,
+	// count when an activity reports them as unknown. [UpdateResume] sets the count to 0.
 	MaxBad int
 
 	CallTimeout      time.Duration // a longer call of the CardSource pauses the job; 5 minutes if not positive
@@ -96,10 +96,10 @@ type jobInput struct {
 //   - when too many batches are refused or of unknown outcome, see Job.MaxBad,
 //   - when 10 batches in a row of an activity, or 2 × InFlight if that is more, are of unknown outcome,
 //   - when the service answers 401 or 403,
-//   - when another status from 400 to 499, except 408 and 429, arrives with a complete body that has no code of the
-//     service, for example from a proxy,
+//   - when another status from 400 to 499, except 408 and 429, arrives without a code of the service, for example
+//     from a proxy,
 //   - when the cards do not match the journal,
-//   - when the cards do not match the snapshot, and other workers have not had the right cards for 4 minutes,
+//   - when the cards do not match the snapshot, and no worker gets the right cards within 4 minutes,
 //   - when a call of the CardSource takes longer than CallTimeout, or returns a non-retryable
 //     [temporal.ApplicationError],
 //   - when the same activity has failed for an hour, for example because all workers have another journal,
@@ -157,8 +157,9 @@ type cardJob struct {
 	out int // number of permits that the running activities have
 }
 
-// noteJournal notes the ID of the journal. If the activity fails for an hour, or somebody fails it by hand, the job
-// pauses. After the pause, noteJournal starts the activity again. It ends without the ID if the workflow is canceled.
+// noteJournal runs the activity that returns the ID of the journal, and notes the ID. If the activity fails for an
+// hour, or somebody fails it by hand, the job pauses. After the pause, noteJournal starts the activity again. It ends
+// without the ID if the workflow is canceled.
 func (j *cardJob) noteJournal() {
 	limited := *workflow.GetActivityOptions(j.ctx).RetryPolicy
 	limited.MaximumAttempts = maxAttempts

@@ -417,7 +417,7 @@ func TestSubmitCards_noDecision(t *testing.T) {
 	}
 }
 
-// otherJournal is a journal whose ID changes after the first call, as if other workers had other journals.
+// otherJournal is a journal whose ID differs for some calls after the first, as if other workers had another journal.
 type otherJournal struct {
 	*book
 
@@ -434,7 +434,7 @@ func (o *otherJournal) ID(context.Context) (string, error) {
 }
 
 // TestSubmitCards_otherJournal checks that a worker with another journal than the job sends nothing and fails with the
-// names of both journals, and that Temporal tries other workers.
+// IDs of both journals, and that Temporal tries other workers.
 func TestSubmitCards_otherJournal(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 1000}

@@ -300,7 +300,8 @@ type harms struct{ Killed, Frozen, Cut, Late, Server, Deployed, Away int }
 
 // harmAll disturbs the processes and connections, and counts the disturbances in the argument done. It spreads the
 // disturbances evenly over the expected number of requests. Even steps kill a process, and odd steps disturb processes
-// or connections in other ways. Three even steps from the middle on kill the server, deploy, and lock the journal.
+// or connections in other ways. In the parts on Temporal, three even steps from the middle on kill the server, stop all
+// workers as a deploy does, and lock or stop the journal of SubmitCards.
 func (w *world) harmAll(ctx context.Context, part, as string, requests int, done *harms) error {
 	if !w.harm {
 		return nil
