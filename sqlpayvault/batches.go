@@ -104,7 +104,7 @@ func (j *Journal) ID(ctx context.Context) (string, error) {
 	if j.file != "" {
 		name = filepath.Base(j.file)
 	}
-	// The row of payvault_jobs with the job "" is no lease, because SubmitAll refuses this name. It keeps the ID in the
+	// The row of payvault_jobs with the job "" is no lease, because claim refuses this name. It keeps the ID in the
 	// column holder, so that the ID needs no table of its own.
 	_, err := j.change(ctx, `INSERT INTO {schema}.payvault_jobs (job, holder, beat, lease)
 		SELECT '', CAST($1 AS TEXT), 0, 0 FROM {durable} WHERE 1 = 1 ON CONFLICT (job) DO NOTHING`, name+" "+rand.Text())

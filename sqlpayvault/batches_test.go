@@ -161,8 +161,8 @@ func TestResolveKeepsTheNumberOfCards(t *testing.T) {
 	})
 }
 
-// TestID checks that all openings of a journal have the same ID, that another journal has another ID, and that ID adds
-// no job.
+// TestID checks that all openings of a journal have the same ID, that another journal of the same name has another ID,
+// and that ID adds no job. The ID must survive a call of Resolve for a job without a name, which is refused.
 func TestID(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -176,9 +176,15 @@ func TestID(t *testing.T) {
 			jobs, err := j.Jobs(t.Context())
 			require.NoError(t, err)
 			assert.Empty(t, jobs)
+			accepted := payvault.BatchOutcome{Status: payvault.BatchAccepted}
+			require.ErrorContains(t, j.Resolve(t.Context(), "", 0, accepted), "the job has no name")
 		}
 		assert.Len(t, ids, 1)
-		other, err := opened(t, filepath.Join(t.TempDir(), "other")).ID(t.Context())
+		namesake := filepath.Join(t.TempDir(), filepath.Base(place))
+		if !isFile(place) {
+			namesake = newDatabase(t, postgres(t))
+		}
+		other, err := opened(t, namesake).ID(t.Context())
 		require.NoError(t, err)
 		assert.NotContains(t, ids, other)
 	})
