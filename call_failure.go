@@ -147,7 +147,8 @@ func (x excerpt) text() string {
 	return answer.Text(x.Value)
 }
 
-// stringOnly returns the text of a JSON string, and "" for any other value. An object or a list may be a saved record.
+// stringOnly returns the text of a JSON string, and "" for any other value. An object or a list may be a saved record,
+// which an error must not contain.
 func (x excerpt) stringOnly() string {
 	if x.Kind() != '"' {
 		return ""

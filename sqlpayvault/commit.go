@@ -67,8 +67,9 @@ func (j *Journal) try(ctx context.Context, run statement) error {
 	return own.result
 }
 
-// deadline returns when a call that gets its turn has to give up: in 10 s, or at the time until of an outage if the
-// call arrived before that time. If that time has passed, deadline returns the error of the outage.
+// deadline returns the time at which a call that gets its turn has to give up. This is in 10 s. During an outage a call
+// that arrived before outage.until has to give up at outage.until. If that time has passed, deadline returns the first
+// error of the outage.
 func (j *Journal) deadline(arrived time.Time) (time.Time, error) {
 	o := j.outage.Load()
 	switch {
@@ -150,8 +151,8 @@ func (j *Journal) noteAnswer(err error, others bool, deadline time.Time) {
 	}
 }
 
-// isAnswer reports whether an error is the answer to a statement, or errPanic, and no failure of the database. A
-// statement that ended with such an error is not repeated.
+// isAnswer reports whether an error is ErrRunning, errMode or errPanic. These are no failures of the database, and a
+// statement that ended with one of them is not repeated.
 func isAnswer(err error) bool {
 	return errors.Is(err, ErrRunning) || errors.Is(err, errMode) || errors.Is(err, errPanic)
 }

@@ -106,7 +106,8 @@ func newJournal(db *sql.DB, opts []Option) *Journal {
 	return j
 }
 
-// setNames sets the schema that all statements name, and the table expression that makes a statement durable.
+// setNames sets what replaces {schema} and {durable} in the statements: the name of the schema, and one of the
+// constants durably and notDurably.
 func (j *Journal) setNames(schema, durable string) {
 	j.names = strings.NewReplacer("{schema}", schema, "{durable}", durable)
 }

@@ -547,8 +547,9 @@ func TestDatabaseThatIsGone(t *testing.T) {
 	}
 }
 
-// TestLateCall checks an End that comes after the other calls should have given up. The last try of one of them still
-// runs, because a commit of SQLite does not end with its context. The late End must have 10 s of its own.
+// TestLateCall checks an End that comes 11 s after the other calls. These should have given up after 10 s, but the last
+// try of one of them still runs, because a commit of SQLite does not end with its context. The late End must have 10 s
+// of its own.
 func TestLateCall(t *testing.T) {
 	t.Parallel()
 	var start time.Time

@@ -55,8 +55,8 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// A part has up to perPart cards, which are whole batches. The queue pauses when mostLost batches of a process are
-// refused or of unknown outcome.
+// A part has at most perPart cards. This is a multiple of the cards in a batch, so no batch is split between two parts.
+// The queue pauses when mostLost batches of a process are refused or of unknown outcome.
 const queue, perPart, mostLost = "payvault", 5000, 20
 
 // part is the argument of a River job: a range of the cards of a submission. It contains no card data.
