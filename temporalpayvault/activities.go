@@ -49,8 +49,8 @@ type Snapshot struct {
 }
 
 // Sink stores the pages of an export. All workers write to it, so it needs a storage that all workers share. Its
-// methods are called concurrently. Calls for the same list rarely overlap: only if a worker that Temporal considers
-// lost, or a call that exceeded CallTimeout, is still running.
+// methods are called concurrently. Calls for the same list overlap rarely, for example while a worker that Temporal
+// considers lost, or a call that exceeded CallTimeout, is still running.
 //
 // A page may be written again, with other records if the list has changed. The new page, which may be empty, has to
 // replace the old page. Errors of a Sink are treated like the errors of a [CardSource].

@@ -101,8 +101,8 @@ func call[T any](ctx context.Context, limit time.Duration, name string, f func(c
 }
 
 // withoutCards returns an error in place of err, which comes from the caller's code and may quote a card. The result
-// says only that name has failed. But if err wraps a [temporal.ApplicationError], the result is a copy of that, without
-// the cause and the details, and with a long message cut.
+// says only that name has failed. But if err wraps a [temporal.ApplicationError], the result has its message, which is
+// cut if it is long, its type, and its settings for retries.
 func withoutCards(err error, name string) error {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	if !ok {

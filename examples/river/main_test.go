@@ -271,8 +271,8 @@ func TestRun_otherNumber(t *testing.T) {
 	require.NoError(t, run(t.Context(), pool, srv.Client(), "job", 9950, false))
 }
 
-// TestRun_canceledPart checks that a run returns an error if one of its parts was canceled, even if as many batches are
-// accepted as the job has. Here a batch has 100 good cards, and had 50 in an earlier run.
+// TestRun_canceledPart checks that a run returns an error if one of its parts was canceled, even if the journal has all
+// batches as accepted. Here the part is canceled because a batch has 100 good cards, and had 50 in an earlier run.
 func TestRun_canceledPart(t *testing.T) {
 	t.Parallel()
 	pool, _ := newPool(t)
