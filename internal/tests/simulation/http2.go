@@ -192,7 +192,16 @@ func (p *peer) answer(stream uint32, x *exchange) {
 	if step.Cut != "" {
 		p.run.strike("cut: " + step.Cut)
 		if isUnprocessed := p.cutOff(stream, fields, a.body, &step); isUnprocessed {
-			x.run.note(x.unit, func(n *record) { n.leftOut++ })
+			x.run.note(x.unit, func(n *record) {
+				n.leftOut++
+				// The client does not get the answer, so the request counts only once.
+				if a.status == http.StatusTooManyRequests {
+					n.turned--
+				}
+				if x.decidesNothing() {
+					n.forbidden--
+				}
+			})
 		}
 		return
 	}
