@@ -73,7 +73,8 @@ func TestAmount_isExact(t *testing.T) {
 	assert.Equal(t, "0", payvault.Amount{}.String())
 }
 
-// TestAmount_print checks what package fmt and templates write for an amount, and for a pointer to it.
+// TestAmount_print checks what package fmt writes for an amount and for a pointer to it, and what a template writes for
+// an amount.
 func TestAmount_print(t *testing.T) {
 	t.Parallel()
 	amount := payvault.MustParseAmount("12.50")

@@ -257,7 +257,7 @@ func (d *ApplicationData) UnmarshalJSON(b []byte) error {
 
 var errNoData = errors.New("neither a list of pairs {key, value} nor an object")
 
-// pairsOf reads a list of pairs, or an object with a member for each pair.
+// pairsOf reads a list of pairs, or an object with a member for each pair. For null it returns no pairs.
 func pairsOf(raw jsontext.Value) (pairs []pair, err error) {
 	switch raw.Kind() {
 	case 'n':
@@ -280,7 +280,8 @@ func pairsOf(raw jsontext.Value) (pairs []pair, err error) {
 	return pairs, nil
 }
 
-// pairsOfObject returns a pair for each member of an object, sorted by key.
+// pairsOfObject returns a pair for each member of an object, sorted by key. An object that is a pair, or that has a
+// list of pairs, is an error.
 func pairsOfObject(raw jsontext.Value) (pairs []pair, err error) {
 	var members map[string]jsontext.Value
 	if answer.Read(raw, &members) != nil {
@@ -299,7 +300,8 @@ func pairsOfObject(raw jsontext.Value) (pairs []pair, err error) {
 	return pairs, nil
 }
 
-// hasPair reports whether a value is a list with an object that has a member of the name "key".
+// hasPair reports whether a value is a list with an object that has a member "key". The case of that name does not
+// matter.
 func hasPair(value jsontext.Value) bool {
 	if value.Kind() != '[' {
 		return false
@@ -317,7 +319,7 @@ func hasPair(value jsontext.Value) bool {
 }
 
 // setPair reads a pair into its field. A pair goes into Extra if its key has no field, or if its value is an empty
-// text.
+// text. A value with [REDACTED] in it is an error.
 func setPair(d *ApplicationData, p pair) error {
 	if hasMark(string(p.Value)) {
 		return redactedAt(p.Key, p.Value)

@@ -181,8 +181,8 @@ func readAt(t *testing.T, place, value string) (given, saved error) {
 	return given, saved
 }
 
-// TestApplicationData_numbers checks that application data refuses a number that has lost digits of an ID, a routing
-// number or an account number. It also refuses true as an ID. A country code that has lost zeros gets them back.
+// TestApplicationData_numbers checks that a JSON number that has lost digits is refused as an ID, as a routing number
+// and as an account number. The value true is refused as an ID. A country code that has lost zeros gets them back.
 func TestApplicationData_numbers(t *testing.T) {
 	t.Parallel()
 	for value, problem := range map[string]string{

@@ -157,9 +157,9 @@ func (s *ApplicationsService) SaveData(
 // Validate checks all fields of an application and their dependencies. An application that does not pass is no error:
 // the result has the problems. For such an application the service answers with code 2 and messages about fields.
 // Validate accepts such an answer with HTTP status 400, 422 or any status below 300; with another status the answer is
-// an error. Code 2 without messages is also an error, because an empty Validation would mean that all fields pass. Data
-// of more than 64 KiB is an error with every code, because the SDK does not search longer data for messages;
-// [WithResponse] has the whole answer.
+// an error. Code 2 without messages is also an error, because an empty Validation would mean that all fields pass. With
+// code 0, messages in the data are problems too. Data of more than 64 KiB is an error with every code, because the SDK
+// does not search longer data for messages; [WithResponse] has the whole answer.
 //
 // Replayable. GET /platform/application/{appId}/validate.
 func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, opts ...CallOption) (*Validation, error) {

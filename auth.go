@@ -27,8 +27,8 @@ func checkKey(key string) error {
 	return nil
 }
 
-// isAround reports whether a character may stand before or after a key that was copied or read from a file: a blank, a
-// line break, a quote, or an invisible character such as a byte order mark.
+// isAround reports whether checkKey refuses a character before or after a key: a blank, a line break, a quote, or an
+// invisible character such as a byte order mark. Such characters get there when a key is copied or read from a file.
 func isAround(r rune) bool {
 	return unicode.IsSpace(r) || strings.ContainsRune("\"'`\u201a\u201e", r) ||
 		unicode.In(r, unicode.Pi, unicode.Pf, unicode.Cf) // quotes such as \u201c, and invisible characters

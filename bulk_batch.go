@@ -46,7 +46,7 @@ type bulkBatch struct {
 	raw Response // the answer, if the caller uses WithResponse
 }
 
-// isFull reports whether b has as many cards as a request may have.
+// isFull reports whether b has as many cards as a request may have, invalid cards included.
 func (b *bulkBatch) isFull() bool { return b.End-b.Start == MaxAccountUpdaterCards }
 
 // next returns the batch that follows b, without cards.

@@ -70,8 +70,9 @@ func noCardError() error {
 	return p.err(OpAccountUpdaterSubmit)
 }
 
-// StopError is the last element of a walk of SubmitAll that has stopped. Depending on the reason it wraps the error of
-// the stream, of the journal or of the context, or matches [ErrUnauthorized], [ErrForbidden] or [ErrRateLimited].
+// StopError is the error in the last element of a walk of SubmitAll that has stopped. Depending on the reason it wraps
+// the error of the stream, of the journal or of the context, or matches [ErrUnauthorized], [ErrForbidden] or
+// [ErrRateLimited].
 //
 // It never wraps an *[Error]: if the stream or the journal returned an *Error, the StopError has only the text of that
 // error. [SafeToRetry] is false for a StopError, because without a [Journal] a second run would send all cards again.
@@ -84,7 +85,7 @@ type StopError struct {
 	cause error
 }
 
-// Error returns the reason on one line.
+// Error returns the reason and its cause on one line.
 func (e *StopError) Error() string {
 	line := "payvault: " + string(OpAccountUpdaterSubmit) + ": " + string(e.Reason)
 	if e.cause != nil { // nil if a fake in the caller's tests makes the error
@@ -105,9 +106,10 @@ type StopReason string
 const (
 	// StopContext means that ctx ended before all cards were read and sent, or cut off a request in flight.
 	StopContext StopReason = "context"
-	// StopStream means that the stream has yielded an error.
+	// StopStream means that the stream has yielded an error, and that ctx had not ended before.
 	StopStream StopReason = "stream"
-	// StopJournal means that a method of the journal has failed.
+	// StopJournal means that a method of the journal has failed. An error of Begin after the walk has stopped does not
+	// count.
 	StopJournal StopReason = "journal"
 	// StopOtherCards means that the journal has another number of cards for a batch than this run.
 	StopOtherCards StopReason = "other cards"
@@ -132,12 +134,12 @@ const (
 	StopNotSent StopReason = "not sent"
 )
 
-// Passes reports whether a later run may get on without anybody's help: after StopJournal, StopRateLimit and
+// Passes reports whether a later run may succeed without anybody's help: after StopJournal, StopRateLimit and
 // StopNotSent. It is false for StopContext too, because only you know why your context has ended.
 func (r StopReason) Passes() bool { return r == StopJournal || r == StopRateLimit || r == StopNotSent }
 
-// refusalStop returns the reason for a walk that stops because of e, the error of a batch. The reason does not wrap e,
-// because SafeToRetry must be false for a StopError.
+// refusalStop returns the StopError of a walk that stops because of e, the error of a batch. The StopError does not
+// wrap e, because SafeToRetry must be false for a StopError.
 func refusalStop(e *Error) *StopError {
 	text := "a request was refused with status " + strconv.Itoa(e.StatusCode)
 	switch {
@@ -156,7 +158,8 @@ func refusalStop(e *Error) *StopError {
 
 func journalStop(err error) *StopError { return &StopError{Reason: StopJournal, cause: disown(err)} }
 
-// lostStop returns the reason for a walk that stops after n failed batches in a row. The text says how they failed.
+// lostStop returns the StopError of a walk that stops after n failed batches in a row. The text says how these batches
+// failed.
 func lostStop(reason StopReason, n int64, text string) *StopError {
 	return &StopError{Reason: reason, cause: fmt.Errorf("the last %d batches %s", n, text)}
 }

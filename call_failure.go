@@ -93,8 +93,9 @@ type failure struct {
 	Reason excerpt `json:"reason"`
 }
 
-// gatewayText returns the texts with which a gateway in front of the service refused the request, or "". It reads the
-// members error and errors if they are a text, an object with texts, or a list of texts and such objects.
+// gatewayText joins the texts with which a gateway in front of the service refused the request. It returns "" if there
+// are none. The members error and errors count if they are a text, an object with a message, a title or a detail, or a
+// list of texts and such objects.
 func (f *failure) gatewayText() string {
 	texts := []string{f.Title.stringOnly(), f.Detail.stringOnly(), f.Msg.stringOnly(), f.Reason.stringOnly()}
 	for _, member := range []excerpt{f.Error, f.Errors} {
@@ -157,8 +158,9 @@ func (x excerpt) stringOnly() string {
 }
 
 // readFailure reads the body of an answer that is not a success, and sets the code, the message, the detail and the
-// fields, as far as the body has them. A body that cannot be read sets none of them. If neither the code nor the status
-// is a decision of the service, readFailure sets the delivery to unknown.
+// fields, as far as the body has them. A body that is not a JSON object sets at most the message, and a body with too
+// many values sets nothing. If neither the code nor the status is a decision of the service, readFailure sets the
+// delivery to unknown.
 func (e *Error) readFailure(r transport.Result) {
 	var f failure
 	_, err := answer.ReadLenient(r.Body, &f)
@@ -266,9 +268,9 @@ func (e *Error) readErrors(raw jsontext.Value) {
 	}
 }
 
-// fieldsOf returns the messages by field, or nil if there are none. If areMessages is true, every member is a message.
-// Otherwise only lists of texts are messages, and nulls are left out. If any other member is there, the members may be
-// a saved record, and fieldsOf returns nil.
+// fieldsOf returns the messages by field, or nil if there are none. If areMessages is true, every member counts as
+// messages. If it is false, only lists of texts are messages, and nulls are left out. Any other member makes fieldsOf
+// return nil then, because the members may be a saved record, which an error must not contain.
 func fieldsOf(members map[string]jsontext.Value, areMessages bool) map[string][]string {
 	fields := make(map[string][]string, len(members))
 	for name, member := range members {

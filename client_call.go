@@ -54,12 +54,12 @@ func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogVal
 // Authentication, retries, size limits and errors work as for the typed operations. But Call has no rate limit after
 // status 429. If r.Replay is set, the call is repeated like a replayable operation, whatever its method is.
 //
-// An answer is a success if its status is 2xx and its code is 0. If it also has an rcode, this rcode must not mean
-// failure. If it has no code, its rcode has to be 000. The whole JSON body of a success is decoded into out, which may
-// be nil. Decoding is that of encoding/json, so values that out has before the call may stay. But a number in a
-// variable of type any becomes a [json.Number], which keeps all digits of an ID. If the decoding fails, out may have a
-// part of the answer, and the error names the path of the value. An answer with too many values is refused, as for the
-// typed operations.
+// An answer is a success if its status is 2xx and its code is 0. If the answer also has an rcode, this rcode must not
+// mean failure. An answer without a code needs the rcode 000. The whole JSON body of a success is decoded into out,
+// which may be nil. Decoding is that of encoding/json, so values that out has before the call may stay. But a number in
+// a variable of type any becomes a [json.Number], which keeps all digits of an ID. If the decoding fails, out may have
+// a part of the answer, and the error names the path of the value. An answer with too many values is refused, as for
+// the typed operations.
 func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOption) error {
 	op := OperationInfo{Op: r.operation(), Method: r.Method, Replay: ReplayNever}
 	if r.Replay {

@@ -53,7 +53,7 @@ func defaultConfig() config {
 //
 // An [http.Transport] that can use HTTP/2, and a RoundTripper of any other type, get requests whose body can be read
 // only once, and which have no GetBody. So net/http cannot send such a request again by itself. Only the SDK repeats
-// it, where a repeat is harmless. The exception is a replayable request without a body.
+// it, where a repeat is harmless. The exception is a replayable request without a body: net/http may send it again.
 //
 // With these RoundTrippers, a request that has no body and is not replayable declares no length. Over HTTP/1.1 such a
 // POST is chunked. Webhooks.AddEvent, Payees.Delete and [Client.Call] without a body make such requests. Some servers

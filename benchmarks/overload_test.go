@@ -258,8 +258,8 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// TestLimitedCallers prints the same figures as TestLimited, for 64 callers without deadlines. Each of them makes one
-// single call after the other for 100 seconds. The test checks that payvault reaches 0.9 of the permitted rate, and
+// TestLimitedCallers prints the same figures as TestLimited, for 64 callers without deadlines. Each caller makes single
+// calls, one after the other, for 100 seconds. The test checks that payvault reaches 0.9 of the permitted rate, and
 // that no call of payvault fails.
 func TestLimitedCallers(t *testing.T) {
 	t.Parallel()

@@ -1,5 +1,5 @@
-// Package rig has what the packages with benchmarks share. It does not import payvault, because package transactions
-// also runs with an earlier build of payvault.
+// Package rig has what the packages with benchmarks share. It does not import payvault, so package transactions can use
+// it with an earlier build of payvault too.
 package rig
 
 import (
@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Measure calls the function work b.N times. It also reports the CPU time of the process, which includes garbage
-// collection on other processors, and excludes the time of other programs.
+// Measure calls the function work b.N times. It also reports the CPU time that the process uses for one call of work.
+// This time includes garbage collection on other processors, and excludes the time of other programs.
 func Measure(b *testing.B, work func() error) {
 	b.Helper()
 	b.ReportAllocs()
