@@ -149,7 +149,8 @@ func TestClient_print(t *testing.T) {
 }
 
 // TestNewTransport checks that a client trusts the certificates that were set in a transport of NewTransport, and that
-// it still uses HTTP/1.1. Another transport of NewTransport does not trust them, and keeps 128 idle connections.
+// it still uses HTTP/1.1. Another transport of NewTransport does not trust these certificates, and keeps up to 128 idle
+// connections per host.
 func TestNewTransport(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -157,7 +158,7 @@ func TestNewTransport(t *testing.T) {
 		service.Say(w, 200, `{"code":0,"data":{}}`)
 	}))
 	srv.EnableHTTP2 = true
-	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // of the refused certificate
+	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // it reports the refused certificate
 	srv.StartTLS()
 	defer srv.Close()
 	own := payvault.NewTransport()

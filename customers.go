@@ -153,8 +153,8 @@ type BillingCard struct {
 }
 
 // Create stores a customer profile and returns it with its ID. It fails before anything is sent if the request has
-// neither ID nor AutoGenerateCustomerID, lacks a name, has an expiration date that is not MMYY, or has the ID of a
-// shipping address, which only the service assigns.
+// neither ID nor AutoGenerateCustomerID, has neither FirmName nor both FirstName and LastName, has an expiration date
+// that is not MMYY, or has the ID of a shipping address, which only the service assigns.
 //
 // Not replayable. POST /platform/vault/customer.
 func (s *CustomersService) Create(

@@ -22,7 +22,7 @@ func TestCustomersCreate_filled(t *testing.T) {
 	}
 }
 
-// TestCustomersCreate_zeros checks that the flags of addresses and cards are sent if they are false.
+// TestCustomersCreate_zeros checks that the flags of addresses and cards are also sent if they are false.
 func TestCustomersCreate_zeros(t *testing.T) {
 	t.Parallel()
 	request := &payvault.CustomerCreateRequest{

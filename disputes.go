@@ -107,9 +107,9 @@ type File struct {
 	Name    string
 	Content io.ReaderAt `json:"-"` // content of the whole document
 	Size    int64       // in bytes
-	// Progress is called during the upload with the number of bytes of Content that were read to send them. The last of
-	// these bytes may not have arrived. The SDK also reads the first 1,024 bytes and the last one before the upload, to
-	// check the file; these reads do not count. If the SDK repeats the request, such as after a 429, the number starts
+	// Progress is called during the upload with the number of bytes of Content that the upload has read so far. The last
+	// of these bytes may not have arrived. The SDK also reads the first 1,024 bytes and the last one before the upload,
+	// to check the file; these reads do not count. If the SDK repeats the request, such as after a 429, the number starts
 	// anew. Progress runs in another goroutine than the call, but never after the call has returned. Calls that share
 	// a File may run Progress at the same time. Progress may be nil.
 	Progress func(sent int64) `json:"-" xml:"-" yaml:"-"`
@@ -220,8 +220,9 @@ func (f *File) check(p *problems) {
 
 // Respond answers a first-time or retrieval dispute. The service takes no other answers over the API, and does not
 // document how a merchant accepts a dispute. Respond fails before anything is sent if the message is too long, if the
-// date is not in the calendar, if the file has no name, is empty, cannot be read or is not a PDF, or if an answer to a
-// retrieval dispute has no message or no file. The file is streamed, so memory does not depend on its size.
+// date is not in the calendar, if the file has no name, is empty, cannot be read, is shorter than its Size or is not a
+// PDF, or if an answer to a retrieval dispute has no message or no file. The file is streamed, so memory does not
+// depend on its size.
 //
 // Not replayable. POST /platform/dispute/{rec_id}/respond.
 func (s *DisputesService) Respond(

@@ -276,9 +276,8 @@ func (f shrinking) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// newShrinking returns a PDF that becomes shorter. The parameter to is its new size. The parameter at is the offset of
-// the upload at which the PDF becomes shorter. If at is 0, it becomes shorter at the end of the check before the
-// upload.
+// newShrinking returns a PDF that becomes shorter. The parameter to is its new size. It becomes shorter when the upload
+// reads the offset at. If at is 0, it becomes shorter at the end of the check before the upload.
 func newShrinking(t *testing.T, size, at, to int64) *payvault.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "evidence.pdf")
@@ -332,8 +331,8 @@ func TestUploadOfAFileThatBecomesShorter(t *testing.T) {
 	})
 }
 
-// content is a PDF of size bytes. After the SDK has checked the PDF, all reads of its second half call the function
-// read.
+// content is a PDF of size bytes. After the SDK has checked the PDF, all reads that begin in its second half call the
+// function read.
 type content struct {
 	size int64
 	read func(p []byte, off int64) (int, error)
@@ -360,8 +359,9 @@ type fileError string
 
 func (e fileError) Error() string { return string(e) }
 
-// TestUploadWithAFunctionThatPanics checks that a panic in ReadAt or Progress of the file becomes an error of the call.
-// net/http reads an upload in its own goroutine, where the panic would end the process.
+// TestUploadWithAFunctionThatPanics checks that a panic in ReadAt or Progress of the file becomes an error of the call,
+// as an error of ReadAt does. net/http reads an upload in its own goroutine, where the panic would end the process. The
+// service must not receive the end of the form, and the error must not show the secret of the panic or of the error.
 func TestUploadWithAFunctionThatPanics(t *testing.T) {
 	t.Parallel()
 	const broken fileError = "a secret of the file"
@@ -414,7 +414,7 @@ func TestUploadProgress(t *testing.T) {
 		server.StartTLS()
 		t.Cleanup(server.Close)
 
-		// Over HTTP/2 net/http reads 16 KiB at a time, and up to 512 KiB once it has the settings of the server.
+		// The file is large, so that it takes several reads: over HTTP/2 net/http reads up to 512 KiB at a time.
 		file := payvault.FileFromBytes("a.pdf", append([]byte("%PDF-"), make([]byte, 4<<20)...))
 		var reports []int64
 		file.Progress = func(sent int64) { reports = append(reports, sent) } // the race detector sees a late call

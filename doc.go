@@ -31,7 +31,7 @@
 // # Errors
 //
 // Every error of a call is an [*Error] or wraps one. An answer with a 2xx status is an error too if it is cut off, is
-// not JSON, or has a code (an rcode, for Tokenize) that does not mean success. The exception is
+// not JSON, or does not have the code (the rcode, for Tokenize) that means success. The exception is
 // [ApplicationsService.Validate]: its code 2 with messages about fields is a normal answer. Check an error in this
 // order:
 //

@@ -57,7 +57,7 @@ func (c *caller) perform(ctx context.Context, call call, o callOptions) error {
 		// The observers are not called, because Start needs the context of the call.
 		ctx, end.observers = context.Background(), nil
 	}
-	if o.gate == nil { // the call of a walk begins when its first attempt is permitted: see out.Start
+	if o.gate == nil { // out.Start begins the call of a walk, when its first attempt is permitted
 		ctx = end.begin(ctx)
 	}
 	defer func() { end.tell(call.reply, o.response) }()
@@ -180,8 +180,8 @@ func (out *outgoing) addHeader(more http.Header) {
 }
 
 // finish decodes a successful answer into the reply, or returns the error of the call. r and err are the result of the
-// transport. unread has the paths of the values that could not be read, of the codes to which zeros were added, and of
-// a missing value that the caller does not need.
+// transport. unread has the paths of values that could not be read, of codes of currencies and countries to which zeros
+// were added, and of a missing value that the caller does not need.
 func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) (unread []string, _ error) {
 	r.Body = answer.UTF8(r.Body, r.Header.Get("Content-Type"))
 	var failed *Error
@@ -211,8 +211,9 @@ func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) 
 	return unread, failed
 }
 
-// privateTexts returns the texts that no error may repeat: the secrets of the body, the API keys, and private parts of
-// the query and values of headers. It leaves out reserved headers. pathSecrets returns such texts of the path.
+// privateTexts returns the texts of the request that no error may repeat: the secrets of the body, the API keys, the
+// private parts of the query, and the values of all headers except the reserved ones. The texts of the path are not
+// among them: pathSecrets returns these.
 func (out *outgoing) privateTexts(keys []string) []string {
 	texts := secretsOf(out.content.body)
 	for _, key := range keys {

@@ -147,7 +147,8 @@ func afterStop(ctx context.Context, err error) error {
 	}
 }
 
-// pause pauses the queue. All processes notice the pause and end.
+// pause pauses the queue. All processes notice the pause and end. The result makes River keep the job, which runs again
+// when the queue is resumed.
 func pause(ctx context.Context, reason error) error {
 	log.Printf("the queue pauses: %v", reason)
 	err := river.ClientFromContext[pgx.Tx](ctx).QueuePause(context.WithoutCancel(ctx), queue, nil)
@@ -241,8 +242,8 @@ func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Cl
 	return nil
 }
 
-// insert inserts a River job for each part, unless the part has a job that an earlier run has inserted and that has not
-// ended. Then it resumes the queue, if the field resume is set. It returns the ID of the job of each part.
+// insert inserts a River job for each part. A part keeps the job of an earlier run if this job has not ended. insert
+// then resumes the queue, if the field resume is set. It returns the ID of the job of each part.
 func (s submission) insert(ctx context.Context, r *river.Client[pgx.Tx]) (jobs []int64, err error) {
 	states := []rivertype.JobState{"available", "pending", "retryable", "running", "scheduled"} // jobs that have not ended
 	once := &river.InsertOpts{Queue: queue, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: states}}

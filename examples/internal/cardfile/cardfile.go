@@ -26,7 +26,7 @@ type Row struct {
 // Rows yields the rows of a file. A row has a card number, an expiration date as MMYY, and an ID, which may be missing.
 // Rows skips a byte order mark, empty lines and a header row. A header row is a first row with letters in its first
 // field and no digit in its first two fields. Each line is parsed by itself, so the rows after a bad row are read too.
-// If the file cannot be read, Rows yields an error and ends.
+// If the file cannot be read, or has a line of 64 KiB or more, Rows yields an error and ends.
 func Rows(file io.Reader) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		lines := bufio.NewScanner(file)

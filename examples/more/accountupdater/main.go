@@ -143,7 +143,7 @@ func fieldsOf(err error) map[string][]string {
 	return nil
 }
 
-// submit sends the batches of a file that the journal does not have yet.
+// submit sends those batches of a file that the journal does not have yet.
 func submit(ctx context.Context, client *payvault.Client, file, target string, out io.Writer) (err error) {
 	cards, err := readCards(file)
 	if err != nil {

@@ -54,13 +54,13 @@ func TestReport(t *testing.T) {
 // errFrozen is the error of a call while the server is frozen.
 var errFrozen = serviceerror.NewDeadlineExceeded("context deadline exceeded while waiting for connections")
 
-// answer is the result of a call to the server: a summary S, or an error.
+// answer is the result of a call to the server: a summary of type S, or an error.
 type answer[S any] struct {
 	summary S
 	err     error
 }
 
-// serverOf returns a server with a workflow. The calls of Get and of QueryWorkflow get the given answers one by one.
+// serverOf returns a fake server with a workflow. Each call of Get or of QueryWorkflow returns the next of its answers.
 func serverOf[S any](gets, queries []answer[S]) *mocks.Client {
 	server, run := &mocks.Client{}, &mocks.WorkflowRun{}
 	server.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.Anything, mock.Anything).Return(run, nil)

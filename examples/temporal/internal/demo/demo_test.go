@@ -29,7 +29,8 @@ func newEnvironment() *testsuite.TestWorkflowEnvironment {
 	return suite.NewTestWorkflowEnvironment()
 }
 
-// newActivities returns activities with a new journal, and the emulator that they call. They read cards from files.
+// newActivities returns activities with a new journal, and the emulator that they call. The activities
+// read cards from files.
 func newActivities(t *testing.T) (*temporalpayvault.Activities, *payvaulttest.Server) {
 	t.Helper()
 	srv := payvaulttest.NewServer()
