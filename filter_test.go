@@ -8,7 +8,7 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// TestListOptions_page checks that a page number is refused if the numbers of a walk that begins there could overflow.
+// TestListOptions_page checks that a page number is refused if the number of a later page of the walk could overflow.
 func TestListOptions_page(t *testing.T) {
 	t.Parallel()
 	assertRefused(t, payvault.OpCustomersList, &payvault.ListOptions{Page: math.MaxInt - 1},

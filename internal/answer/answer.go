@@ -34,7 +34,8 @@ type PlaceError struct {
 	Why   string // what the value is, such as "not an integer"; "" if that is not known
 }
 
-// Error returns the JSON pointer and says that the value cannot be read, and why.
+// Error says that the value at Place cannot be read. It adds Why, unless Why is empty. Without a Place it says "the
+// body".
 func (e *PlaceError) Error() string {
 	text := cmp.Or(e.Place, "the body") + " cannot be read"
 	if e.Why != "" {
@@ -46,7 +47,8 @@ func (e *PlaceError) Error() string {
 // MostUnread is the largest number of unreadable values that are skipped in an answer.
 const MostUnread = 20
 
-// mostCompleted is the largest number of codes with added zeros that ReadLenient names. No record has so many codes.
+// mostCompleted is the largest number of codes with added zeros whose JSON pointers ReadLenient returns. No record has
+// so many codes.
 const mostCompleted = 1000
 
 // Read decodes an answer into the variable to which the second argument points. Its error is [ErrNotJSON], [ErrTooMany]
@@ -57,8 +59,8 @@ func Read(text []byte, into any) error {
 }
 
 // ReadLenient is like [Read], but skips values that cannot be read, up to [MostUnread]. It returns their JSON pointers,
-// even if it returns an error too. A skipped element of a list becomes a zero value. The result also names the codes of
-// three digits that had lost zeros, up to 1000.
+// even if it returns an error too. A skipped element of a list becomes a zero value. ReadLenient also returns the
+// pointers of the codes of three digits that had lost zeros, up to 1000.
 func ReadLenient(text []byte, into any) (unread []string, err error) {
 	return read(text, into, reader{lenient: true})
 }
@@ -119,7 +121,8 @@ func read(text []byte, into any, how reader) (unread []string, err error) {
 	return pass.unread, ownError(err)
 }
 
-// ownError returns the error of this package for an error of the decoder, which may quote a value.
+// ownError replaces an error of the decoder by an error of this package, because an error of the decoder may quote a
+// value.
 func ownError(err error) error {
 	if err == nil {
 		return nil

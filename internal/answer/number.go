@@ -13,8 +13,8 @@ import (
 // This file implements the struct tag "answer". The tag says how a JSON number is read into a field that holds an ID
 // or a code, and not a quantity:
 //
-//   - answer:"id" is an ID. A number with an exponent or a fraction has lost digits and cannot be read. The value true
-//     cannot be read either.
+//   - answer:"id" is an ID. A number with an exponent, or with a fraction other than zeros, has lost digits and cannot
+//     be read. The value true cannot be read either.
 //   - answer:"mmyy" is a month and a year. A number of three digits has lost its first zero and gets it back.
 //   - answer:"iso" is a code of three digits. A number of one or two digits has lost zeros and gets them back. The
 //     number 0 stays 0.
@@ -93,8 +93,8 @@ func isDecimal(text string) bool {
 	return err == nil
 }
 
-// Digits returns the digits of a number without a fraction of zeros. If the number has an exponent or another fraction,
-// the result is an error, because then the number has lost digits.
+// Digits returns the digits of a number. It leaves out a fraction of zeros. It returns an error for a number with an
+// exponent or another fraction, because such a number may have lost digits.
 func Digits(number string) (string, error) {
 	whole, fraction, _ := strings.Cut(number, ".")
 	if strings.ContainsAny(number, "eE") || strings.Trim(fraction, "0") != "" {

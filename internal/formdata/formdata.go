@@ -14,9 +14,9 @@ import (
 	"unicode"
 )
 
-// File is the file part of a body. Content is read with ReadAt only, and never closed. After each read of the file, the
-// reader of the body calls Progress, unless Progress is nil. The parameter read is the number of bytes of the file that
-// this reader has read.
+// File is the file part of a body. Content is read with ReadAt only, and never closed. After each read that got bytes
+// of the file, the reader of the body calls Progress, unless Progress is nil. The parameter read is the number of bytes
+// of the file that this reader has read.
 type File struct {
 	Field, Name, ContentType string
 	Content                  io.ReaderAt
@@ -105,8 +105,8 @@ type fileReader struct {
 	read    int64 // number of bytes that were read
 }
 
-// Read reads from the file, and then calls Progress. It turns a panic of ReadAt or Progress into an error, because
-// net/http reads a body in its own goroutine, where a panic would end the process.
+// Read reads from the file, and then calls Progress if it got bytes. It turns a panic of ReadAt or Progress into an
+// error, because net/http reads a body in its own goroutine, where a panic would end the process.
 func (r *fileReader) Read(p []byte) (n int, err error) {
 	reason := "the file cannot be read: panic in ReadAt"
 	defer func() {

@@ -50,8 +50,8 @@ func (l *Limit) Wait(ctx context.Context, p *Pace) (waited time.Duration, err er
 	return waited, err
 }
 
-// WaitInWalk waits like Wait, but for a call of a walk. Only one such call at a time joins the queue. The returned time
-// includes the wait for the other calls of walks.
+// WaitInWalk waits like Wait, before a call of a walk, which is a loop of many calls. Of all walks only one call at a
+// time joins the queue. The returned time includes the wait for the calls of the other walks.
 func (l *Limit) WaitInWalk(ctx context.Context, p *Pace) (waited time.Duration, err error) {
 	if l == nil {
 		return 0, nil
@@ -87,8 +87,9 @@ func (l *Limit) join(ctx context.Context) (time.Duration, error) {
 	return delay, nil
 }
 
-// waitForTurn waits for the token turn, and then until the limiter permits the request. Then it calls take. It gives
-// the token turn back before it returns. If it returns an error, it has not called take.
+// waitForTurn waits for the token turn, and then until the limiter permits the request. Then it calls take, or returns
+// ErrPostponed if the service has asked for a wait. It gives the token turn back before it returns. If it returns an
+// error, it has not called take.
 func (l *Limit) waitForTurn(ctx context.Context, p *Pace) error {
 	if err := l.turn.take(ctx); err != nil {
 		return err
@@ -113,8 +114,8 @@ func (l *Limit) waitForTurn(ctx context.Context, p *Pace) error {
 	return nil
 }
 
-// take removes the request from the queue, and takes a token of the limiter. The limiter counts this token from the
-// time free, at which it became available. So a late timer does not lower the rate.
+// take removes the request from the queue, and takes a token of the limiter. The parameter free is the time at which
+// the token became available. The limiter counts from this time, so a late timer does not lower the rate.
 func (l *Limit) take(free time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 )
 
 // TestLimitAfterManyGaveUp checks that calls fail at once if the queue before them is too long for their deadline. Once
-// the requests of the queue have given up, neither they nor these calls delay any other. A request that gives up
-// returns the error of its context and not the cause.
+// the requests of the queue have given up, neither they nor these calls delay any other. For a request that gives up,
+// Wait returns the error of the context, and not the cause of the context.
 func TestLimitAfterManyGaveUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestLimitAfterManyGaveUp(t *testing.T) {
 }
 
 // TestLimitBesideWalks checks that a single call waits for at most one request of a walk, even if eight are waiting.
-// The time for which a request of a walk waits for the other walks must count as waited.
+// The time that WaitInWalk returns must include the wait for the other walks.
 func TestLimitBesideWalks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

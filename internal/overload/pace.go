@@ -33,14 +33,15 @@ type Pace struct {
 
 	// These fields are described in rate.go.
 	knownRate       rate.Limit // rate that the service probably permits; rate.Inf if none is known
-	cutAt           time.Time  // time of the last cut
+	cutAt           time.Time  // time of the latest cut
 	answersSinceCut int        // number of answers to requests that were sent after cutAt
 }
 
 // NewPace returns a Pace that does not limit requests yet.
 func NewPace() *Pace { return &Pace{postponed: make(chan struct{})} }
 
-// IsLimited reports whether requests have to wait, because the service has refused a request recently.
+// IsLimited reports whether there is a limit: the service has refused a request, and no later answer has ended the
+// limit. A nil Pace limits nothing.
 func (p *Pace) IsLimited() bool { return p != nil && p.limited.Load() }
 
 // Place is the permission to send a request. The caller passes it on to Answered or Refused.
@@ -63,7 +64,7 @@ const (
 	quietTime           = time.Minute
 	leastQuietIntervals = 40 // the quiet time is at least this many intervals
 
-	// A refusal of a request that was sent without its turn confirms the learned rate for this time.
+	// This is how long the refusal of a request that was sent without its turn confirms the learned rate.
 	confirmedFor = time.Second
 )
 
@@ -80,7 +81,7 @@ func (p *Pace) Answered(place Place) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	quiet := now.Sub(p.until) // time since the end of the last wait
+	quiet := now.Sub(p.until) // time since the end of the latest wait
 	quietEnough := max(quietTime, leastQuietIntervals*p.interval())
 	if quiet > 2*quietEnough {
 		p.limiter.SetLimit(rate.Inf) // for the requests that are still waiting
@@ -95,7 +96,7 @@ func (p *Pace) Answered(place Place) {
 
 // Refused records a refusal with status 429. It makes all requests wait, and cuts the rate. If there is no limit, it
 // starts one. If there is a limit, there are two exceptions:
-//   - If the request was sent before the last cut, the rate stays.
+//   - If the request was sent before the latest cut, the rate stays.
 //   - If the request was sent without its turn, or before the limit, the rate stays, and requests wait only if the
 //     service asks for it. Otherwise many such refusals would stop the queue.
 //

@@ -64,7 +64,7 @@ func TestRateOfAPace(t *testing.T) {
 		"rv":                      0.8,
 		"rarvvvv":                 1.194,
 		// If no answer has come since the previous refusal, a refusal halves the rate, down to 0.1. If the refused request
-		// was sent before the last cut, the rate does not change.
+		// was sent before the latest cut, the rate does not change.
 		"rr":    0.4,
 		"rrr":   0.2,
 		"rrrr":  0.1,
@@ -96,7 +96,7 @@ func TestRateOfAPace(t *testing.T) {
 		"rar" + ten + "aw":       0.995, // with a Retry-After the factor is 0.8
 		"r" + ten + "ar":         6.740,
 		"rrrrarararar":           0.1,
-		// A minute after the last refusal the known rate is dropped, and answers add 0.693 again.
+		// A minute after the latest refusal the known rate is dropped, and answers add 0.693 again.
 		"rarma":  1.194 + 0.693,
 		"rarmaa": 1.194 + 2*0.693,
 		// The known rate is kept for the time of 40 requests at the present rate, if that is longer than a minute.
@@ -132,7 +132,7 @@ func TestLiftedForThoseWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, gone := NewPace(), make(chan time.Time, 20)
 		play(p, "rrrr") // sets the lowest rate
-		// The random wait after the last refusal is at most 5 seconds. 800 seconds later, which is the time of 80 requests,
+		// The random wait after the latest refusal is at most 5 seconds. 800 seconds later, which is the time of 80 requests,
 		// the limit may end. Time alone does not end it: the next answer does.
 		<-time.After(805 * time.Second)
 		for range cap(gone) {
@@ -300,8 +300,8 @@ func TestQueueThatBecomesSlow(t *testing.T) {
 }
 
 // TestConfirmedRate checks that after the refusal of a call that was sent without its turn, calls wait for half of
-// their timeouts. A second later, calls are sent at once again. Such a refusal does not make other calls wait longer
-// for their turns.
+// their timeouts. A second later, calls are sent at once again. The refusal does not make other calls wait longer for
+// their turns.
 func TestConfirmedRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // turn, and a single call waits for at most one request of a walk.
 type queue struct {
 	turn     token // the request that holds it is the next to be sent
-	walkTurn token // a walk has to hold it while it waits for turn
+	walkTurn token // a request of a walk holds walkTurn while it waits for turn
 
 	mu      sync.Mutex
 	waiting int           // number of requests that wait for turn, or hold it
@@ -41,7 +41,7 @@ func (q *queue) untilToken(now time.Time, ahead int) time.Duration {
 type token struct {
 	mu     sync.Mutex
 	isHeld bool
-	line   []chan struct{} // of the requests that wait, the oldest first
+	line   []chan struct{} // channels of the requests that wait, the oldest request first
 }
 
 // ask returns a channel that receives a value when the request gets the token. Then the request holds the token until

@@ -13,8 +13,8 @@ import (
 //   - knownRate is the rate that the service probably permits. It is rate.Inf after the first refusal and after a quiet
 //     time. A later cut sets it to the new rate, if an answer has come since the previous cut. The rate grows fast up
 //     to knownRate, and then slowly.
-//   - cutAt is the time of the last cut. A request that was sent before cutAt was sent at another rate, so its outcome
-//     does not change the rate. But an answer to a request that did not wait for the rate can raise the rate.
+//   - cutAt is the time of the latest cut. A request that was sent before cutAt was sent at another rate, so its
+//     outcome does not change the rate. But an answer to a request that did not wait for the rate can raise the rate.
 //   - answersSinceCut is the number of answers to requests that were sent after cutAt.
 //
 // Example: 100 answers a second come before the first refusal, so the rate becomes 80. Each answer adds 0.69, until the
@@ -29,7 +29,7 @@ const (
 	// A refusal multiplies the rate by one of three factors: see cut.
 	rateCut   = 0.8
 	steadyCut = 0.9 // if the rate was probably right: see cutFactor
-	blindCut  = 0.5 // if no answer has come since the last cut
+	blindCut  = 0.5 // if no answer has come since the latest cut
 
 	firstRate  = 1   // lowest rate that is assumed before the first refusal
 	lowestRate = 0.1 // a refusal does not cut the rate below this
@@ -45,9 +45,9 @@ func (p *Pace) interval() time.Duration {
 	return time.Duration(float64(time.Second) / float64(p.limiter.Limit()))
 }
 
-// isSentAfterCut reports whether a request was sent after the last cut. place is what Wait returned for the request: it
-// has the time at which the request was permitted, or the zero time if the request did not wait for the rate. With the
-// zero time the result is false.
+// isSentAfterCut reports whether a request was sent after the latest cut. place is what Wait returned for the request:
+// it has the time at which the request was permitted, or the zero time if the request did not wait for the rate. With
+// the zero time the result is false.
 func (p *Pace) isSentAfterCut(place Place) bool { return place.at.After(p.cutAt) }
 
 // raise raises the rate after an answer: fast up to knownRate, then slowly.
@@ -72,8 +72,8 @@ func (p *Pace) raise(place Place) {
 	p.limiter.SetLimit(r + more)
 }
 
-// cut lowers the rate after a refusal. The first refusal starts the limit: cut then computes the rate from the number
-// of recent answers. after is the Retry-After of the refusal, or 0.
+// cut lowers the rate after a refusal. If there is no limit, cut starts it, and computes the rate from the number of
+// recent answers. after is the Retry-After of the refusal, or 0.
 func (p *Pace) cut(now time.Time, after time.Duration) {
 	startsLimit := !p.limited.Load()
 	switch {
@@ -94,9 +94,9 @@ func (p *Pace) cut(now time.Time, after time.Duration) {
 	p.jitter = rand.Float64() //nolint:gosec // jitter need not be unpredictable
 }
 
-// cutFactor returns the factor by which a cut multiplies the rate, if answers have come since the last cut. After more
-// than steadyFor answers the rate is probably right, so the factor is steadyCut. Otherwise it is rateCut. It is also
-// rateCut in these cases:
+// cutFactor returns the factor by which a cut multiplies the rate, if answers have come since the latest cut. After
+// more than steadyFor answers the rate is probably right, so the factor is steadyCut. Otherwise it is rateCut. It is
+// also rateCut in these cases:
 //   - No rate is known. Then each answer raises the rate until it is too high, so many answers prove nothing.
 //   - The refusal has a Retry-After. All requests have to wait for that time, so such refusals must be rare.
 func (p *Pace) cutFactor(after time.Duration) rate.Limit {

@@ -10,10 +10,11 @@ import (
 // This file has the requests that wait for a Pace. The request that holds the token turn is sent when the limiter
 // permits it, but not before the time p.until.
 //
-// The learned rate may delay a single call, but never makes it fail. So a call waits for its turn for at most half of
-// the time until its deadline. If its turn would come later, the call is sent without its turn: at once, or as soon as
-// a wait that the service has asked for is over. But if the service has refused such a request within the last second,
-// the learned rate is probably right. Then the call first waits for its turn, until half of its time is over.
+// The learned rate may delay a single call, but never makes it fail. So a call with a deadline waits for its turn for
+// at most half of the time until the deadline. If its turn would come later, the call is sent without its turn: at
+// once, or as soon as a wait that the service has asked for is over. But if the service has refused a request without
+// its turn within the last second, the learned rate is probably right. Then the call first waits for its turn, until
+// half of its time is over.
 //
 // After its turn, the call may have to wait for a Limit too. The time for this second wait is subtracted before the
 // rest is halved. When the queue of the Limit grows, a waiting call computes its half anew. So the call fails only if
@@ -67,8 +68,8 @@ func (p *Pace) Wait(ctx context.Context, longest time.Duration, l *Limit) (Place
 type Retry struct{ waiter }
 
 // JoinForRetry puts a retry into the queue. It returns nil if p limits nothing, or if the turn of the retry would come
-// after half of the time until the deadline of ctx. A wait that the service has asked for, and the time that the retry
-// needs in the Limit l, do not count. Unless the result is nil, the caller calls its Wait or Leave.
+// after half of the time until the deadline of ctx. This time does not include a wait that the service has asked for,
+// or the time that the retry needs in the Limit l. If the result is not nil, the caller has to call its Wait or Leave.
 func (p *Pace) JoinForRetry(ctx context.Context, longest time.Duration, l *Limit) *Retry {
 	r := &Retry{waiter{Pace: p, ctx: ctx, longest: longest, limit: l, start: time.Now()}}
 	if p.IsLimited() && r.join(true) {
@@ -109,7 +110,7 @@ func (p *Pace) IsHeld() bool {
 }
 
 // join counts the request as waiting for the token turn, and returns true. If the queue is too slow, it returns false
-// instead. But for a second after the refusal of a request that was sent without its turn, a request joins even a slow
+// instead. In the second after the refusal of a request that was sent without its turn, a request joins even a slow
 // queue. A retry after a 429 never joins a slow queue, because it can have a backoff instead.
 func (w *waiter) join(isRetry bool) bool {
 	w.mu.Lock()
@@ -123,9 +124,8 @@ func (w *waiter) join(isRetry bool) bool {
 	return true
 }
 
-// isTooSlow reports whether the turn of a request that joins the queue now would come after the time that latest
-// returns. The result is false if latest returns no time. isTooSlow assumes that the rate does not change. The caller
-// holds mu.
+// isTooSlow reports whether the request would have to be sent without its turn if it joined the queue now and the rate
+// did not change. The caller holds mu.
 func (w *waiter) isTooSlow() bool {
 	latest, _ := w.latest()
 	if latest.IsZero() {
@@ -138,8 +138,9 @@ func (w *waiter) isTooSlow() bool {
 
 // latest returns the time at which the request is sent even if it is not its turn, or the zero time if there is none.
 // This is the middle between two times. The first is the start of the wait, or the end of a wait that the service has
-// asked for. The second is the deadline, minus the time that the request then needs in the Limit, behind the requests
-// that are before it in this queue. The channel grown is closed when the queue of the Limit grows. The caller holds mu.
+// asked for, whichever is later. The second is the deadline, minus the time that the request then needs in the Limit,
+// behind the requests that are before it in this queue. The channel grown is closed when the queue of the Limit grows.
+// The caller holds mu.
 func (w *waiter) latest() (latest time.Time, grown <-chan struct{}) {
 	deadline, hasDeadline := w.ctx.Deadline()
 	if w.isPatient || !hasDeadline {
@@ -169,7 +170,8 @@ func (w *waiter) wait() (Place, error) {
 }
 
 // waitForTurn waits for the token turn, and then until the limiter permits the request. It gives the token back before
-// it returns. It returns errSlow if the request is to be sent without its turn.
+// it returns. It fails with the errors of receive. Of these, errSlow means that the request is to be sent without its
+// turn.
 func (w *waiter) waitForTurn() error {
 	if err := w.takeToken(&w.turn); err != nil {
 		return err
@@ -217,8 +219,8 @@ func (p *Pace) take() time.Duration {
 	return delay
 }
 
-// takeToken waits for a token, and fails with the errors of receive. While receive calls mayWait again, the request
-// keeps its place in the line.
+// takeToken waits for a token, and fails with the errors of receive. The request keeps its place in the line, even if
+// p.until moves meanwhile.
 func (w *waiter) takeToken(t *token) error {
 	mine := t.ask()
 	err := receive(w, mine)
@@ -228,9 +230,9 @@ func (w *waiter) takeToken(t *token) error {
 	return err
 }
 
-// receive waits for a value from a channel. It fails with the error of ctx when ctx ends, with the error of mayWait, or
-// with errSlow when the request is to be sent without its turn. It calls mayWait again when p.until has moved, or when
-// the queue of the Limit has grown.
+// receive waits for a value from a channel. It fails with the error of ctx when ctx ends, with a HeldError when the
+// service asks for too long a wait, or with errSlow when the request is to be sent without its turn. It calls mayWait
+// again when p.until has moved, or when the queue of the Limit has grown.
 func receive[T any](w *waiter, from <-chan T) error {
 	for {
 		events, err := w.mayWait()
@@ -251,7 +253,7 @@ func receive[T any](w *waiter, from <-chan T) error {
 }
 
 // events are the channels of a request that waits. tooLate and grown are nil if isPatient is true, or if the context
-// has no deadline.
+// has no deadline. Without a Limit, grown is nil.
 type events struct {
 	postponed <-chan struct{}  // closed when p.until moves
 	tooLate   <-chan time.Time // gets a value when the request is to be sent without its turn

@@ -374,9 +374,9 @@ func TestJournalOfABatchThatWaits(t *testing.T) {
 	})
 }
 
-// TestJournalOfABatchWithoutAConnection checks that a batch whose attempts all failed to connect is recorded as not
-// sent while it waits for its next attempt, so that a kill leaves no batch of unknown outcome. A batch that an attempt
-// may have performed stays begun.
+// TestJournalOfABatchWithoutAConnection checks that a batch whose attempts have all failed to connect so far is
+// recorded as not sent while it waits for its next attempt, so that a kill leaves no batch of unknown outcome. A batch
+// that an attempt may have performed stays begun.
 func TestJournalOfABatchWithoutAConnection(t *testing.T) {
 	t.Parallel()
 	forEach(t, []bool{false, true}, func(t *testing.T, isPerformed bool) {
@@ -417,8 +417,8 @@ func TestJournalOfABatchWithoutAConnection(t *testing.T) {
 	})
 }
 
-// TestStoppedWalkDoesNotWait checks that a batch stops waiting for its next attempt when the context ends. Its outcome
-// is unknown, because the first attempt may have been performed.
+// TestStoppedWalkDoesNotWait checks that a batch stops waiting for its next attempt when the context ends. The outcome
+// of the batch is unknown, because the first attempt may have been performed.
 func TestStoppedWalkDoesNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

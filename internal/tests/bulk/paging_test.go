@@ -345,9 +345,9 @@ func TestWalkOverServicesThatLie(t *testing.T) {
 // pagingExample is a row of the table in docs/paging.md.
 type pagingExample struct {
 	totalPages, totalRecords, count int
-	pages                           []int  // numbers of records
+	pages                           []int  // number of records of each page
 	then                            string // answer to a request for a later page
-	records, requests               int    // what the walk gets
+	records, requests               int    // how many records the walk yields, and how many requests it makes
 }
 
 // pagingExamples reads the table in docs/paging.md.
@@ -409,8 +409,8 @@ func (e pagingExample) reply(page int) *http.Response {
 	return service.Reply(http.StatusOK, pageBody(e.totalPages, e.totalRecords, ids...))
 }
 
-// TestWalkEndsAsDocumented checks the examples in docs/paging.md. With Prefetch a walk yields the same records. It may
-// make one request more than documented, or request all pages that totalPages promises.
+// TestWalkEndsAsDocumented checks the examples in docs/paging.md. With any Prefetch a walk yields the same records.
+// With a Prefetch above 1 it may make one request more than documented, or request all pages that totalPages promises.
 func TestWalkEndsAsDocumented(t *testing.T) {
 	t.Parallel()
 	examples := pagingExamples(t)
@@ -434,8 +434,8 @@ func TestWalkEndsAsDocumented(t *testing.T) {
 }
 
 // TestWalkBeyondTheTotals checks that these answers end a walk with an error: status 401, 403 or 500, the HTML page of
-// a proxy, more than 100 empty pages in a row that the totals promise, and a refusal by a code if the totals were too
-// low before.
+// a proxy, more than 100 empty pages in a row that the totals promise, and an error code after more pages than the
+// totals promised. Exactly 100 empty pages in a row do not end a walk.
 func TestWalkBeyondTheTotals(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
@@ -474,8 +474,8 @@ func TestWalkBeyondTheTotals(t *testing.T) {
 }
 
 // TestWalkFromTheLastPage checks a walk that begins at the last page of a list whose other pages are longer. The walk
-// cannot tell that it is the last page, so it requests another one. The refusal of that page must end the walk without
-// an error.
+// cannot tell that this page is the last, so it requests another one. A 404 for that page must end the walk without an
+// error.
 func TestWalkFromTheLastPage(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {

@@ -147,7 +147,7 @@ func TestRateLimitHoldsTheOperation(t *testing.T) {
 	})
 }
 
-// TestBurstOfAQuietClient checks a client that makes one call a second and gets up to three times status 429. Three
+// TestBurstOfAQuietClient checks a client that makes one call a second and gets status 429 up to three times. Three
 // seconds later it makes 100 calls at once, each with a deadline of two seconds. All must succeed.
 func TestBurstOfAQuietClient(t *testing.T) {
 	t.Parallel()
@@ -197,7 +197,7 @@ func TestOutageWith429(t *testing.T) {
 }
 
 // TestOverloadByCallers checks 64 callers with deadlines who call again and again. The service permits 20 requests a
-// second. At least 95 % of these must succeed. Refused requests must not outnumber the requests that succeed.
+// second. At least 95 % of this number must succeed. Refused requests must not outnumber the requests that succeed.
 func TestOverloadByCallers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

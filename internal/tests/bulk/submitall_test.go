@@ -45,7 +45,7 @@ func stream(n int, before func(i int)) iter.Seq2[card, error] {
 	}
 }
 
-// breaksOff returns an iterator that yields n cards, calls the function before, and then yields an error.
+// breaksOff returns an iterator that yields n cards, and then an error. It calls before() just before the error.
 func breaksOff(n int, err error, before func()) iter.Seq2[card, error] {
 	return func(yield func(card, error) bool) {
 		for _, c := range newCards(n) {
@@ -222,7 +222,7 @@ func TestSubmitAllThatIsLeft(t *testing.T) {
 // TestSubmitAllOfASlowStream checks a stream that pauses. All complete batches before the pause are sent and yielded
 // without delay. The exception is a batch after which the stream has yielded no card: its last card may be incomplete.
 // If the context ends during the pause, that batch is yielded as not sent, and an incomplete batch is not yielded. The
-// reason is the context, even if the stream then fails.
+// reason for the stop is the context, even if the stream then fails.
 func TestSubmitAllOfASlowStream(t *testing.T) {
 	t.Parallel()
 	type test struct {
