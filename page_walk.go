@@ -194,10 +194,10 @@ func (w *pageWalk[T]) mayLackRecords(p *Page[T]) bool {
 	return isAhead && (p.TotalRecords != w.previous.TotalRecords || p.TotalPages != w.previous.TotalPages)
 }
 
-// isNoPage reports whether an answer means that the page does not exist. It is called only for a page that the totals
-// do not promise. Some services answer with their last page or their first page instead. Others answer with status 204,
-// 400, 404 or 416. Such an answer must have JSON or no body, because any other body may come from a proxy. Other
-// services refuse the request by a code, with status 200 or 422. This counts only for the first page after TotalPages.
+// isNoPage reports whether an answer means that the page does not exist. It is called only for a page that might not
+// exist. Some services answer with their last page or their first page instead. Others answer with status 204, 400, 404
+// or 416. Such an answer must have JSON or no body, because any other body may come from a proxy. Other services refuse
+// the request by a code, with status 200 or 422. Such a refusal counts only for the first page beyond TotalPages.
 func (w *pageWalk[T]) isNoPage(p *Page[T], f fetched[T]) bool {
 	if f.err == nil {
 		return p.repeats(w.previous) || p.repeats(w.first)
@@ -280,7 +280,7 @@ func (w *pageWalk[T]) recordsBefore(first *Page[T]) int {
 	return first.Number * len(first.Items)
 }
 
-// mayBeShorter reports whether the totals permit that p is the last page, and so shorter than others.
+// mayBeShorter reports whether TotalPages permits that p is the last page, which may be shorter than the other pages.
 func (p *Page[T]) mayBeShorter() bool { return p.Number+1 >= p.TotalPages }
 
 // mayBeEnd reports whether the page after the latest page might not exist. The service must have sent TotalPages, and
@@ -294,12 +294,12 @@ func (w *pageWalk[T]) mayBeEnd() bool {
 	return w.beyondTotals || w.isGuess && w.previous.TotalPages > 0 && !morePages
 }
 
-// isLast reports whether the walk ends with p, which was counted.
+// isLast reports whether the walk ends with p, after count has counted the records of p.
 //
 // The totals of the service are lower bounds. Some services round totalPages down, and others count up to a maximum or
 // count one page only. So the walk goes on while one of the totals promises more, or if the service sends no
-// TotalPages. After a full page, it also asks for one page that the totals do not promise. After an empty page, it goes
-// on only if both totals promise more.
+// TotalPages. After a full page, it asks for the next page even if the totals do not promise that page. After an empty
+// page, it goes on only if both totals promise more.
 func (w *pageWalk[T]) isLast(p *Page[T]) bool {
 	if len(p.Items) == 0 {
 		morePages, moreRecords := w.promised()
@@ -315,16 +315,16 @@ func (w *pageWalk[T]) promised() (morePages, moreRecords bool) {
 }
 
 // repeats reports whether p has the same records as the previous page, as if the service ignored the page number. It is
-// false if p is empty. It is also false if TotalRecords has grown by the length of p: then added records have moved the
-// same records to p. In both pages, the slice fields of the records must be nil.
+// false if p is empty. It is also false if TotalRecords has grown by the length of p, because the new records have then
+// moved the same records to p. In both pages, the slice fields of the records must be nil.
 func (p *Page[T]) repeats(previous *Page[T]) bool {
 	added := p.TotalRecords - previous.TotalRecords
 	return len(p.Items) > 0 && added != len(p.Items) && reflect.DeepEqual(p.Items, previous.Items)
 }
 
-// fetchEnd returns the new value of pageWalk.end after p, which is not the last page. The page after p may always be
-// asked for, because the service may claim too few pages. Without TotalRecords, only that page may be asked for,
-// because the walk might not notice that the list changes.
+// fetchEnd returns the number of the first page that may not be asked for yet. The page p is the latest page, and the
+// walk goes on. The page after p may always be asked for, because the service may claim too few pages. Without
+// TotalRecords, only that page may be asked for, because the walk might not notice that the list changes.
 func (p *Page[T]) fetchEnd() int {
 	if p.TotalRecords <= 0 {
 		return p.Number + 2

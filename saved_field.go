@@ -62,8 +62,8 @@ func savedOf(wire savedField[stdjson.RawMessage]) SavedField {
 // readSaved decodes the value of a key. The argument into is a pointer to the variable, mostly a field of
 // ApplicationData. If raw is null or has no bytes, the variable stays unchanged. The function read is answer.ReadSaved
 // or answer.ReadGiven, which have the rules for pointers in the variable and for unknown names. For a variable of type
-// any, answer.ReadExactly takes its place. The error has the place of the value that cannot be read. The place begins
-// with the key.
+// any, readSaved calls answer.ReadExactly instead. A bank routing number that has lost a zero is an error. The error
+// has the place of the value that cannot be read. The place begins with the key.
 func readSaved(key string, raw jsontext.Value, into any, read func(text []byte, into any) error) error {
 	variable := reflect.ValueOf(into)
 	if variable.Kind() != reflect.Pointer || variable.IsNil() {

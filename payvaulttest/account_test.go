@@ -65,7 +65,7 @@ func TestRetire(t *testing.T) {
 }
 
 // TestActingForAMerchant checks that an account acts for its own merchant, with or without a merchant_id in the
-// request, and for the merchants in ActsFor.
+// request, and for the merchants in ActsFor. The server must copy the accounts that it gets and returns.
 func TestActingForAMerchant(t *testing.T) {
 	t.Parallel()
 	given := payvaulttest.Account{MerchantID: 5, APIKey: "five", ActsFor: []payvault.MerchantID{6}}

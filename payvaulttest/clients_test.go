@@ -34,8 +34,8 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// TestClientRetriesQuickly checks that the client of a server has short waits and no retry budget, unlike a client of
-// NewClient.
+// TestClientRetriesQuickly checks that the client of a server has short waits, no retry budget and no rate limit after
+// status 429, unlike a client of NewClient.
 func TestClientRetriesQuickly(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()

@@ -144,7 +144,7 @@ func (c *lostConn) Close() error {
 	return c.Conn.Close()
 }
 
-// roundTripper is an [http.RoundTripper] that calls no hooks of httptrace.
+// roundTripper makes an [http.RoundTripper] of a function.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements [http.RoundTripper].

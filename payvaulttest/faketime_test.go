@@ -30,8 +30,8 @@ func TestFakeTime(t *testing.T) {
 	})
 }
 
-// TestServerInBubble checks that a server does not start in a synctest bubble. With its socket, the time in the bubble
-// would stand still.
+// TestServerInBubble checks that a server does not start in a synctest bubble. The open socket of a server would stop
+// the fake clock.
 func TestServerInBubble(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

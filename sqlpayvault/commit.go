@@ -44,7 +44,7 @@ var errPanic = errors.New("sqlpayvault: the driver of the database has panicked"
 // that wait, and commits them together.
 //
 // During an outage all waiting statements give up at the same time. Otherwise each of them would in turn try for 10 s.
-// A statement that arrives later has 10 s of its own.
+// A statement that arrives after that time has 10 s of its own.
 func (j *Journal) try(ctx context.Context, run statement) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -68,8 +68,8 @@ func (j *Journal) try(ctx context.Context, run statement) error {
 }
 
 // deadline returns the time at which a call that gets its turn has to give up. This is in 10 s. During an outage a call
-// that arrived before outage.until has to give up at outage.until. If that time has passed, deadline returns the first
-// error of the outage.
+// that arrived before outage.until has to give up at outage.until. If that time has passed, deadline returns an error
+// of the outage.
 func (j *Journal) deadline(arrived time.Time) (time.Time, error) {
 	o := j.outage.Load()
 	switch {
@@ -138,8 +138,8 @@ func (j *Journal) commit(ctx context.Context, group []*write) error {
 }
 
 // noteAnswer ends the outage if the database has answered. If the database has failed, noteAnswer begins an outage, or
-// extends it to a later deadline. If the database has answered others meanwhile, a failure is no outage: the failure
-// concerns only one connection or one row.
+// extends it to a later deadline. If the database has answered other statements meanwhile, a failure is no outage: the
+// failure concerns only one connection or one row.
 func (j *Journal) noteAnswer(err error, others bool, deadline time.Time) {
 	o := j.outage.Load()
 	switch {

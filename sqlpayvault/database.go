@@ -23,8 +23,8 @@ func connectionsOf(db *sql.DB) int {
 }
 
 // retry runs a statement until it succeeds, the deadline has passed, or ctx ends. It stops at an error that would occur
-// again: ErrRunning, an error that a pooler causes, or a file that is damaged, was moved, or is in another journal
-// mode. A failed statement may have been performed, so repeating it has to be harmless.
+// again: ErrRunning, an error that a pooler causes, or an error about a file that is damaged, was moved, or is in
+// another journal mode. A failed statement may have been performed, so repeating it has to be harmless.
 func retry(ctx context.Context, deadline time.Time, statement func(ctx context.Context) error) error {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
@@ -80,8 +80,8 @@ func isDamaged(err error) bool {
 	return ok && (damaged.Code()&0xff == sqlite3.SQLITE_NOTADB || damaged.Code()&0xff == sqlite3.SQLITE_CORRUPT)
 }
 
-// isMissing reports whether the database has not found a table or a column of a statement. SQLite has only a general
-// code for this, SQLITE_ERROR.
+// isMissing reports whether an error may mean that the database has not found a table or a column of a statement.
+// SQLite has only a general code for this, SQLITE_ERROR.
 func isMissing(err error) bool {
 	if missing, ok := errors.AsType[*sqlite.Error](err); ok {
 		return missing.Code() == sqlite3.SQLITE_ERROR

@@ -7,9 +7,9 @@
 //
 // # Durability
 //
-// When Begin or End returns, its changes survive a power cut, and the end of the database's processes at any moment. In
-// Postgres this holds also where a role or a database has a weaker synchronous_commit. In SQLite the changes are in one
-// file, so this file may be moved or looked at. The README says which copies of it are good.
+// When Begin or End returns without an error, its changes survive a power cut, and the end of the database's processes
+// at any moment. In Postgres this holds also where a role or a database has a weaker synchronous_commit. In SQLite the
+// changes are in one file, so this file may be moved or looked at. The README says which copies of it are good.
 //
 // The journal cannot know batches that its database never had or has lost. So cards can be sent twice if
 //

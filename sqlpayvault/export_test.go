@@ -2,7 +2,7 @@ package sqlpayvault
 
 import "database/sql"
 
-// NewOn returns a journal in a database of either kind, for tests with a driver of their own. The tables must exist.
+// NewOn returns a journal in SQLite or in Postgres, for tests with a driver of their own. The tables must exist.
 func NewOn(db *sql.DB, isSQLite bool, opts ...Option) *Journal {
 	var j *Journal
 	if isSQLite {

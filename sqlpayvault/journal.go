@@ -88,7 +88,7 @@ func WithoutLease() Option {
 	return func(j *Journal) { j.shared = true }
 }
 
-// WithLogger logs when a run begins to wait for the lease of another run, with the time of that lease.
+// WithLogger logs when a run begins to wait for the lease of another run, with the duration of that lease.
 func WithLogger(l *slog.Logger) Option {
 	return func(j *Journal) { j.logger = l }
 }
@@ -150,9 +150,9 @@ func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payva
 	return payvault.BatchState{}, orRunning(ctx, err)
 }
 
-// takeBack returns a statement that records a batch as not sent. The statement changes only a batch that is begun, and
-// whose Begin was a call of this run with a number from first to last. So it does no harm if the batch has been begun
-// again.
+// takeBack returns a statement that records a batch as not sent. Each call of Begin in this run has a number. The
+// statement changes the batch only if its status is still begun, and if a call with a number from first to last has
+// begun it. So it does no harm if a later call has begun the batch again.
 func (j *Journal) takeBack(job string, batch int, first, last int64) statement {
 	return func(ctx context.Context, db querier) error {
 		_, err := j.exec(ctx, db, `UPDATE {schema}.payvault_batches SET status = '`+string(payvault.BatchNotSent)+`'
@@ -162,7 +162,7 @@ func (j *Journal) takeBack(job string, batch int, first, last int64) statement {
 	}
 }
 
-// The method insert joins three parts to a statement: insertBatch, then withLease or noLease, then orNotSent. The
+// The method insert joins three parts into one statement: insertBatch, then withLease or noLease, then orNotSent. The
 // statement records that a batch has begun, if the batch has no row yet, or if its row has the status "not sent". With
 // the part withLease, the run must also have the lease. The columns run and number identify the call of Begin.
 const (
@@ -178,9 +178,9 @@ const (
 )
 
 // insert records that a batch has begun. If another call of Begin has begun the batch before, insert returns the
-// recorded state of the batch. If the statement changes no row for another reason, insert returns ErrRunning, or
-// errAgain for a journal that was opened WithoutLease. If another program has switched the journal mode of the file,
-// insert records nothing and returns errMode.
+// recorded state of the batch. If an earlier try of the same call has begun it, insert succeeds. If the statement
+// changes no row for another reason, insert returns ErrRunning, or errAgain for a journal that was opened WithoutLease.
+// If another program has switched the journal mode of the file, insert records nothing and returns errMode.
 func (j *Journal) insert(
 	ctx context.Context, db querier, job string, batch int, number int64,
 ) (s payvault.BatchState, err error) {
@@ -236,9 +236,9 @@ const upsertBatch = `INSERT INTO {schema}.payvault_batches AS known (job, batch,
 	WHERE excluded.status <> '` + string(payvault.BatchNotSent) + `' OR known.run = excluded.run`
 
 // End records the outcome of a batch, as [payvault.Journal] requires. It needs no lease. If the database fails, for
-// example because a connection drops, End tries again for up to 10 s. Calls of End that wait for each other give up at
-// the same time. After that, the journal tries again in the background until the outcome is recorded, or until Close
-// has tried for up to 10 s.
+// example because a connection drops, End tries again for up to 10 s. All calls of Begin and End that wait in this time
+// give up together. After End has given up, the journal tries again in the background until the outcome is recorded, or
+// until Close has tried for up to 10 s.
 func (j *Journal) End(ctx context.Context, job string, batch int, outcome payvault.BatchOutcome) error {
 	if err := j.enter(); err != nil {
 		return err
