@@ -40,8 +40,8 @@ func TestTokenize_refused(t *testing.T) {
 	assertRefused(t, op, &payvault.TokenizeRequest{}, service.Fields{"merchant_id": {calls.Required}})
 }
 
-// TestTokenize_cardID checks that an answer without a readable card_id is an error. If the request has a CardID, the
-// answer is a success, and Unread names the card_id.
+// TestTokenize_cardID checks an answer without a readable card_id. If the request has no CardID, the answer is an
+// error. If the request has a CardID, the answer is a success, and Unread names the card_id.
 func TestTokenize_cardID(t *testing.T) {
 	t.Parallel()
 	create, update := named(t, "tokens.tokenize without a CardID"), named(t, "tokens.tokenize with a CardID")

@@ -108,8 +108,8 @@ func TestNotificationHandler_reports(t *testing.T) { //nolint:paralleltest // it
 }
 
 // TestNotificationHandler_readBefore checks that a notification is not acknowledged if a middleware has read its body
-// before, even in part. The function is not called, and the log says what happened. A body that a middleware has
-// restored, or replaced together with ContentLength, is received.
+// before, even in part. The caller's function must not be called, and the log must say what happened. A body that a
+// middleware has restored, or replaced together with ContentLength, must be received.
 func TestNotificationHandler_readBefore(t *testing.T) {
 	t.Parallel()
 	const body, received, failed = "event=transaction_status", http.StatusNoContent, http.StatusInternalServerError

@@ -168,7 +168,7 @@ func TestMarshalWire_ownMethods(t *testing.T) {
 }
 
 // TestMarshalWire_oddFields checks that MarshalWire and Client.Call write fields that JSON v2 alone would refuse. A
-// secret in such a field is redacted in texts of the service. If another value of the type cannot be written, the error
+// secret in such a field is redacted in texts of the service. If a field has a value that cannot be written, the error
 // has the reason.
 func TestMarshalWire_oddFields(t *testing.T) {
 	t.Parallel()

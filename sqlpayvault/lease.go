@@ -33,7 +33,7 @@ func (j *Journal) beat() {
 }
 
 // claim takes the lease of a job, unless this journal has the lease already or needs none. It refuses a job without a
-// name, because the row of that name has the ID of the journal.
+// name, because the row whose name is empty has the ID of the journal.
 func (j *Journal) claim(ctx context.Context, job string) error {
 	if job == "" {
 		return errors.New("sqlpayvault: the job has no name")

@@ -51,9 +51,9 @@ func New(ctx context.Context, db *sql.DB, opts ...Option) (*Journal, error) {
 	return j, nil
 }
 
-// chooseSchema sets the schema of the journal to the current schema, unless WithSchema has set it. It fails if there is
-// no current schema, or if the current schema has no table of batches and another schema has one. In any case it fails
-// if the table of the journal is unlogged.
+// chooseSchema sets the schema of the journal to the current schema, unless WithSchema has set it. Without WithSchema
+// it fails if there is no current schema, or if the current schema has no table of batches and another schema has one.
+// With and without WithSchema it fails if the table of batches is unlogged.
 func (j *Journal) chooseSchema(ctx context.Context) error {
 	isNewAllowed := j.schema != ""
 	if !isNewAllowed {

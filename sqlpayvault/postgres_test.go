@@ -128,8 +128,8 @@ func TestMissingRights(t *testing.T) {
 	require.NotContains(t, err.Error(), "drop both tables")
 }
 
-// TestBeginWhoseAnswerIsLost checks a Begin that Postgres has committed, and that fails because no answer arrives for
-// 10 s. When Postgres answers again, the batch must be recorded as not sent.
+// TestBeginWhoseAnswerIsLost checks a Begin that Postgres commits. The Begin fails, because for 10 s each connection
+// breaks before the answer arrives. When connections work again, the batch must be recorded as not sent.
 func TestBeginWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	place := newDatabase(t, postgres(t))

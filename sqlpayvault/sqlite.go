@@ -20,15 +20,15 @@ import (
 // second file beside it, with -journal at the end of its name. If a process is killed during a write, the second file
 // has what SQLite needs to undo the write.
 //
-// Open reads the whole file. It refuses
+// Open reads the whole file. It returns an error for
 //
 //   - a file that is empty, damaged, or has no journal, as after a copy that failed;
 //   - a file in the journal mode WAL, which keeps the latest batches in a second file; the error says how to change it;
-//   - to make a new file beside a -journal file. Such a file stays if the journal was moved away while a run was at
+//   - a path with only a -journal file. The -journal file stays there if the journal was moved away while a run was at
 //     work, or after a run was killed.
 //
-// Move both files together after a kill. If the file was moved alone and a run has used it, remove the -journal file at
-// the old place. If the two files meet again, SQLite undoes what was recorded since.
+// Move both files together after a kill. If the journal was moved alone and a run has used it, remove the -journal file
+// at the old place. If the two files meet again, SQLite undoes what was recorded after the move.
 //
 // If another program, such as Litestream, switches the file to WAL while a run is at work, the run stops.
 func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
@@ -124,7 +124,8 @@ func makeFile(ctx context.Context, path string) error {
 	return nil
 }
 
-// newSQLite returns a journal in SQLite that is not started yet. Its statements about batches wait for each other.
+// newSQLite returns a journal in SQLite that is not started yet. Its statements about batches never run at the same
+// time.
 func newSQLite(db *sql.DB, opts []Option) *Journal {
 	j := newJournal(db, opts)
 	j.waiting = make(chan *write)
@@ -190,7 +191,8 @@ func modeError(path, mode string) error {
 }
 
 // checkMode returns errMode if the file is not in the journal mode TRUNCATE. In WAL mode commits are in a second file,
-// which is easily lost. The mode cannot change during a transaction. checkMode does nothing for Postgres.
+// which is easily lost. The mode cannot change during a transaction, so a check inside a transaction holds until
+// its commit. checkMode does nothing for Postgres.
 func (j *Journal) checkMode(ctx context.Context, db querier) error {
 	if j.file == "" {
 		return nil

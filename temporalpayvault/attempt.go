@@ -64,7 +64,7 @@ func pauseFor(reason string) error {
 
 // call calls f, a method of a CardSource or a Sink. If ctx ends before f returns, call returns the error of ctx. If f
 // takes longer than limit, call returns an error that pauses the job. Any other error of f, or a panic, may quote a
-// card, so call returns an error without its text. It keeps only the message of a [temporal.ApplicationError].
+// card, so call returns an error without its text. But a [temporal.ApplicationError] keeps its message.
 func call[T any](ctx context.Context, limit time.Duration, name string, f func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -101,8 +101,8 @@ func call[T any](ctx context.Context, limit time.Duration, name string, f func(c
 }
 
 // withoutCards returns an error in place of err, which comes from the caller's code and may quote a card. The result
-// says only that name has failed. But if err wraps a [temporal.ApplicationError], the result has its message, which is
-// cut if it is long, its type, and its settings for retries.
+// says only that name has failed. But if err wraps a [temporal.ApplicationError], the result has the message, the type
+// and the settings for retries of that error. A long message is cut.
 func withoutCards(err error, name string) error {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	if !ok {

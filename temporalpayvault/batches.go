@@ -58,7 +58,7 @@ type InvalidCard struct {
 }
 
 // maxStale is the number of attempts after which the job pauses if the source has other cards than the snapshot. The
-// waits between these attempts add up to 4 minutes. Until then another worker may have the right file.
+// waits between these attempts add up to 4 minutes. One of the attempts may run on a worker that has the right file.
 const maxStale = 10
 
 const reasonChanged = "the source has other cards than those of the snapshot: restore the cards and resume, " +
@@ -199,7 +199,7 @@ func hasNoCard(b *payvault.AccountUpdaterBatch) bool {
 
 // stopError converts the last error of SubmitAll. It returns nil if SubmitAll has stopped because the context has
 // ended. If the reason passes by itself, another attempt may follow, because the journal has the batches that were
-// sent. Any other reason pauses the job.
+// sent. Any other reason, or an invalid argument, pauses the job.
 func stopError(err error) error {
 	stop, ok := errors.AsType[*payvault.StopError](err)
 	if !ok { // an invalid argument
@@ -269,8 +269,9 @@ func (s *submission) read(ctx context.Context, a *Activities) ([]payvault.Accoun
 	return nil, pauseFor(reasonChanged)
 }
 
-// stream yields the cards. Each batch waits for a permit and then for s.Interval. The wait comes after the first card
-// of the batch. Before this card it would delay the previous batch, which SubmitAll sends when it gets this card.
+// stream yields the cards. Each batch waits for a permit. Then it waits for s.Interval, unless an earlier call of send
+// has sent it or found it in the journal. The waits come after the first card of the batch. Before this card they would
+// delay the previous batch, because SubmitAll sends the previous batch when it gets this card.
 func (s *submission) stream(
 	ctx context.Context, cards []payvault.AccountUpdaterCard,
 ) iter.Seq2[payvault.AccountUpdaterCard, error] {
@@ -283,7 +284,7 @@ func (s *submission) stream(
 				continue
 			}
 			interval := s.Interval
-			if s.journal.knows(s.journal.first+i/batchSize) != "" { // an earlier call of send has found it in the journal
+			if s.journal.knows(s.journal.first+i/batchSize) != "" { // it was sent, or found in the journal
 				interval = 0
 			}
 			if !s.permits.take(ctx) || !sleep(ctx, interval) {

@@ -60,11 +60,11 @@ const (
 // each page to the [Sink]. It completes when all lists have been written to their end, and not before. It only reads
 // from the service, so it may be started again at any time.
 //
-// A page is short if it is empty, or has fewer records than the next page or an earlier page of the same attempt, while
-// the service promises more records. Then the activity fails, and Temporal tries the page again. If the page is still
-// short after 5 tries, the export goes on. If 10 pages in the lists of an activity (see ListsPerActivity) stay short,
-// further ones are not tried again. A list ends after 100 empty pages in a row. [ExportSummary] names the lists whose
-// latest totals promised more records than were written.
+// While the service promises more records, a page is short if it is empty, or has fewer records than before, than the
+// next page or than an earlier page of the same attempt. Then the activity fails, and Temporal tries the page again. If
+// the page is still short after 5 tries, the export goes on. If 10 pages in the lists of an activity (see
+// ListsPerActivity) stay short, further ones are not tried again. A list ends after 100 empty pages in a row.
+// [ExportSummary] names the lists whose latest totals promised more records than were written.
 //
 // The workflow pauses in these cases, and waits for [UpdateResume]. The reason is in [ExportSummary] and in the memo,
 // see [MemoPaused].

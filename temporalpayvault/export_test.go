@@ -519,8 +519,8 @@ func pagesFrom(from, to, step int) (pages []int) {
 	return pages
 }
 
-// TestExportLists_manyShortPages checks that a list ends after 100 empty pages and not after 100 short pages, and that
-// the export says what is missing, with the first 100 of these pages.
+// TestExportLists_manyShortPages checks that a list ends after 100 empty pages in a row, but not after 100 pages that
+// have too few records. The summary must have the totals, and name the first 100 short pages.
 func TestExportLists_manyShortPages(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

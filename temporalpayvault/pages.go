@@ -50,7 +50,7 @@ type exportReport struct {
 	ending
 }
 
-// IncompleteList is a list that was not exported whole: the totals of the service promised more records than came.
+// IncompleteList is a list that was not exported whole: the service promised more records than were written.
 type IncompleteList struct {
 	Subscription payvault.SubscriptionID `json:"subscription,omitempty"` // 0 for customers
 	Promised     int                     `json:"promised"`               // the latest totalRecords that is not 0
@@ -169,9 +169,9 @@ func writeList[T any](
 	return true, e.endList(ctx, id, left)
 }
 
-// isMorePromised reports whether the totals promise more records than those up to the end of the page at the given
-// position, which has n records. The result is false for an empty page after the last one if earlier pages are short:
-// those pages lack the promised records.
+// isMorePromised reports whether the totals promise more records or pages after the page at the given position. The
+// page has n records. The result is false for an empty page beyond totalPages if earlier pages stayed short: those
+// pages lack the promised records.
 func isMorePromised(at span, n, totalPages int) bool {
 	isAfterLast := 0 < totalPages && totalPages <= at.Page
 	if n == 0 && isAfterLast && len(at.Short) > 0 {

@@ -300,8 +300,9 @@ type harms struct{ Killed, Frozen, Cut, Late, Server, Deployed, Away int }
 
 // harmAll disturbs the processes and connections, and counts the disturbances in the argument done. It spreads the
 // disturbances evenly over the expected number of requests. Even steps kill a process, and odd steps disturb processes
-// or connections in other ways. In the parts on Temporal, three even steps from the middle on kill the server, stop all
-// workers as a deploy does, and lock or stop the journal of SubmitCards.
+// or connections in other ways. There are exceptions from the middle on. In the parts on Temporal, one even step kills
+// the server, and the next even step stops all workers, as a deploy does. In the part of SubmitCards, the even step
+// after that locks or stops the journal.
 func (w *world) harmAll(ctx context.Context, part, as string, requests int, done *harms) error {
 	if !w.harm {
 		return nil
@@ -354,7 +355,8 @@ func (w *world) harmAll(ctx context.Context, part, as string, requests int, done
 	return nil
 }
 
-// takeAway stops Postgres by the command that the flags name. Without Postgres it locks the SQLite file of a part.
+// takeAway stops and restarts Postgres by the command that the flags name. Without Postgres it locks the SQLite file of
+// a part for databaseAway.
 func (w *world) takeAway(ctx context.Context, part string) error {
 	if w.postgres == "" {
 		return w.lock(ctx, part, databaseAway)
