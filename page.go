@@ -27,8 +27,8 @@ type pageReply[T any] struct {
 	//   - a list: Data points to it, and the list is not nil, even if it is empty.
 	//   - null, or another value that means "none": Data is nil.
 	//   - no data at all: Data still points to items, which is empty and has the capacity that beforeRead gave it. The
-	//     decoder replaces items by a list without capacity if the list of an answer is empty. If a later decoder kept the
-	//     capacity, every empty page would fail as a page without data, and so would the tests of empty pages.
+	//     decoder replaces items by a list without capacity if the list of an answer is empty. If a later version of the
+	//     decoder kept the capacity, every empty page would be refused as a page without data, and tests would fail.
 	Data *[]T `json:"data"`
 
 	items  []T
@@ -84,7 +84,7 @@ type list[T any] struct {
 	tidy func(record *T) (missing string, needed bool)
 }
 
-// page returns the page that o asks for. Nil asks for the default page of the service, which is taken for page 0.
+// page returns the page that o asks for. A nil o asks for the service's default page, which is assumed to be page 0.
 func (l list[T]) page(ctx context.Context, o *ListOptions, opts callOptions) (*Page[T], error) {
 	r := pageReply[T]{tidy: l.tidy}
 	r.Data = &r.items

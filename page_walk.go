@@ -167,7 +167,7 @@ func (w *pageWalk[T]) get(ctx context.Context, number int) fetched[T] {
 	return f
 }
 
-// fetch gets one page in one call, which waits after a 429. onPage adds the number of the page to an error.
+// fetch gets one page in one call, which waits after a 429.
 func (w *pageWalk[T]) fetch(ctx context.Context, number int) (f fetched[T]) {
 	options, call := w.options, w.call
 	options.Page = number

@@ -37,15 +37,15 @@ func pipes(t *testing.T, serve func(net.Conn)) *http.Transport {
 	return tr
 }
 
-// queued is a connection whose writes do not wait for the reader. The writes of net.Pipe do, so that an HTTP/2 client
-// and its server, which both begin with a write, would wait for each other.
+// queued is a connection whose writes do not wait for the reader. On a net.Pipe each write waits for the reader. An
+// HTTP/2 client and its server both begin with a write, so on a net.Pipe they would wait for each other.
 type queued struct {
 	net.Conn
 
 	writes chan []byte
 }
 
-// newQueued returns a queued connection over conn. The caller must close its channel writes at the end.
+// newQueued returns a queued connection over conn. At the end, the caller must close the channel in its field writes.
 func newQueued(conn net.Conn) queued {
 	q := queued{conn, make(chan []byte, 100)}
 	go func() {

@@ -144,7 +144,7 @@ var unprocessed = regexp.MustCompile(`^http2: Transport: cannot retry err \[(` +
 //     request.
 //
 // Both prove something only if the attempt got exactly one connection. If it got two, a RoundTripper may have sent the
-// request on the first one.
+// request on the first one. If the trace has none, a RoundTripper may have used connections without calling the hooks.
 func isUnprocessed(err error, trace *attemptTrace) bool {
 	if trace.connections.Load() != 1 {
 		return false

@@ -255,10 +255,10 @@ func TestLargestLimits(t *testing.T) {
 	}
 }
 
-// TestMeansToResend checks the Body and the GetBody of requests. net/http may repeat a request only on HTTP/1, and a
-// GET only with Replay. A request that net/http must not repeat has no GetBody, and has a Body even if the body is
-// empty. The exception is an empty body with Replay, which net/http may always repeat: it is http.NoBody, so that
-// HTTP/2 ends the stream with the headers.
+// TestMeansToResend checks the Body and the GetBody of requests. A request with Replay and without a body has the Body
+// http.NoBody, so that HTTP/2 ends the stream with the headers. net/http may always repeat it. Any other request may be
+// repeated only on HTTP/1, and a GET only with Replay too. A request that must not be repeated has no GetBody, and has
+// a Body even if the body is empty.
 func TestMeansToResend(t *testing.T) {
 	t.Parallel()
 	requests := []*Request{post(false).text(""), post(false).text("{}"), post(false).upload(3)}

@@ -51,9 +51,9 @@ func TestWhatCountsForThePace(t *testing.T) {
 }
 
 // TestRetryWithoutTurn checks the retry of a single call after a 429. The 429 sets the rate to one request in 1.25
-// seconds. With a deadline after 2 seconds, the retry is sent without its turn, so it has a backoff and costs a part of
-// the retry budget. The same is true if the retry needs most of the time for the limit that the caller has set. A retry
-// that is sent in its turn costs nothing.
+// seconds. With a deadline after 2 seconds, the retry does not wait for its turn. It has a backoff instead, and costs a
+// part of the retry budget. If the budget is spent, there is no retry. The same is true with a deadline after 10
+// seconds if the limit that the caller has set takes 8 of them. A retry that waits for its turn costs nothing.
 func TestRetryWithoutTurn(t *testing.T) {
 	t.Parallel()
 	const backoff = 100 * time.Millisecond
@@ -142,7 +142,7 @@ func TestRetryThatDoesNotBegin(t *testing.T) {
 					_, _ = New(config).Do(ctx, request)
 				}()
 				cancel()
-				// The rate is one request in 1.25 seconds. So a retry with this deadline can join the queue only if it is empty.
+				// The rate is one request in 1.25 seconds. So a retry with this deadline can join only an empty queue.
 				next, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 				assert.NotNil(t, request.Pace.JoinForRetry(next, time.Hour, nil), name)
 				cancel()
@@ -152,8 +152,8 @@ func TestRetryThatDoesNotBegin(t *testing.T) {
 	}
 }
 
-// TestLimit checks that every attempt waits for the limit that the caller has set, with or without a Gate, and that
-// this wait counts as Waited.
+// TestLimit checks that every attempt waits for the limit that the caller has set, with or without a Gate. The field
+// Waited of an Attempt must have this wait.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	for _, gate := range []*Gate{nil, {Patience: time.Minute}} {

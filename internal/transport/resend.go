@@ -49,9 +49,9 @@ func isSafe(method string) bool {
 // setBody sets the body of an attempt. The caller must call end on the result. If net/http must not repeat the request,
 // setBody removes GetBody.
 //
-// net/http may repeat a request that has Replay and no body. It may repeat any other request only if the RoundTripper
-// uses nothing but HTTP/1. Even then a request with a safe method needs Replay, because net/http may repeat such a
-// request after it was written.
+// setBody lets net/http repeat a request that has Replay and no body. It lets net/http repeat any other request only if
+// the RoundTripper uses nothing but HTTP/1. Even then a request with a safe method needs Replay, because net/http
+// repeats such a request even if it was written.
 func (c *call) setBody(req *http.Request) *attemptBody {
 	body := &attemptBody{}
 	mayRepeat := c.client.onlyHTTP1 && (!isSafe(req.Method) || c.Replay)
@@ -75,15 +75,15 @@ func (c *call) setBody(req *http.Request) *attemptBody {
 			askBeforeUpload(req)
 		}
 	default:
-		// A body in memory does not change, and has the GetBody of the engine. It is not wrapped in an attemptReader, because
-		// net/http sends a body together with the headers only if it knows the type of the body. So nothing notices whether
-		// net/http reads it, and mayBeRead is set at once.
+		// The body is in memory, or there is none. A body in memory does not change, and has the GetBody of the engine. It is
+		// not wrapped in an attemptReader, because net/http sends a body together with the headers only if it knows the type
+		// of the body. So nothing notices whether net/http reads the body, and mayBeRead is set at once.
 		body.mayBeRead = true
 	}
 	return body
 }
 
-// longUpload is the length from which an upload over HTTP/1 waits until the server wants it.
+// longUpload is the length, in bytes, of the shortest upload for which setBody calls askBeforeUpload.
 const longUpload = 64 << 10
 
 // askBeforeUpload makes net/http wait for status 100 before it sends the body. Without this, a server that refuses an

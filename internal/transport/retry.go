@@ -27,8 +27,9 @@ import (
 // checkRetry reports whether the engine makes another attempt. The engine calls it after each RoundTrip. checkRetry
 // also reports the attempt to the rate limit and to Observe.
 //
-// checkRetry returns an error only if there was no attempt: the wait before the attempt failed, or Begin returned
-// false. If checkRetry returns false and no error, the engine returns the result of RoundTrip.
+// checkRetry returns an error only if there was no attempt: the wait before the attempt failed, Begin returned false,
+// or waitContext ended during Begin. If checkRetry returns false and no error, the engine returns the result of
+// RoundTrip.
 func (c *call) checkRetry(ctx context.Context, resp *http.Response, err error) (again bool, _ error) {
 	failed, attempted := errors.AsType[*attemptError](err)
 	if err != nil && !attempted {
@@ -69,7 +70,7 @@ func (c *call) unbegin() {
 }
 
 // whyFinal returns the reason why no attempt may follow, or "". The parameter after is the Retry-After of the response,
-// or 0. Either resp or failed is nil.
+// or 0. Exactly one of resp and failed is nil.
 func (c *call) whyFinal(resp *http.Response, failed *attemptError, after time.Duration) (final Final) {
 	if failed != nil {
 		final = c.whyFinalError(failed)
@@ -163,10 +164,11 @@ func isPermanent(err error) bool {
 
 // payForRetry decides how a retry waits and what it costs. If there must be no retry, it returns the reason.
 //
-// After a 429, the retry of a walk waits for its turn in the rate limit. So does the retry of a single call, if the
-// queue is fast enough. Such a retry costs nothing, because the rate limit already spares the service. The retry of a
-// single call joins the queue here. So if many calls are refused together, only some find the queue fast enough. Any
-// other retry has a backoff and takes its cost from the budget.
+// After a 429, a retry waits for its turn in the rate limit if the operation has one. The retry of a single call does
+// so only if the queue is fast enough. A retry that waits for its turn costs nothing, because the rate limit already
+// spares the service. The retry of a single call joins the queue here. So if many calls are refused together, only some
+// find the queue fast enough. Any other retry waits for the Retry-After or a backoff, and takes its cost from the
+// budget.
 func (c *call) payForRetry(
 	ctx context.Context, resp *http.Response, failed *attemptError, after time.Duration,
 ) Final {

@@ -29,7 +29,7 @@ import (
 
 var (
 	// ErrStopped is returned if a call does not send its request, or does not repeat it, because Gate.Stop has ended or
-	// Gate.Begin has returned false.
+	// Gate.Begin has returned false. If the context of the call has ended too, its error is returned instead.
 	ErrStopped = errors.New("stopped")
 	// ErrTooLarge is returned for a response body over the size limit, which counts decompressed bytes.
 	ErrTooLarge = errors.New("response body exceeds the size limit")
@@ -107,9 +107,9 @@ type Gate struct {
 	// permits the next attempt. If it returns false, Do sends nothing more and returns ErrStopped, or the error of the
 	// call's context if that context has ended.
 	Begin func() bool
-	// Unbegin is called before the wait for another attempt, and if Stop ends during Begin. It is never called if an
-	// attempt may have performed the operation. The status is that of the last attempt, or 0 if there was no attempt or it
-	// got no response.
+	// Unbegin is called before the wait for another attempt. It is also called if Stop ends during Begin. Without a Stop,
+	// it is called if the context of the call ends during Begin. It is never called if an attempt may have performed the
+	// operation. The status is that of the last attempt, or 0 if there was no attempt or it got no response.
 	Unbegin func(status int)
 	// Stop ends when the walk stops. Then the call begins no wait and no attempt, and a wait under way ends. An attempt
 	// in flight goes on, so that its outcome is not lost. Stop must not outlive the context of the call. If Stop is nil,

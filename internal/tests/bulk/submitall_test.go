@@ -458,8 +458,9 @@ func TestSubmitAllOfALostService(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfALostServiceWhoseContextEnds checks that requests cut off by the end of ctx do not count towards the
-// batches of unknown outcome that stop a walk. So the reason of the last error is the context.
+// TestSubmitAllOfALostServiceWhoseContextEnds checks a walk that 16 batches of unknown outcome would stop. Eight
+// batches get status 503. Then the end of ctx cuts off the requests of eight more. These do not count towards the 16,
+// so the reason of the last error is the context.
 func TestSubmitAllOfALostServiceWhoseContextEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -479,8 +480,8 @@ func TestSubmitAllOfALostServiceWhoseContextEnds(t *testing.T) {
 }
 
 // TestSubmitAllOfBatchesThatCannotBeSent checks that SubmitAll stops after 10 batches in a row that could not be sent,
-// or after 2 × Concurrency such batches if that is more. They are yielded as not sent, and the journal has no
-// other outcome of them.
+// or after 2 × Concurrency such batches if that is more. All batches are yielded as not sent, and the journal has no
+// other outcome of a batch.
 func TestSubmitAllOfBatchesThatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	type test struct {
@@ -534,7 +535,7 @@ func TestSubmitAllOfALostServiceWithoutAKey(t *testing.T) {
 }
 
 // TestSubmitAllOfInvalidArguments checks that SubmitAll with an invalid argument reads no card, and yields only the
-// error. A second loop yields the same error. SubmitAll of a client of ForMerchant also yields only an error.
+// error. A second loop yields the same error. SubmitAll of a client made by ForMerchant also yields only an error.
 func TestSubmitAllOfInvalidArguments(t *testing.T) {
 	t.Parallel()
 	known := newJournal(t, nil)

@@ -7,7 +7,7 @@ import (
 
 // NumberRule says how a JSON number is read into certain fields of results.
 type NumberRule struct {
-	Fields  []string // names on the wire, with the type before the name if other types have a field of that name
+	Fields  []string // names on the wire, such as "id"; "Type.name" if the rule is only for the field of one type
 	Meaning string   // text of the rule in docs/answers.md
 }
 
@@ -51,7 +51,8 @@ func NumberTable() string {
 	return table.String()
 }
 
-// Covers reports whether the rule is for the field of the type typeName that has the name wire on the wire.
+// Covers reports whether the rule is for a field. typeName is the type that has the field, and wire is the name of the
+// field on the wire.
 func (r NumberRule) Covers(typeName, wire string) bool {
 	return slices.Contains(r.Fields, wire) || slices.Contains(r.Fields, typeName+"."+wire)
 }

@@ -284,8 +284,9 @@ func (c *caller) submitAll(
 	}
 }
 
-// auditStop checks the error with which a job ends early. The error must be a StopError, and not be safe to retry. If
-// it names the context, the context must have ended. If it names the journal or the stream, that must have failed.
+// auditStop checks the error with which a job ends early. The error must be a StopError, and not be safe to retry. Its
+// reason must be true: StopContext needs a context that has ended, StopJournal a journal that has failed, and
+// StopStream a stream that has failed.
 func (c *caller) auditStop(ctx context.Context, l *life, err error) {
 	stop, ok := errors.AsType[*payvault.StopError](err)
 	if !ok || payvault.SafeToRetry(err) {
