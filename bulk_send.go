@@ -8,12 +8,12 @@ import (
 
 // The functions of this file send one batch and record it in the journal.
 
-// send sends a batch in one call, unless the journal has the batch already. It sets the status, the RequestID and the
-// error of the batch.
+// send sends a batch in one call. If the journal says that the batch may have been sent before, send takes the outcome
+// from the journal instead. It sets the status, the RequestID and the error of the batch.
 //
 // When the wait for the first attempt is over, the call records the batch in the journal as begun. Before the wait for
-// another attempt it records the batch as not sent, and after this wait as begun again. But once an attempt may have
-// been performed, the record stays begun.
+// another attempt it records the batch as not sent, and after this wait as begun again. But once the service may have
+// performed the batch, the record stays begun until the call ends.
 func (w *bulkWalk) send(b *bulkBatch, cards []AccountUpdaterCard) {
 	hasBegun := false
 	gate := &transport.Gate{

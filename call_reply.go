@@ -21,8 +21,8 @@ type reply interface {
 	afterRead(body []byte, unread []string) ([]string, error)
 	result() answer.Codes
 	// complete returns the path of an expected value that is missing, or "". If needed is true, the caller needs this
-	// value, such as the ID of a new record, and the answer is malformed. If the data of the answer is missing, complete
-	// makes an empty record.
+	// value, such as the ID of a new record, and the answer is malformed. If the operation returns one record and the
+	// answer has no data, complete makes an empty record.
 	complete() (missing string, needed bool)
 	// accept reports whether a refusal is a normal answer, as for Validate. If so, it keeps the messages of the refusal,
 	// with the texts in private redacted.
@@ -134,8 +134,8 @@ type pageError string
 
 func (e pageError) Error() string { return string(e) }
 
-// contentType returns the type and the subtype of an answer, such as text/html. It returns "" if the answer has no
-// Content-Type, or one that is invalid or too long.
+// contentType returns the type and the subtype of an answer, such as text/html, also if the parameters after them are
+// invalid. It returns "" if the answer has no Content-Type, or if the type is invalid or too long.
 func contentType(r transport.Result) string {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if len(kind) > 64 {

@@ -181,8 +181,8 @@ func (w *within[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return errors.Join(err1, err2, err3, err4, err5, err6)
 }
 
-// TestReadSaved_tokens checks that ReadSaved tolerates a quoted number and a number in place of a text inside a type
-// whose own method reads the tokens around them.
+// TestReadSaved_tokens checks that ReadSaved stays tolerant if a type reads the tokens itself and decodes only an inner
+// value: the inner value may be a quoted number, or have a number in place of a text.
 func TestReadSaved_tokens(t *testing.T) {
 	t.Parallel()
 	var scalar within[int]

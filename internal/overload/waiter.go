@@ -219,8 +219,8 @@ func (p *Pace) take() time.Duration {
 	return delay
 }
 
-// takeToken waits for a token, and fails with the errors of receive. The request keeps its place in the line, even if
-// p.until moves meanwhile.
+// takeToken waits until the request holds t, which is the token turn or walkTurn of the queue. It fails with the errors
+// of receive. The request keeps its place in the line for t, even if p.until moves meanwhile.
 func (w *waiter) takeToken(t *token) error {
 	mine := t.ask()
 	err := receive(w, mine)
