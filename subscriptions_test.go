@@ -20,7 +20,7 @@ func TestSubscriptionsTransactions_records(t *testing.T) {
 }
 
 // TestSubscriptionsCancel_confirmation checks that a cancellation is a success even if its confirmation is empty,
-// missing or unreadable. Unread names a missing or unreadable confirmation.
+// missing or unreadable. If it is missing or unreadable, Response.Unread must have its JSON pointer.
 func TestSubscriptionsCancel_confirmation(t *testing.T) {
 	t.Parallel()
 	cancel := named(t, "subscriptions.cancel")

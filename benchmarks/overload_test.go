@@ -208,7 +208,7 @@ func TestDown(t *testing.T) {
 	}
 }
 
-// submitOne sends one item in a single call. If timeout is not 0, the call has a deadline.
+// submitOne submits one card in a single call. If timeout is not 0, the call has a deadline.
 func submitOne(ctx context.Context, c *payvault.Client, timeout time.Duration) error {
 	if timeout > 0 {
 		var cancel context.CancelFunc

@@ -495,8 +495,9 @@ func TestExportLists_shortPages(t *testing.T) {
 	}
 }
 
-// TestExportLists_highTotals checks that an export does not wait for each list if the totals of all lists are too high,
-// for example because they count deleted records.
+// TestExportLists_highTotals checks an export of 60 lists whose totals are too high, for example because they count
+// deleted records. After 10 short pages the export must not try further short pages again, so it takes less than five
+// minutes.
 func TestExportLists_highTotals(t *testing.T) {
 	t.Parallel()
 	const lists = 60

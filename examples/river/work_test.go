@@ -60,8 +60,8 @@ func TestWork_databaseAway(t *testing.T) {
 	}
 }
 
-// TestPartJournal_End_givesUp checks that the first card of a batch, the status and the request ID are logged if the
-// database is still away when the River job ends.
+// TestPartJournal_End_givesUp checks that End logs the position of the first card of a batch, the status and the
+// request ID if the database is still away when the River job ends.
 func TestPartJournal_End_givesUp(t *testing.T) { //nolint:paralleltest // it replaces the output of the logger
 	var logged bytes.Buffer
 	log.SetOutput(&logged)

@@ -135,7 +135,7 @@ func (c *call) whyFinalError(failed *attemptError) Final {
 }
 
 // whyFinalStatus returns the reason why a request that got this status must not be repeated, or "" if there is none.
-// A status that this function does not name is final, because a repeat would get the same answer.
+// A status that this function does not name is final, because a repeat would probably get the same answer.
 func (c *call) whyFinalStatus(status int) Final {
 	isHarmless := c.Replay
 	switch status {
