@@ -158,7 +158,7 @@ func (x excerpt) stringOnly() string {
 }
 
 // readFailure reads the body of an answer that is not a success, and sets the code, the message, the detail and the
-// fields, as far as the body has them. It also sets the cause if [pageCause] finds one, or if the member data is too
+// fields, as far as the body has them. It also sets the cause if pageCause finds one, or if the member data is too
 // long. Of a body that is not a JSON object, only a message is read. A body with too many values sets nothing. If
 // neither the code nor the status is a decision of the service, readFailure sets the delivery to unknown.
 func (e *Error) readFailure(r transport.Result) {
