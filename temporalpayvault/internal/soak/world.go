@@ -213,6 +213,11 @@ func (w *world) supervise(ctx context.Context, as string) (working context.Conte
 				failures++
 				if wasKilled := child.ProcessState != nil && !child.ProcessState.Exited(); wasKilled {
 					failures = 0
+				} else { // as a supervisor waits, for example while the database is away
+					select {
+					case <-time.After(time.Second):
+					case <-ctx.Done():
+					}
 				}
 				if failures == mostFailures {
 					cancel(fmt.Errorf("child %d fails each time: %w\n%s", i, err, w.lastLogs()))
