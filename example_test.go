@@ -596,7 +596,7 @@ func ExampleNotificationHandler() {
 	// 204
 }
 
-// This client uses a proxy and opens at most 20 connections.
+// This client uses a proxy and keeps at most 20 connections open.
 func ExampleNewTransport() {
 	proxy, err := url.Parse("http://proxy.example.com:3128")
 	if err != nil {

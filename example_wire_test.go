@@ -22,16 +22,17 @@ func (o Order) form() any {
 	return map[string]any{"order": fmt.Sprintf("A-%d", o.number), "card": o.card}
 }
 
-// MarshalJSON is for encoding/json and log/slog, which write [REDACTED].
+// MarshalJSON is for encoding/json and slog.JSONHandler. It writes the secret as [REDACTED].
 func (o Order) MarshalJSON() ([]byte, error) { return json.Marshal(o.form()) }
 
-// MarshalJSONTo is for MarshalWire and Client.Call. From Go 1.27 on, encoding/json and log/slog call it too, so it
-// never calls Reveal. MarshalEncode writes the secret as the options of enc say.
+// MarshalJSONTo is for MarshalWire and Client.Call. From Go 1.27 on, encoding/json and slog.JSONHandler call it too, so
+// it must never call Reveal. MarshalEncode writes the text of the secret only for MarshalWire and Client.Call.
 func (o Order) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return jsonv2.MarshalEncode(enc, o.form(), jsonv2.Deterministic(true))
 }
 
-// A type of your own with a method MarshalJSON also needs a method MarshalJSONTo. MarshalJSONTo must never call Reveal.
+// If a type of your own has a secret and a method MarshalJSON, it also needs a method MarshalJSONTo. Otherwise
+// MarshalWire refuses its values, because MarshalJSON writes [REDACTED]. MarshalJSONTo must never call Reveal.
 func ExampleMarshalWire_ownType() {
 	order := Order{7, payvault.NewSecret("4111111111111111")}
 	logged, err := json.Marshal(order)

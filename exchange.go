@@ -173,15 +173,17 @@ func (c *caller) newRequest(call call, o callOptions) (out outgoing, err error) 
 	return out, nil
 }
 
-// addHeader adds to the header of the request. It makes a copy, because all requests of a client share the header.
+// addHeader sets header fields of the request. It copies the header first, because all requests of a client share the
+// header.
 func (out *outgoing) addHeader(more http.Header) {
 	out.Header = maps.Clone(out.Header)
 	maps.Copy(out.Header, more)
 }
 
-// finish decodes a successful answer into the reply, or returns the error of the call. r and err are the result of the
-// transport. unread has the paths of values that could not be read, of codes of currencies and countries to which zeros
-// were added, and of a missing value that the caller does not need.
+// finish decodes a successful answer into the reply, or returns the error of the call. For a refusal that is a normal
+// answer of Validate it returns no error. r and err are the result of the transport. unread has the paths of values
+// that could not be read, of codes of currencies and countries to which zeros were added, and of a missing value that
+// the caller does not need.
 func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) (unread []string, _ error) {
 	r.Body = answer.UTF8(r.Body, r.Header.Get("Content-Type"))
 	var failed *Error

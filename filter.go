@@ -59,8 +59,8 @@ func (f Filter) Format(s fmt.State, _ rune) { _, _ = fmt.Fprintf(s, "{%s %s}", f
 // notName is the problem of a text for which isName is false.
 const notName = "contains a blank, a comma or a control character"
 
-// isName reports whether a text can be the name of a field or a condition. A name has no blank, so "tran_time desc" is
-// none. An empty text counts as a name.
+// isName reports whether a text can be the name of a field or a condition. For example, "tran_time desc" is not a name,
+// because it has a blank. An empty text counts as a name.
 func isName(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) || unicode.IsControl(r) })
 }
@@ -156,7 +156,7 @@ func (o *ListOptions) content(c *caller, p *problems) content {
 	return content{query: params.values()}
 }
 
-// queryParams has the query parameters of all operations except those of [Client.Call].
+// queryParams has the query parameters of all typed operations. A call of [Client.Call] has a query of its own.
 type queryParams struct {
 	OrderOn    string     `url:"order_on,omitempty"`
 	OrderBy    Order      `url:"order_by,omitempty"`
@@ -181,7 +181,7 @@ func merchantQuery(c *caller, _ *problems) content {
 	return content{query: params.values()}
 }
 
-// check adds a problem for each option whose value is not permitted.
+// check adds a problem for each option whose value is not permitted. It does not check MerchantID: actFor does.
 func (o *ListOptions) check(p *problems) {
 	if !isName(o.OrderOn) {
 		p.add("order_on", notName)

@@ -1,29 +1,37 @@
 // River submits made-up cards to the account updater in jobs of github.com/riverqueue/river, a job queue in Postgres.
 // This program is for users of Postgres who do not use Temporal. The journal of sqlpayvault is in the same database.
 // The journal records which batches were sent, so that no batch is sent twice, even if a process is killed. You can run
-// any number of processes of this program, and stop each of them with ctrl-C. The jobs of a killed process run again
-// after 11 minutes (RescueStuckJobsAfter).
+// any number of processes of this program, and stop each of them with ctrl-C. After a process is killed, its jobs run
+// again about 11 minutes after they began (RescueStuckJobsAfter).
 //
 //	DATABASE_URL=postgres://... go run -C examples/river . -cards 100000 -job november
 //
-// In four cases the queue pauses and all processes end: the service refuses the key, a proxy answers instead of the
-// service, 10 batches in a row are of unknown outcome, or 20 batches of one process are refused or of unknown outcome.
-// A run prints the cards that cannot be sent. Unless ctrl-C stops the run, it also prints at its end the batches that
-// are refused or of unknown outcome. Look up each of these batches at the service, and record its outcome with -resolve
-// while no process runs. Then start again with the same flags and -resume.
+// The queue pauses and all processes end in four cases:
 //
-//	go run -C examples/river . -job november -resolve 1700=not-sent   # the batch whose first card is 1700
+//   - The service refuses the key.
+//   - A proxy answers instead of the service.
+//   - In one part of the cards, 10 batches in a row are of unknown outcome.
+//   - One process has sent 20 batches that are refused or of unknown outcome.
+//
+// A run prints the cards that cannot be sent. At its end it also prints the batches that are refused or of unknown
+// outcome, unless ctrl-C or an error of the database stops it. Look up each of these batches at the service, and record
+// its outcome with -resolve while no process runs. Then start again with the same flags and -resume.
+//
+//	go run -C examples/river . -job november -resolve 1700=not-sent   # the first card of the batch has position 1700
+//
+// Positions begin at 0. In place of not-sent you can write accepted or refused, and after it the request ID, for
+// example from the log: 1700=accepted,8ZQ4.
 //
 // A restart of the database ends all processes with status 1, so let a supervisor start them again. Before a process
-// ends, it waits for the database, to record the outcomes of the batches in flight. If the database is still away after
-// 10 minutes (JobTimeout), the process logs these outcomes instead. On an empty database, start one process first: two
-// at the same time can fail in River's migration. River runs a job when the clock of the database has reached the job's
-// time. So if this clock is behind, jobs run late.
+// ends, it waits for the database, to record the outcomes of the batches in flight. If the database is still away 10
+// minutes after a job began (JobTimeout), or when ctrl-C stops the process, the process logs these outcomes instead. On
+// an empty database, start one process first: two at the same time can fail in River's migration. River runs a job when
+// the clock of the database has reached the job's time. So if this clock is behind the clocks of the processes, jobs
+// run late.
 //
-// -resolve also takes accepted and refused, and a request ID such as that of the log: 1700=accepted,8ZQ4. If you submit
-// your own cards, add the result of payvault.JobName, a checksum of the cards, to the name of the job: other cards
-// under the name of an earlier job would count as sent. A run refuses another number of cards under the name of an
-// earlier job.
+// If you submit your own cards, add the result of payvault.JobName, a checksum of the cards, to the name of the job:
+// other cards under the name of an earlier job would count as sent. A run refuses another number of cards under the
+// name of an earlier job.
 package main
 
 import (
@@ -55,8 +63,8 @@ import (
 	"example.com/payvault/sqlpayvault"
 )
 
-// A part has at most perPart cards. This is a multiple of the cards in a batch, so no batch is split between two parts.
-// The queue pauses when mostLost batches of a process are refused or of unknown outcome.
+// A part has at most perPart cards. perPart is a multiple of 100, the size of a batch, so that no batch is split
+// between two parts. The queue pauses when mostLost batches of a process are refused or of unknown outcome.
 const queue, perPart, mostLost = "payvault", 5000, 20
 
 // part is the argument of a River job: a range of the cards of a submission. It contains no card data.
@@ -80,8 +88,9 @@ func (j partJournal) Begin(ctx context.Context, job string, batch int) (payvault
 	return j.Journal.Begin(ctx, job, j.first+batch)
 }
 
-// End records the outcome of a batch. While the database is away, End tries again as long as the River job may run.
-// Then it logs the outcome, so that somebody can record it with -resolve.
+// End records the outcome of a batch. After an error of the journal, for example while the database is away, End tries
+// again until the context of the River job ends. Then it logs the outcome, so that somebody can record it with
+// -resolve, and returns the error.
 func (j partJournal) End(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
 	for {
 		err := j.Journal.End(ctx, job, j.first+batch, o)
@@ -107,9 +116,9 @@ type worker struct {
 	lost    atomic.Int64 // number of batches of this process that are refused or of unknown outcome
 }
 
-// Work submits those batches of a part that the journal does not have yet. If batches remain to be sent, Work returns
-// an error, so that River runs the job again. After mostLost batches that are refused or of unknown outcome, Work
-// pauses the queue.
+// Work submits those batches of a part that the journal does not have yet. If a batch was not sent, Work returns an
+// error, so that River runs the job again. When mostLost batches of this process are refused or of unknown outcome,
+// Work pauses the queue. If SubmitAll stops early, afterStop returns the result.
 func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 	journal := partJournal{w.journal, ctx, job.Args.From / payvault.MaxAccountUpdaterCards}
 	options := &payvault.SubmitAllOptions{Journal: journal, Job: job.Args.Job}
@@ -127,8 +136,8 @@ func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 	return again
 }
 
-// afterStop returns the result of Work if SubmitAll has stopped before the end. The argument err is the reason. If
-// another run would not help, afterStop cancels the job or pauses the queue.
+// afterStop returns the result of Work if SubmitAll has stopped before the end. The argument err is the reason. If it
+// would not help to run the job again now, afterStop cancels the job or pauses the queue.
 func afterStop(ctx context.Context, err error) error {
 	stop, ok := errors.AsType[*payvault.StopError](err)
 	if !ok { // an invalid argument
@@ -188,8 +197,8 @@ func (s submission) parts(yield func(part) bool) {
 	}
 }
 
-// run submits the cards with the River jobs of all parts. It waits for the end of these jobs, or until the queue is
-// paused. It returns an error unless all cards are accepted.
+// run submits the cards in River jobs, one for each part. It waits until these jobs have ended or the queue is paused.
+// It returns an error unless all cards are accepted.
 func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Client) error {
 	driver, workers := riverpgxv5.New(pool), river.NewWorkers()
 	migrator, err := rivermigrate.New(driver, nil)
@@ -242,8 +251,8 @@ func (s submission) run(ctx context.Context, pool *pgxpool.Pool, pv *payvault.Cl
 	return nil
 }
 
-// insert inserts a River job for each part. A part keeps the job of an earlier run if this job has not ended. insert
-// then resumes the queue, if the field resume is set. It returns the ID of the job of each part.
+// insert inserts a River job for each part. A part that has a job already keeps this job, unless the job has ended.
+// insert then resumes the queue, if the field resume is set. It returns the ID of the job of each part.
 func (s submission) insert(ctx context.Context, r *river.Client[pgx.Tx]) (jobs []int64, err error) {
 	states := []rivertype.JobState{"available", "pending", "retryable", "running", "scheduled"} // jobs that have not ended
 	once := &river.InsertOpts{Queue: queue, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: states}}
@@ -260,7 +269,8 @@ func (s submission) insert(ctx context.Context, r *river.Client[pgx.Tx]) (jobs [
 	return jobs, err
 }
 
-// wait waits until all River jobs of the submission have ended, or the queue is paused.
+// wait waits until all River jobs of the submission have ended, or the queue is paused. It returns an error if ctx ends
+// first, or if a query fails.
 func (s submission) wait(ctx context.Context, pool *pgxpool.Pool) error {
 	for {
 		var left int

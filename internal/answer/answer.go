@@ -58,9 +58,9 @@ func Read(text []byte, into any) error {
 	return err
 }
 
-// ReadLenient is like [Read], but skips values that cannot be read, up to [MostUnread]. It returns their JSON pointers,
-// even if it returns an error too. A skipped element of a list becomes a zero value. ReadLenient also returns the
-// pointers of the codes of three digits that had lost zeros, up to 1000.
+// ReadLenient is like [Read], but skips up to [MostUnread] values that cannot be read. It returns their JSON pointers,
+// cut like the result of [PlainNames], even if it returns an error too. A skipped element of a list becomes a zero
+// value. ReadLenient also returns the pointers of up to 1000 codes of three digits that had lost zeros.
 func ReadLenient(text []byte, into any) (unread []string, err error) {
 	return read(text, into, reader{lenient: true})
 }
@@ -94,13 +94,13 @@ var (
 	byteOrderMark = []byte("\ufeff")
 )
 
-// read decodes a text. The parameter how says which exported function it serves. It decodes strictly first, so that a
-// documented answer does not take the time of the tolerant pass. If that fails, it decodes again and overwrites the
-// values of the first pass. In three cases there is only the tolerant pass:
+// read decodes a text. The parameter how has the settings of the exported function that calls read. It decodes strictly
+// first, so that a documented answer does not take the time of the tolerant pass. If that fails, it decodes again and
+// overwrites the values of the first pass. In three cases there is only the tolerant pass:
 //   - The text has so many lists and objects that two passes would take too much memory.
 //   - The text may have null as an element of a list, which the strict pass would read as an empty record.
-//   - ReadSaved or ReadGiven calls it. A pointer has to stay nil for a value that means none, and the strict pass would
-//     set it.
+//   - ReadSaved or ReadGiven calls read. A pointer has to stay nil for a value that means none, and the strict pass
+//     would set it.
 func read(text []byte, into any, how reader) (unread []string, err error) {
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	containers := countContainers(text)
@@ -180,7 +180,7 @@ func ReadAsCaller(text []byte, into any) error {
 		return nil
 	}
 	unreadable := &PlaceError{}
-	// An error of encoding/json seldom has a place. So JSON v2 decodes the text too, because its error has one.
+	// An error of encoding/json seldom has a place, but an error of JSON v2 has one. So JSON v2 decodes the text too.
 	wrong := json.Unmarshal(text, into, likeV1, strictErrors)
 	if e, ok := errors.AsType[*json.SemanticError](wrong); ok && !isRefused(e.GoType) {
 		unreadable.Place = placeOf(e.JSONPointer)
@@ -207,7 +207,7 @@ func isRefused(of reflect.Type) bool {
 	return json.Unmarshal(empty, into, likeV1) == nil && json.Unmarshal(empty, into, likeV1, strictErrors) != nil
 }
 
-// readNumber reads a json.Number, which JSON v2 supports from Go 1.27 on.
+// readNumber reads a json.Number. Up to Go 1.26, JSON v2 itself does not support this type.
 func readNumber(dec *jsontext.Decoder, number *stdjson.Number) error {
 	raw, err := dec.ReadValue()
 	if err != nil {

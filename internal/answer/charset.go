@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// highLatin has the characters of the bytes 0x80 to 0x9f in windows-1252. ISO-8859-1 has control characters there. No
-// text needs them, so a program that sends such a byte and calls it ISO-8859-1 means windows-1252. All other bytes are
-// equal to the code points of their characters.
+// highLatin has the characters of the bytes 0x80 to 0x9f in windows-1252. ISO-8859-1 has control characters there,
+// which no text needs. So a text with such a byte is windows-1252, even if it claims to be ISO-8859-1. All other bytes
+// are equal to the code points of their characters.
 //
 //nolint:gochecknoglobals // never changed
 var highLatin = []rune("€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ")

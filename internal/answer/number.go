@@ -10,8 +10,8 @@ import (
 	"github.com/govalues/decimal"
 )
 
-// This file implements the struct tag "answer". The tag says how a JSON number is read into a field that holds an ID
-// or a code, and not a quantity:
+// This file implements the struct tag "answer". The tag says how a JSON number is read into a field that holds an ID, a
+// date or a code, and not a quantity:
 //
 //   - answer:"id" is an ID. A number with an exponent, or with a fraction other than zeros, has lost digits and cannot
 //     be read. The value true cannot be read either.
@@ -87,7 +87,7 @@ func withZeros(tag, digits string) (text string, isCompleted bool) {
 	return digits, false
 }
 
-// isDecimal reports whether a text is a decimal number, perhaps with blanks around it.
+// isDecimal reports whether package decimal can parse a text without the blanks around it.
 func isDecimal(text string) bool {
 	_, err := decimal.Parse(strings.TrimSpace(text))
 	return err == nil

@@ -28,7 +28,7 @@ type reader struct {
 // the JSON values within. The method itself reads the JSON value if the variable is a signed integer, has a method
 // UnmarshalJSON, or is a pointer in a saved value. It also reads a JSON value whose kind does not fit the variable.
 //
-// If a JSON value cannot be read, its JSON pointer is added to unread. In three cases the method returns an error
+// If a valid JSON value cannot be read, its JSON pointer is added to unread. In three cases the method returns an error
 // instead: the pass is not lenient, the JSON value is the whole text, or [MostUnread] values have been skipped. A
 // lenient pass also adds the pointers of codes that had lost zeros, up to mostCompleted.
 func (r *reader) value(dec *jsontext.Decoder, pointer any) error {

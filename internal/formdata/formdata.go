@@ -55,8 +55,8 @@ func New(fields [][2]string, file *File) *Body {
 // CleanName makes a file name safe for a header. It removes everything up to the last slash or backslash. It writes "_"
 // for each character that cannot be printed, and for each byte that is not UTF-8.
 //
-// It also writes "_" for quotes, semicolons, equal signs and percent signs. undici 7.30 refuses a form whose file name
-// has an escaped quote, and formidable 3.5 reads a wrong name. The OWASP Core Rule Set 3.3 refuses quotes, semicolons
+// It also writes "_" for quotes, semicolons, equal signs and percent signs. If a file name has an escaped quote, undici
+// 7.30 refuses the form, and formidable 3.5 reads a wrong name. The OWASP Core Rule Set 3.3 refuses quotes, semicolons
 // and equal signs, also as %22, %27, %3B and %3D.
 func CleanName(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
@@ -91,8 +91,8 @@ type FileError struct {
 // Error returns the reason, without data of the file.
 func (e *FileError) Error() string { return e.reason }
 
-// Unwrap returns the error of ReadAt, the panic of ReadAt or Progress, or [io.ErrUnexpectedEOF] if the file has become
-// shorter.
+// Unwrap returns the error of ReadAt, an error with the value of a panic in ReadAt or Progress, or
+// [io.ErrUnexpectedEOF] if the file has become shorter.
 func (e *FileError) Unwrap() error { return e.err }
 
 // Format writes the text of Error under every verb.
@@ -129,8 +129,8 @@ func (r *fileReader) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// panicError returns a [FileError] with this reason and the text of a runtime panic. The text of any other panic may
-// hold data, so only Unwrap returns it.
+// panicError returns a [FileError] with a reason. If value is a [runtime.Error], its text is added to the reason. The
+// text of any other value may hold data, so only Unwrap returns it.
 func panicError(reason string, value any) error {
 	err, ok := value.(error)
 	if !ok {

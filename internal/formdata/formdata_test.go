@@ -206,8 +206,7 @@ func TestContentIsNotClosed(t *testing.T) {
 	assert.False(t, content.closed)
 }
 
-// TestContentBeyondTheSize checks that file content beyond Size is not sent. The tests in disputes_test.go check
-// content that is shorter than Size, content that cannot be read, and a ReadAt that panics.
+// TestContentBeyondTheSize checks that file content beyond Size is not sent.
 func TestContentBeyondTheSize(t *testing.T) {
 	t.Parallel()
 	long := New(nil, &File{Field: "file", Name: "a.pdf", Content: strings.NewReader("%PDF-1.7"), Size: 5})

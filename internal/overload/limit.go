@@ -22,7 +22,7 @@ type Limit struct {
 // service had asked for a wait.
 var ErrPostponed = errors.New("the service has asked for a wait")
 
-// NewLimit returns a limit of perSecond requests a second on average, and of burst requests at once.
+// NewLimit returns a limit that permits perSecond requests a second on average, and up to burst requests at once.
 func NewLimit(perSecond float64, burst int) *Limit {
 	return &Limit{queue: queue{limiter: rate.NewLimiter(rate.Limit(perSecond), burst)}}
 }
@@ -30,8 +30,8 @@ func NewLimit(perSecond float64, burst int) *Limit {
 // Wait waits until a request may be sent, and returns how long that took. It fails with one of these errors:
 //   - a [HeldError], at once, if the turn of the request comes after the deadline of ctx;
 //   - the error of ctx, if ctx ends first;
-//   - [ErrPostponed], when the turn comes, if the service has asked for a wait that has not ended. The wait is recorded
-//     in p, which may be nil.
+//   - [ErrPostponed], when the turn comes, if p says that the service has asked for a wait that has not ended. p may be
+//     nil.
 func (l *Limit) Wait(ctx context.Context, p *Pace) (waited time.Duration, err error) {
 	if l == nil {
 		return 0, nil
@@ -87,9 +87,9 @@ func (l *Limit) join(ctx context.Context) (time.Duration, error) {
 	return delay, nil
 }
 
-// waitForTurn waits for the token turn, and then until the limiter permits the request. Then it calls take, or returns
-// ErrPostponed if the service has asked for a wait. It gives the token turn back before it returns. If it returns an
-// error, it has not called take.
+// waitForTurn waits for the token turn, and then until the limiter permits the request. Then it calls take. If ctx ends
+// first, it returns the error of ctx. If the service has asked for a wait that has not ended, it returns ErrPostponed.
+// Before it returns, it gives the token turn back. If it returns an error, it has not called take.
 func (l *Limit) waitForTurn(ctx context.Context, p *Pace) error {
 	if err := l.turn.take(ctx); err != nil {
 		return err

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLimitAfterManyGaveUp checks that calls fail at once if the queue before them is too long for their deadline. Once
-// the requests of the queue have given up, neither they nor these calls delay any other. For a request that gives up,
-// Wait returns the error of the context, and not the cause of the context.
+// TestLimitAfterManyGaveUp checks that calls fail at once if the queue before them is too long for their deadline. When
+// all requests of the queue have given up, a new call waits only for the next token. For a request that gives up, Wait
+// returns the error of the context, and not the cause of the context.
 func TestLimitAfterManyGaveUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,9 +9,10 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Pace is the rate limit of one operation, shared by all its calls. It limits nothing until the service refuses a
-// request with status 429. From then on requests are sent at a limited rate. A refusal lowers the rate, and an answer
-// raises it, as in TCP. No request is sent during a wait that the service has asked for.
+// Pace is the rate limit that a client has learned for one operation. All calls of the operation share it. It limits
+// nothing until the service refuses a request with status 429. From then on requests wait for their turn, and an answer
+// can end the limit again. A refusal lowers the rate, and an answer raises it, as in TCP. A single call with a deadline
+// may be sent without its turn: see waiter.go. If a refusal asks for a wait, no request is sent during this wait.
 //
 // This file records the outcome of each request. rate.go computes the new rate. waiter.go holds the requests that wait.
 type Pace struct {
@@ -64,12 +65,13 @@ const (
 	quietTime           = time.Minute
 	leastQuietIntervals = 40 // the quiet time is at least this many intervals
 
-	// This is how long the refusal of a request that was sent without its turn confirms the learned rate.
+	// The refusal of a request that was sent without its turn confirms the learned rate for this time.
 	confirmedFor = time.Second
 )
 
-// Answered records an answer that is not a refusal. While there is a limit, an answer can raise the rate. It ends the
-// limit if the latest refusal was long ago. place is what the wait returned for the request.
+// Answered records an answer that is not a refusal. While there is a limit, an answer can raise the rate. If the latest
+// wait after a refusal ended long ago, the answer drops the known rate or ends the limit. place is what the wait
+// returned for the request.
 func (p *Pace) Answered(place Place) {
 	if p == nil {
 		return

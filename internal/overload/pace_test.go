@@ -50,8 +50,8 @@ func TestRateOfAPace(t *testing.T) {
 	const hundred = ten + ten + ten + ten + ten + ten + ten + ten + ten + ten
 	for script, want := range map[string]rate.Limit{
 		// The first refusal sets the rate to 0.8 times the number of answers in a second, and to at least 0.8. The answer to
-		// a request that was sent without its turn, or when there was no limit, counts even after a refusal. The refusal of
-		// such a request does not change the rate.
+		// a request that was sent without its turn, or when there was no limit, can raise the rate even after a refusal. The
+		// refusal of such a request does not change the rate.
 		"r":                       0.8,
 		hundred + "r":             80,
 		hundred + "sr":            80,

@@ -15,11 +15,11 @@ import (
 //     to knownRate, and then slowly.
 //   - cutAt is the time of the latest cut. A request that was sent before cutAt was sent at another rate, so its
 //     outcome does not change the rate. But an answer to a request that did not wait for the rate can raise the rate.
-//   - answersSinceCut is the number of answers to requests that were sent after cutAt.
+//   - answersSinceCut is the number of answers to requests that were sent in their turn after cutAt.
 //
 // Example: 100 answers a second come before the first refusal, so the rate becomes 80. Each answer adds 0.69, until the
 // next refusal comes at a rate of 125. It cuts the rate to 100, which is now the known rate. The next ten answers add
-// nothing, and each answer after them adds 0.05. A refusal at 110 then cuts the rate to 99.
+// nothing, and each answer after them adds 0.05. A refusal at 110, without a Retry-After, then cuts the rate to 99.
 //
 // All methods in this file are called with mu locked.
 
@@ -72,8 +72,8 @@ func (p *Pace) raise(place Place) {
 	p.limiter.SetLimit(r + more)
 }
 
-// cut lowers the rate after a refusal. If there is no limit, cut starts it, and computes the rate from the number of
-// recent answers. after is the Retry-After of the refusal, or 0.
+// cut lowers the rate after a refusal. If there is no limit yet, cut computes the first rate from the number of recent
+// answers. after is the Retry-After of the refusal, or 0.
 func (p *Pace) cut(now time.Time, after time.Duration) {
 	startsLimit := !p.limited.Load()
 	switch {

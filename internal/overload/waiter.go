@@ -12,13 +12,13 @@ import (
 //
 // The learned rate may delay a single call, but never makes it fail. So a call with a deadline waits for its turn for
 // at most half of the time until the deadline. If its turn would come later, the call is sent without its turn: at
-// once, or as soon as a wait that the service has asked for is over. But if the service has refused a request without
-// its turn within the last second, the learned rate is probably right. Then the call first waits for its turn, until
-// half of its time is over.
+// once, or as soon as a wait that the service has asked for is over. The exception is the second after the service has
+// refused a request that was sent without its turn. Then the learned rate is probably right, and the call first waits
+// for its turn, until half of its time is over.
 //
 // After its turn, the call may have to wait for a Limit too. The time for this second wait is subtracted before the
-// rest is halved. When the queue of the Limit grows, a waiting call computes its half anew. So the call fails only if
-// the Limit itself is too slow, or if the service asks for too long a wait.
+// rest is halved. When the queue of the Limit grows, a waiting call computes its half anew. So a call misses its
+// deadline in these waits only if the Limit itself is too slow, or if the service asks for too long a wait.
 
 // HeldError is the error of a request that is not sent because it would have to wait too long. Its field After has the
 // length of the wait. There are two cases:
@@ -48,7 +48,7 @@ type waiter struct {
 	isPatient bool
 }
 
-// Wait waits until a single call may be sent, or until it may join the queue of the Limit l, which may be nil. If p
+// Wait waits until a single call may be sent or, if l is not nil, until it may join the queue of the Limit l. If p
 // limits nothing, Wait returns at once. It fails with one of these errors:
 //   - the error of ctx, if ctx ends first;
 //   - a [HeldError], as soon as the service has asked for a longer wait than the parameter longest, or for a wait that
@@ -170,8 +170,8 @@ func (w *waiter) wait() (Place, error) {
 }
 
 // waitForTurn waits for the token turn, and then until the limiter permits the request. It gives the token back before
-// it returns. It fails with the errors of receive. Of these, errSlow means that the request is to be sent without its
-// turn.
+// it returns. It fails with the error of ctx, with a HeldError, or with errSlow if the request is to be sent without
+// its turn.
 func (w *waiter) waitForTurn() error {
 	if err := w.takeToken(&w.turn); err != nil {
 		return err
@@ -219,8 +219,9 @@ func (p *Pace) take() time.Duration {
 	return delay
 }
 
-// takeToken waits until the request holds t, which is the token turn or walkTurn of the queue. It fails with the errors
-// of receive. The request keeps its place in the line for t, even if p.until moves meanwhile.
+// takeToken waits until the request holds t, which is the token turn or walkTurn of the queue. The request keeps its
+// position in the line for t, even if p.until moves meanwhile. takeToken fails with the error of ctx, with a HeldError,
+// or with errSlow.
 func (w *waiter) takeToken(t *token) error {
 	mine := t.ask()
 	err := receive(w, mine)

@@ -24,14 +24,15 @@ func New() *http.Transport {
 		Protocols:           protocols,
 		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout: 10 * time.Second,
-		// Without this function the error has only the text of the proxy for its status, such as "Forbidden".
+		// Without this function the error has only the status text of the proxy, such as "Forbidden".
 		OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
 			if answer.StatusCode == http.StatusOK {
 				return nil
 			}
 			return &ProxyError{answer.StatusCode}
 		},
-		// Some servers never send status 100, such as uWSGI 2.0 with http-socket. An upload to such a server waits this long.
+		// Some servers never send status 100, such as uWSGI 2.0 with http-socket. An upload to such a server waits this long
+		// before it sends the body.
 		ExpectContinueTimeout: time.Second,
 		// The default of net/http is 10 MB. But 10 MB of small headers take 157 MB of memory.
 		MaxResponseHeaderBytes: 1 << 20,

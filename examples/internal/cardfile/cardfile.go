@@ -17,8 +17,8 @@ import (
 
 // Row is a row of a file. If the row cannot be sent, Err has the reason.
 type Row struct {
-	// Card has the number of the line in Ref, from 1. If the row cannot be parsed, the other fields are empty, so that
-	// Check refuses the card.
+	// Card has the line number in Ref, counted from 1. If the row cannot be split into two or three fields, the other
+	// fields of Card are empty, so that Check refuses the card.
 	Card payvault.AccountUpdaterCard
 	Err  error // reason why the row cannot be sent, without data of the card; nil if it can be sent
 }

@@ -87,8 +87,8 @@ func name(b *payvault.AccountUpdaterBatch) string {
 	return fmt.Sprintf("batch %d, lines %s to %s", b.Index, b.Refs[0], b.Refs[len(b.Refs)-1])
 }
 
-// explain returns the messages of an error about cards of a batch, with the line numbers of these cards. The fields of
-// the error name a card as data[i]. The result is "" if they name no card of the batch.
+// explain returns the messages about cards of a batch, with the line numbers of these cards. The argument fields has
+// the messages of an error. Its keys name a card as data[i]. If no key names a card of the batch, the result is "".
 func explain(b *payvault.AccountUpdaterBatch, fields map[string][]string) string {
 	var text strings.Builder
 	for _, field := range slices.Sorted(maps.Keys(fields)) {

@@ -90,7 +90,8 @@ func parse(args []string) (batch int, status payvault.BatchStatus, err error) {
 	return batch, status, err
 }
 
-// knownJob returns the name of the job in a journal, or "" if no run has begun a batch. A journal has one job.
+// knownJob returns the name of the job in a journal, or "" if no run has begun a batch. This program keeps only one job
+// in a journal.
 func knownJob(ctx context.Context, journal *sqlpayvault.Journal) (string, error) {
 	jobs, err := journal.Jobs(ctx)
 	if err != nil || len(jobs) == 0 {

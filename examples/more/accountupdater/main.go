@@ -1,16 +1,17 @@
 // Accountupdater submits the cards of a CSV file to the account updater. It sends up to 100 cards with each request,
-// and a few requests at a time.
+// and up to 8 requests at a time.
 //
 //	accountupdater -cards cards.csv   # rows of card_number,exp_date,card_id
 //
-// You can stop the program at any time, with ctrl-C or kill -9, and it also survives a power cut. Start it again with
-// the same file: it sends the remaining batches and no batch twice. For this it keeps a journal beside the file,
-// cards.csv.journal. Batches that were in flight when the program was killed or the connection broke may have arrived.
-// The program reports these batches and does not send them again. While the service is down, each run leaves more
-// batches to look up. So the program stops with the exit status 5, and a supervisor must not start it again then.
+// You can stop the program at any time, with ctrl-C or kill -9. A power cut does no harm either. Start the program
+// again with the same file: it sends the remaining batches and no batch twice. For this it keeps a journal beside the
+// file, cards.csv.journal. Batches that were in flight when the program was killed or the connection broke may have
+// arrived. The program reports these batches and does not send them again. If 16 batches in a row may have arrived, the
+// service seems to be down, and the program stops with the exit status 5. A supervisor must not restart it then,
+// because each run would leave more batches to look up.
 //
-// The program skips a header row and a byte order mark. It skips each row that cannot be sent, and prints the line
-// number of the row and the reason. It refuses a file without any row that can be sent.
+// The program skips a header row, empty lines and a byte order mark. It skips each row that cannot be sent, and prints
+// the line number of the row and the reason. It refuses a file without any row that can be sent.
 //
 // The commands unresolved and refused list batches, with their lines in the file. The command resolve records the
 // outcome of such a batch, after somebody has looked it up at the service. If the outcome is not-sent, the next run
@@ -22,8 +23,8 @@
 //
 // The exit status is 0 if all cards are accepted, or if the command has succeeded. Otherwise it is
 //
-//   - 1 if the program has stopped early, a command has failed, or cards are left: correct the problem that the program
-//     prints, and run it again;
+//   - 1 if the run has stopped early or has left cards, or if the program or a command has failed for a reason that is
+//     not listed below: correct the problem that the program prints, and run it again;
 //   - 2 if a flag or a command is invalid;
 //   - 3 if batches are refused or may have arrived: use the commands refused and unresolved. If the program prints that
 //     cards are left, run it again too;
@@ -32,12 +33,12 @@
 //     unresolved lists, and record their outcomes, before you run the program again. A supervisor must not restart it.
 //
 // The program refuses a file that has changed since the first run. The journal contains no cards, so the program cannot
-// tell which cards are new. Put new and corrected cards into another file. To submit all cards of a file again, remove
-// the journal.
+// tell which cards are new. Put new and corrected cards into another file. The program also refuses another base URL or
+// merchant for the same file. To submit all cards of a file again, remove the journal.
 //
 // PAYVAULT_BASE_URL, PAYVAULT_API_KEY and PAYVAULT_MERCHANT_ID name a sandbox. Without these variables, the program
-// refuses -cards, and a run without -cards sends made-up cards to an emulator. The emulator and its journal end with
-// the program. The commands need no variables.
+// refuses to submit a file, and a run without -cards sends made-up cards to an emulator. The emulator and its journal
+// end with the program. The commands need no variables.
 package main
 
 import (
@@ -143,7 +144,8 @@ func fieldsOf(err error) map[string][]string {
 	return nil
 }
 
-// submit sends those batches of a file that the journal does not have yet.
+// submit sends those batches of a file that the journal does not have yet, and prints the outcome. It returns an error
+// unless all cards are accepted.
 func submit(ctx context.Context, client *payvault.Client, file, target string, out io.Writer) (err error) {
 	cards, err := readCards(file)
 	if err != nil {

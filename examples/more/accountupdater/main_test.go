@@ -185,8 +185,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestServiceThatIsDown checks that the program has an exit status of its own if it stops because of batches of unknown
-// outcome. A supervisor that starts it again would leave more such batches.
+// TestServiceThatIsDown checks that the program stops with exit status 5 after 16 batches of unknown outcome in a row.
+// The error must say that nobody may start the program again before looking up the batches.
 func TestServiceThatIsDown(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 5000)

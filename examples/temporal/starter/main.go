@@ -16,9 +16,10 @@
 //	temporal workflow update execute --workflow-id cards-november-… --name pause
 //	temporal workflow update execute --workflow-id cards-november-… --name resume
 //
-// If a workflow is paused, the program prints the reason and ends with exit status 3. Resume the workflow, and run the
-// program again with the same file. If the file has changed, restore it first: a changed file is another job, which
-// sends all of its cards. Exit status 4 means that the export is incomplete: the service promised more records.
+// If a workflow is paused, the program prints the reason and ends with exit status 3. Correct the problem, resume the
+// workflow, and run the program again with the same file. If the file has changed, restore it first: a changed file is
+// another job, which sends all of its cards. Exit status 4 means that the export is incomplete: the service sent fewer
+// records than it promised.
 package main
 
 import (
@@ -169,9 +170,9 @@ func report(file string, s *temporalpayvault.Summary, out io.Writer) error {
 	return nil
 }
 
-// await waits for the result of a workflow. It asks for the progress each second, and prints it when it has changed. If
-// the workflow is paused, await returns errPaused. If the server does not answer, the workflow may go on, so await goes
-// on too.
+// await waits for the result of a workflow. About once a second it asks for the progress, and prints the progress if it
+// has changed. If the workflow is paused, await returns an error that wraps errPaused. If the server does not answer,
+// await keeps waiting, because the workflow may still run.
 func await[S any](
 	ctx context.Context, server client.Client, run client.WorkflowRun, out io.Writer,
 	describe func(*S) (progress, paused string),
@@ -200,7 +201,7 @@ func await[S any](
 	}
 }
 
-// query asks a worker for the progress of a workflow, and describes it.
+// query asks a worker for the progress of a workflow. It returns the results of describe.
 func query[S any](
 	ctx context.Context, server client.Client, id string, describe func(*S) (progress, paused string),
 ) (progress, paused string, err error) {
@@ -225,7 +226,8 @@ func isUnanswered(err error) bool {
 	return isLate || isAway || errors.Is(err, context.DeadlineExceeded)
 }
 
-// export exports the transactions of two subscriptions. It returns errIncomplete if the service promised more records.
+// export exports the transactions of two subscriptions. If the service sent fewer records than it promised, export
+// returns an error that wraps errIncomplete.
 func export(ctx context.Context, server client.Client, out io.Writer) error {
 	run, err := server.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: "transactions", TaskQueue: demo.Queue},
 		temporalpayvault.ExportLists, temporalpayvault.ExportJob{

@@ -60,7 +60,8 @@ type answer[S any] struct {
 	err     error
 }
 
-// serverOf returns a fake server with a workflow. Each call of Get or of QueryWorkflow returns the next of its answers.
+// serverOf returns a fake server with one workflow. Each call of Get returns the next element of gets, and each call of
+// QueryWorkflow the next element of queries.
 func serverOf[S any](gets, queries []answer[S]) *mocks.Client {
 	server, run := &mocks.Client{}, &mocks.WorkflowRun{}
 	server.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.Anything, mock.Anything).Return(run, nil)
@@ -81,8 +82,8 @@ func serverOf[S any](gets, queries []answer[S]) *mocks.Client {
 	return server
 }
 
-// TestExport checks what the program prints and how it ends: after the server was frozen, if the export is paused, and
-// if the export is incomplete.
+// TestExport checks the output, the error and the exit status of an export in three cases: the server is frozen for a
+// time, the export is paused, and the export is incomplete.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	type summary = temporalpayvault.ExportSummary
@@ -155,7 +156,8 @@ func TestSubmitAndExport_paused(t *testing.T) {
 	})
 }
 
-// TestSubmit_canceled checks that the program reports the batches of a canceled workflow, and does not succeed.
+// TestSubmit_canceled checks that the program reports the batches that a canceled workflow has not sent, and returns an
+// error.
 func TestSubmit_canceled(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "cards.csv")

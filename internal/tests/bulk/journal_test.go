@@ -132,7 +132,6 @@ func TestJournal(t *testing.T) {
 }
 
 // TestLoopsWithAJournal checks that a second loop over the same iterator sends nothing if there is a journal.
-// TestSubmitAll checks that a second loop without a journal starts again.
 func TestLoopsWithAJournal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -195,9 +194,9 @@ func TestJournalOfFailures(t *testing.T) {
 	}
 }
 
-// TestJournalOfARequestID checks that the journal gets each request ID as it is, unless the digits of the ID contain
-// the number of a card of the batch. The first run yields the request ID unchanged. A second run yields the ID from the
-// journal.
+// TestJournalOfARequestID checks that the journal gets the request ID as the service sent it. If the digits of the ID
+// contain the number of a card of the batch, the journal must get [REDACTED] instead. The first run yields the ID of
+// the service. A second run yields the ID from the journal.
 func TestJournalOfARequestID(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]string{
@@ -251,8 +250,8 @@ func TestJournalThatFails(t *testing.T) {
 	})
 }
 
-// TestJournalThatFailsAfterARefusal checks that an error of the journal becomes the reason for the stop, even if the
-// walk had already stopped for another reason. Otherwise the caller would not learn that the journal may lack outcomes.
+// TestJournalThatFailsAfterARefusal checks that an error of End becomes the reason for the stop, even if the walk had
+// already stopped for another reason. Otherwise the caller would not learn that the journal may lack outcomes.
 func TestJournalThatFailsAfterARefusal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -374,9 +373,9 @@ func TestJournalOfABatchThatWaits(t *testing.T) {
 	})
 }
 
-// TestJournalOfABatchWithoutAConnection checks that a batch whose attempts have all failed to connect so far is
-// recorded as not sent while it waits for its next attempt, so that a kill leaves no batch of unknown outcome. A batch
-// that an attempt may have performed stays begun.
+// TestJournalOfABatchWithoutAConnection checks a batch whose attempts fail to connect. While the batch waits for its
+// next attempt, it is recorded as not sent. So a kill during the wait leaves no batch of unknown outcome. But if an
+// attempt may have performed the batch, it stays begun until its call ends.
 func TestJournalOfABatchWithoutAConnection(t *testing.T) {
 	t.Parallel()
 	forEach(t, []bool{false, true}, func(t *testing.T, isPerformed bool) {
@@ -418,7 +417,7 @@ func TestJournalOfABatchWithoutAConnection(t *testing.T) {
 }
 
 // TestStoppedWalkDoesNotWait checks that a batch stops waiting for its next attempt when the context ends. The outcome
-// of the batch is unknown, because the first attempt may have been performed.
+// of the batch is unknown, because the first attempt may have performed the batch.
 func TestStoppedWalkDoesNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -491,9 +490,9 @@ func TestContextThatEndsInAnAttempt(t *testing.T) {
 	})
 }
 
-// TestContextThatEndsInBegin checks a batch whose context ends while the journal records the batch as begun, before its
-// first attempt or again after a 429. The batch must count as not sent. The reason for the stop must be the context and
-// not the 429. Observers get a call only if the batch had an attempt.
+// TestContextThatEndsInBegin checks a context that ends while the journal records a batch as begun, before the first
+// attempt or again after a 429. The batch must count as not sent. The reason for the stop must be the context and not
+// the 429. Observers get a call only if the batch had an attempt.
 func TestContextThatEndsInBegin(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 1}, func(t *testing.T, attempts int) {

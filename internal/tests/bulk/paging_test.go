@@ -409,8 +409,9 @@ func (e pagingExample) reply(page int) *http.Response {
 	return service.Reply(http.StatusOK, pageBody(e.totalPages, e.totalRecords, ids...))
 }
 
-// TestWalkEndsAsDocumented checks the examples in docs/paging.md. With any Prefetch a walk yields the same records.
-// With a Prefetch above 1 it may make one request more than documented, or request all pages that totalPages promises.
+// TestWalkEndsAsDocumented checks the examples in docs/paging.md. With any Prefetch a walk yields the documented number
+// of different records. With a Prefetch of 0 or 1 it makes the documented number of requests. With a larger Prefetch it
+// may make one request more, or request all pages that totalPages promises.
 func TestWalkEndsAsDocumented(t *testing.T) {
 	t.Parallel()
 	examples := pagingExamples(t)
@@ -433,9 +434,10 @@ func TestWalkEndsAsDocumented(t *testing.T) {
 	})
 }
 
-// TestWalkBeyondTheTotals checks that these answers end a walk with an error: status 401, 403 or 500, the HTML page of
-// a proxy, more than 100 empty pages in a row that the totals promise, and an error code after more pages than the
-// totals promised. Exactly 100 empty pages in a row do not end a walk.
+// TestWalkBeyondTheTotals checks that a walk ends with an error in these cases:
+//   - The first page that the totals do not promise gets status 401, 403 or 500, or the HTML page of a proxy.
+//   - The second page that the totals do not promise gets an error code.
+//   - More than 100 pages in a row are empty, although the totals promise them. Exactly 100 empty pages are no error.
 func TestWalkBeyondTheTotals(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {
@@ -474,8 +476,8 @@ func TestWalkBeyondTheTotals(t *testing.T) {
 }
 
 // TestWalkFromTheLastPage checks a walk that begins at the last page of a list whose other pages are longer. The walk
-// cannot tell that this page is the last, so it requests another one. A 404 for that page must end the walk without an
-// error.
+// does not know the length of the other pages. So it cannot tell whether it has all records, and requests a further
+// page. A 404 for that page must end the walk without an error.
 func TestWalkFromTheLastPage(t *testing.T) {
 	t.Parallel()
 	eachPrefetch(t, func(t *testing.T, ahead *payvault.ListOptions) {

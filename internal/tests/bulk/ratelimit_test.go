@@ -196,8 +196,9 @@ func TestOutageWith429(t *testing.T) {
 	}
 }
 
-// TestOverloadByCallers checks 64 callers with deadlines who call again and again. The service permits 20 requests a
-// second. At least 95 % of this number must succeed. Refused requests must not outnumber the requests that succeed.
+// TestOverloadByCallers checks 64 callers with deadlines who call again and again for 60 seconds. The service permits
+// 20 requests a second. At least 95 % of the permitted requests must succeed. Refused requests must not outnumber the
+// requests that succeed.
 func TestOverloadByCallers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -295,7 +296,8 @@ func TestWithRateLimitInWalks(t *testing.T) {
 }
 
 // TestSubmitAllBeyondTheCap checks that SubmitAll stops after a batch that got a 429 whose Retry-After is more than
-// MaxBulkRetryAfter. The last error must have this Retry-After. A later single call must be sent.
+// MaxBulkRetryAfter. The last error must have this Retry-After. A later single call must be sent, because such a 429
+// must not delay other calls.
 func TestSubmitAllBeyondTheCap(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -107,7 +107,7 @@ func batchesOf(n int) []batch {
 	return batches
 }
 
-// collect returns the batches that SubmitAll yields, and the error with which it ends, or nil.
+// collect loops over the result of SubmitAll. It returns the batches, and the error of the last element, or nil.
 func collect(seq iter.Seq2[*batch, error]) (batches []batch, stop error) {
 	batches = []batch{}
 	for b, err := range seq {

@@ -33,9 +33,8 @@ func rows(name string) iter.Seq2[cardfile.Row, error] {
 	}
 }
 
-// Check reads a file before it is submitted. It returns the number of cards and the checksum of the file, and a text
-// for each row that cannot be sent. If no row can be sent, it returns an error, because the file is probably the wrong
-// one.
+// Check reads a file before it is submitted. It returns the number of rows and the checksum of the file, and a text for
+// each row that cannot be sent. If no row can be sent, it returns an error, because the file is probably the wrong one.
 func Check(ctx context.Context, name string) (snapshot temporalpayvault.Snapshot, bad []string, err error) {
 	for row, err := range rows(name) {
 		if err != nil {
@@ -97,8 +96,8 @@ func (File) Cards(_ context.Context, ref string, start, end int) (cards []payvau
 }
 
 // readError returns the error of a file that cannot be read. Temporal tries again, because another worker may be able
-// to read the file. If all tries fail, the job pauses: somebody has to correct the problem and resume the job. The text
-// of the error is stored in the history of the workflow, so that the operator can read it.
+// to read the file. If the retries fail for too long, the job pauses: somebody has to correct the problem and resume
+// the job. The text of the error is stored in the history of the workflow, so that the operator can read it.
 func readError(err error) error {
 	return temporal.NewApplicationError(err.Error(), "File")
 }

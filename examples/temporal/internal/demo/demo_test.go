@@ -29,8 +29,8 @@ func newEnvironment() *testsuite.TestWorkflowEnvironment {
 	return suite.NewTestWorkflowEnvironment()
 }
 
-// newActivities returns activities with a new journal, and the emulator that they call. The activities
-// read cards from files.
+// newActivities returns activities with a new journal, and the emulator that they call. The activities read cards from
+// files.
 func newActivities(t *testing.T) (*temporalpayvault.Activities, *payvaulttest.Server) {
 	t.Helper()
 	srv := payvaulttest.NewServer()
@@ -94,8 +94,9 @@ func TestSubmit_unreadable(t *testing.T) {
 	assert.Equal(t, 3, s.Accepted)
 }
 
-// TestFile_unreadable checks that the error of a file that cannot be read is an ApplicationError that permits a retry.
-// The history of a workflow contains the text of such an error. A directory can be opened but not read.
+// TestFile_unreadable checks the error of a directory, which can be opened but not read, and of a missing file. The
+// error must be an ApplicationError that contains the path and permits a retry. The history of a workflow contains the
+// text of such an error.
 func TestFile_unreadable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
