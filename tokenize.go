@@ -88,7 +88,7 @@ func (r *tokenizeReply) complete() (missing string, needed bool) {
 
 // Tokenize stores card or ACH payment data. Without a CardID the service stores the data under a new CardID. With a
 // CardID it updates the data under this CardID. A missing merchant ID and an expiration date that is not MMYY fail
-// before anything is sent. An rcode other than 000 is an error that matches [ErrRejected].
+// before anything is sent. An rcode other than 000 is an error: see [ErrRejected].
 //
 // Without a CardID a second call may store the data a second time, under another CardID, and no operation lists the
 // cards that belong to no customer. If a stored card that nobody uses does no harm, call again after

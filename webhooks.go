@@ -24,9 +24,9 @@ const (
 )
 
 // AddEvent attaches an event kind to a webhook. The service then calls the notification_url of the webhook when such an
-// event occurs. An ID or event that is empty or a dot segment fails before anything is sent. The service decides which
-// other event names are valid. AddEvent does not take a merchant_id: through [Client.ForMerchant] it fails with
-// [ErrMerchantNotSupported].
+// event occurs. An ID or event that is empty, "." or ".." fails before anything is sent. The service decides which
+// other event names are valid. AddEvent does not take a merchant_id: with a client of [Client.ForMerchant] it fails
+// with [ErrMerchantNotSupported].
 //
 // Not replayable. POST /platform/webhook/{webhook_id}/event/{event}.
 func (s *WebhooksService) AddEvent(
@@ -65,9 +65,10 @@ var errReadBefore = errors.New("the body of the request was read before, by a mi
 // handler. If ReadNotification returns an error, answer with a status from 400 on: a 2xx tells the service that the
 // notification has arrived. For a body larger than 1 MiB the error wraps an [*http.MaxBytesError].
 //
-// ReadNotification also returns an error if the body has fewer bytes than r.ContentLength: a middleware, such as one
-// that calls [io.ReadAll] or ParseForm, has read the rest before. A middleware that replaces the body has to set
-// ContentLength too, to -1 if the length is unknown. Without a known length, a body that was read before looks empty.
+// ReadNotification also returns an error if the body was closed, or has fewer bytes than r.ContentLength. Usually a
+// middleware has read it before, for example by [io.ReadAll] or ParseForm. A middleware that replaces the body has to
+// set ContentLength too, to -1 if the length is unknown. If the length is unknown, ReadNotification does not notice
+// that bytes were read before.
 //
 // Do not trust a notification: the service documents no signature, so anyone who knows the URL can send one. Look up
 // the record in question before you act on a notification. The URL is a secret: make it long and random, and keep it

@@ -19,7 +19,7 @@ import (
 )
 
 // TestNotificationHandler checks the status of the answer, and that the caller's function gets the context, the header
-// and the body of the request unchanged. A nil function panics.
+// and the body of the request unchanged. NotificationHandler must panic if the function is nil.
 func TestNotificationHandler(t *testing.T) {
 	t.Parallel()
 	const most, raw = 1 << 20, "{\"event\": \"transaction_status_updated\"}\r\n\x00\xff not quite JSON"
@@ -68,8 +68,9 @@ func TestNotificationHandler(t *testing.T) {
 	assert.Panics(t, func() { payvault.NotificationHandler(nil, nil) })
 }
 
-// TestNotificationHandler_reports checks that an error of the caller's function, or about a body that is too large, is
-// logged. The error of the function is not sent back, and the log has neither the URL nor the body of the request.
+// TestNotificationHandler_reports checks that the handler logs an error of the caller's function, or about a body that
+// is too large: with the given logger, or else with slog.Default. The error of the function is not sent back, and the
+// log has neither the URL nor the body of the request.
 func TestNotificationHandler_reports(t *testing.T) { //nolint:paralleltest // it sets the default logger
 	before := slog.Default()
 	defer slog.SetDefault(before)
@@ -108,8 +109,9 @@ func TestNotificationHandler_reports(t *testing.T) { //nolint:paralleltest // it
 }
 
 // TestNotificationHandler_readBefore checks that a notification is not acknowledged if a middleware has read its body
-// before, even in part. The caller's function must not be called, and the log must say what happened. A body that a
-// middleware has restored, or replaced together with ContentLength, must be received.
+// before, even in part, has closed it, or has replaced it by a shorter one. The caller's function must not be called,
+// and the log must say what happened. A body that a middleware has restored, or replaced together with ContentLength,
+// must be received.
 func TestNotificationHandler_readBefore(t *testing.T) {
 	t.Parallel()
 	const body, received, failed = "event=transaction_status", http.StatusNoContent, http.StatusInternalServerError

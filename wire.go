@@ -31,10 +31,12 @@ import (
 //
 // For a value that cannot be sent, the error matches [ErrInvalidRequest]. These values cannot be sent: a value that
 // encoding/json refuses, a text that is not UTF-8, a text that contains [REDACTED], and an object in which a name
-// occurs twice. A MarshalJSON method of your own writes [REDACTED] for each secret in its type. So give the type the
-// method MarshalJSONTo of JSON v2 as well, and let it write secrets with json.MarshalEncode, which follows the options
-// of MarshalWire. MarshalJSONTo must never call [Secret.Reveal]: from Go 1.27 on, encoding/json and log/slog call
-// MarshalJSONTo too, and would write the text.
+// occurs twice.
+//
+// A MarshalJSON method of your own writes [REDACTED] for each secret in its type, and MarshalWire refuses this text. So
+// give the type the method MarshalJSONTo of JSON v2 as well, and let it write secrets with MarshalEncode of JSON v2,
+// which follows the options of MarshalWire. MarshalJSONTo must never call [Secret.Reveal]: from Go 1.27 on,
+// encoding/json and log/slog call MarshalJSONTo too, and would write the text.
 func MarshalWire(v any) ([]byte, error) {
 	var p problems
 	wire := marshal(v, &p)
@@ -58,7 +60,7 @@ func marshal(v any, p *problems) []byte {
 	if _, strict := json.Marshal(v, wireForm, strictErrors); strict != nil {
 		place, cause := unwritable(strict)
 		_, isSyntax := errors.AsType[*jsontext.SyntacticError](strict)
-		// For the same failure, cause is a part of reason: "unsupported value: NaN" is one of "json: unsupported value: NaN".
+		// For the same failure, reason contains cause: "json: unsupported value: NaN" contains "unsupported value: NaN".
 		// Otherwise cause is about a field that only strictErrors refuses, such as an embedded map.
 		if isSyntax || strings.Contains(reason, cause) {
 			names, reason = place, cause
@@ -110,8 +112,9 @@ var (
 	wireForm = json.JoinOptions(shownForm, jsontext.AllowInvalidUTF8(false), jsontext.AllowDuplicateNames(false),
 		jsontext.PreserveRawStrings(false), // the escapes of a raw string could hide [REDACTED]
 		withSecrets(writeSecret))           // replaces the marshalers of shownForm
-	// strictErrors makes the errors of the encoder have JSON pointers. It also makes the encoder refuse struct fields that
-	// encoding/json writes, such as an embedded map, so marshal uses it only to find the place of an error.
+	// strictErrors adds JSON pointers to the errors of the encoder. It also makes the encoder refuse struct fields that
+	// encoding/json writes, such as an embedded map. So marshal uses it only after an error, to find the place and the
+	// reason.
 	strictErrors = jsonv1.ReportErrorsWithLegacySemantics(false)
 
 	// selfWriters calls the method of each selfWriter. It also writes json.Number, which JSON v2 supports from Go 1.27 on.

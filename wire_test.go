@@ -149,8 +149,8 @@ func TestMarshalWire_ownTypes(t *testing.T) {
 	}
 }
 
-// TestMarshalWire_ownMethods checks that a type with the two methods that the comment of MarshalWire advises shows its
-// secret only in MarshalWire, with every release of Go.
+// TestMarshalWire_ownMethods checks a type with the two methods that the comment of MarshalWire advises. Only
+// MarshalWire may write its secret, with every release of Go.
 func TestMarshalWire_ownMethods(t *testing.T) {
 	t.Parallel()
 	order := Order{7, card().CardNumber}
@@ -394,8 +394,8 @@ func eachLeaf(of reflect.Type, name, before, after string, visit func(name, befo
 	}
 }
 
-// TestUnmarshal_places gives each field of each type, at any depth, a JSON value that it cannot be read from. The error
-// of encoding/json and of JSON v2 has the name of the field, and no part of the value.
+// TestUnmarshal_places gives each field of the SDK's types and of callersOwn, at any depth, JSON of a wrong kind. The
+// error of encoding/json and of JSON v2 must have the name of the field, and no part of the JSON.
 func TestUnmarshal_places(t *testing.T) {
 	t.Parallel()
 	types, seen := canary.Types(), 0

@@ -33,7 +33,7 @@ func outcomeOf(o *payvault.BatchOutcome) []any {
 	}
 }
 
-// scanFields reads the column fields, which has a JSON object of messages by field, or "" if there are none.
+// scanFields scans the column "fields", which has a JSON object of messages by field, or "" if there are no messages.
 type scanFields struct{ to *map[string][]string }
 
 func (s scanFields) Scan(value any) error {
@@ -63,13 +63,13 @@ func (j *Journal) Unresolved(ctx context.Context, job string) ([]Batch, error) {
 	return j.list(ctx, `job = $1 AND status IN ('`+begun+`', '`+string(payvault.BatchUnknown)+`')`, job)
 }
 
-// Refused returns the batches that the service has refused, ordered by Index.
+// Refused returns the batches of a job with the status [payvault.BatchRefused], ordered by Index.
 func (j *Journal) Refused(ctx context.Context, job string) ([]Batch, error) {
 	return j.list(ctx, `job = $1 AND status = '`+string(payvault.BatchRefused)+`'`, job)
 }
 
-// Find returns the batches of all jobs with this request ID, and none if the ID is empty. The ID is all that the
-// service says about an accepted batch. Find reads the whole journal.
+// Find returns the batches that have this request ID, from all jobs, ordered by Job and Index. If the ID is empty, Find
+// returns none. Find reads the whole journal.
 func (j *Journal) Find(ctx context.Context, requestID string) ([]Batch, error) {
 	return j.list(ctx, `request_id = $1 AND request_id <> ''`, requestID)
 }
@@ -94,7 +94,7 @@ func (j *Journal) Jobs(ctx context.Context) ([]string, error) {
 }
 
 // ID returns the identity of the journal. All processes that open the same journal get the same ID, also after the
-// journal was moved. The first call makes the ID from the name of the file or of the schema and a random text.
+// journal was moved. The first call makes the ID: the name of the file or schema, a space and a random text.
 func (j *Journal) ID(ctx context.Context) (string, error) {
 	if err := j.enter(); err != nil {
 		return "", err
@@ -104,8 +104,8 @@ func (j *Journal) ID(ctx context.Context) (string, error) {
 	if j.file != "" {
 		name = filepath.Base(j.file)
 	}
-	// The row of payvault_jobs with the job "" is no lease, because claim refuses this name. It keeps the ID in the
-	// column holder, so that the ID needs no table of its own.
+	// The row whose job is "" has the ID in the column holder, so that the ID needs no table of its own. No lease can have
+	// this row, because claim refuses a job without a name.
 	_, err := j.change(ctx, `INSERT INTO {schema}.payvault_jobs (job, holder, beat, lease)
 		SELECT '', CAST($1 AS TEXT), 0, 0 FROM {durable} WHERE 1 = 1 ON CONFLICT (job) DO NOTHING`, name+" "+rand.Text())
 	if err != nil {
@@ -167,14 +167,15 @@ func query[T any](
 	return all, nil
 }
 
-// Resolve records the outcome of a batch that was of unknown outcome or refused, after somebody has looked it up. With
-// BatchNotSent the next run sends the batch. With BatchAccepted or BatchRefused no run sends it. Resolve does not
-// change the recorded number of cards. If the batch has this outcome already, Resolve succeeds.
+// Resolve records the outcome of a batch that was refused or of unknown outcome, after somebody has looked it up. The
+// new status is BatchNotSent, BatchAccepted or BatchRefused. After BatchNotSent the next run sends the batch. After the
+// others no run sends it. Resolve fails for any other batch, unless the batch has this outcome already. It does not
+// change the recorded number of cards.
 //
-// End all runs of the job before you call Resolve. Resolve takes the lease of the job. If another run is at work,
-// Resolve fails with [ErrRunning]. If another run was killed, Resolve waits for the end of its lease. Resolve does not
-// notice a call of SubmitAll with this journal. It does not notice other runs either if their journal or this journal
-// was opened [WithoutLease].
+// End all runs of the job before you call Resolve. Resolve takes the lease of the job, unless the journal is opened
+// [WithoutLease]. If another run has the lease, Resolve fails with [ErrRunning]. If that run was killed, Resolve waits
+// for the end of its lease. Resolve does not notice a call of SubmitAll with this Journal, or a run whose journal is
+// opened WithoutLease. If this Journal is opened WithoutLease, Resolve notices no run at all.
 func (j *Journal) Resolve(ctx context.Context, job string, batch int, outcome payvault.BatchOutcome) error {
 	switch outcome.Status {
 	case payvault.BatchAccepted, payvault.BatchRefused, payvault.BatchNotSent:
@@ -196,7 +197,8 @@ func (j *Journal) Resolve(ctx context.Context, job string, batch int, outcome pa
 	if err != nil || found {
 		return err
 	}
-	// The answer of the first UPDATE may be lost. Then the batch has the outcome already when the statement is repeated.
+	// If the answer of an UPDATE was lost, the UPDATE was repeated. Then it may have found no row, because the batch
+	// already had the outcome.
 	isResolved, err := j.hasOutcome(ctx, job, batch, outcome)
 	if err == nil && !isResolved {
 		err = fmt.Errorf("sqlpayvault: batch %d of the job is neither of unknown outcome nor refused", batch)

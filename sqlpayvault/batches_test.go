@@ -161,8 +161,9 @@ func TestResolveKeepsTheNumberOfCards(t *testing.T) {
 	})
 }
 
-// TestID checks that all openings of a journal have the same ID, that another journal of the same name has another ID,
-// and that ID adds no job. The ID must survive a call of Resolve for a job without a name, which is refused.
+// TestID checks that a journal has the same ID each time it is opened, that another journal of the same name has
+// another ID, and that ID adds no job. The ID must survive a call of Resolve for a job without a name, which is
+// refused.
 func TestID(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {

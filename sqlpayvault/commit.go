@@ -9,15 +9,15 @@ import (
 
 // The functions of this file run and commit the statements of Begin and End.
 
-// outage is a time in which the database answers no statement about a batch. It begins with the first error, and ends
-// with the first answer.
+// outage is a time in which the database answers no statement about a batch. It begins when a statement fails, unless
+// the database has answered another statement meanwhile. It ends with the first answer.
 type outage struct {
 	first error
 	until time.Time // calls that arrive before this time give up at this time
 }
 
-// statement is the statement of a Begin or an End. It is run in db, and may be run several times. Its error may be
-// ErrRunning, errMode or errAgain, which are no failures of the database.
+// statement runs the SQL of a Begin or an End in db. It may be called several times. Its errors ErrRunning, errMode and
+// errAgain are no failures of the database.
 type statement func(ctx context.Context, db querier) error
 
 // write is a statement that waits for its result.
@@ -33,12 +33,13 @@ type querier interface {
 	QueryRowContext(ctx context.Context, statement string, args ...any) *sql.Row
 }
 
-// errPanic is the result of the statements that were to be committed together with a statement that has panicked.
+// errPanic is the result of all statements of a group if one of them has panicked. The statements of a group are
+// committed together.
 var errPanic = errors.New("sqlpayvault: the driver of the database has panicked")
 
-// try runs the statement of a Begin or an End, and repeats it for up to 10 s if the database fails. If ctx ends before
-// the statement is run, try gives up. It does not cancel a running statement, because nobody would know whether the
-// batch was recorded.
+// try runs the statement of a Begin or an End. If the database fails, try repeats the statement for up to 10 s, unless
+// the error would occur again. If ctx ends before the turn of the statement comes, try gives up. It does not cancel a
+// running statement, because nobody would know whether the batch was recorded.
 //
 // A commit of SQLite waits for the disk several times. So a call whose turn it is takes the statements of all calls
 // that wait, and commits them together.
@@ -67,9 +68,9 @@ func (j *Journal) try(ctx context.Context, run statement) error {
 	return own.result
 }
 
-// deadline returns the time at which a call that gets its turn has to give up. This is in 10 s. During an outage a call
-// that arrived before outage.until has to give up at outage.until. If that time has passed, deadline returns an error
-// of the outage.
+// deadline returns the time at which a call that gets its turn has to give up. Normally this is in 10 s. During an
+// outage, a call that arrived before outage.until has to give up at that time. If the time has passed, deadline returns
+// the error of the outage.
 func (j *Journal) deadline(arrived time.Time) (time.Time, error) {
 	o := j.outage.Load()
 	switch {
@@ -81,9 +82,9 @@ func (j *Journal) deadline(arrived time.Time) (time.Time, error) {
 	return time.Time{}, describe(j.file, o.first)
 }
 
-// joinWaiting returns a group of own and the statements of all calls that wait. These calls arrived after own, because
-// calls get their turns in the order of their arrival. For Postgres the group is own alone, because Postgres itself
-// joins the commits of its connections.
+// joinWaiting returns a group: own and the statements of all calls that wait. These calls arrived after own, so the
+// deadline of own is right for them too. For Postgres the group is own alone, because Postgres itself joins the commits
+// of its connections.
 func (j *Journal) joinWaiting(own *write) []*write {
 	group := []*write{own}
 	for {
@@ -96,8 +97,9 @@ func (j *Journal) joinWaiting(own *write) []*write {
 	}
 }
 
-// runGroup runs a group of statements, repeats them until the deadline if the database fails, and sets their results.
-// In case of a failure all statements of the group get its error.
+// runGroup commits a group of statements, and sets the result of each. If the database fails, runGroup repeats the
+// group until the deadline, unless the error would occur again. If it fails for good, all statements of the group get
+// the error. After a panic they get errPanic.
 func (j *Journal) runGroup(ctx context.Context, deadline time.Time, group []*write) {
 	err := errPanic
 	defer func() { // also after a panic, because the other calls of the group wait
@@ -117,7 +119,7 @@ func (j *Journal) runGroup(ctx context.Context, deadline time.Time, group []*wri
 }
 
 // commit runs the statements of a group and commits them: in SQLite all or none of them. In Postgres the group has one
-// statement, which is a transaction of its own.
+// statement, which needs no transaction around it.
 func (j *Journal) commit(ctx context.Context, group []*write) error {
 	if j.waiting == nil {
 		group[0].result = group[0].statement(ctx, j.db)

@@ -54,8 +54,8 @@ func (j *Journal) exec(ctx context.Context, db querier, statement string, args .
 	return result.RowsAffected()
 }
 
-// change runs a statement like exec, repeats it for up to 10 s if it fails, and reports whether the latest try has
-// changed a row.
+// change runs a statement by exec in the database of the journal. If the statement fails, change repeats it for up to
+// 10 s, by retry. It reports whether the latest try has changed a row.
 func (j *Journal) change(ctx context.Context, statement string, args ...any) (changed bool, err error) {
 	err = retry(ctx, time.Now().Add(timeout), func(ctx context.Context) error {
 		n, err := j.exec(ctx, j.db, statement, args...)

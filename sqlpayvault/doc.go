@@ -23,16 +23,16 @@
 // A job has one run at a time, which holds the lease of the job. A second run is refused with [ErrRunning]. The lease
 // of a run that was killed ends by itself, see [WithLease]; [WithLogger] logs that a run waits for this. If a run was
 // frozen for longer than its lease, another run can take over the job. If the frozen run then continues, it begins no
-// further batch. No batch is sent twice, because the journal lets only one run begin a batch. [WithoutLease] is for
-// jobs that several processes work on, such as the jobs of package temporalpayvault.
+// further batch. The other run does not send the batches that the frozen run has begun, so no batch is sent twice.
+// [WithoutLease] is for jobs that several processes work on, such as the jobs of package temporalpayvault.
 //
 // # Tables
 //
 // The journal makes the tables payvault_jobs and payvault_batches if they do not exist. They contain no card data. A
-// row of payvault_batches has the name of the job, the number of the batch, its number of cards, and the answer of the
-// service. Secrets are removed from the answer, as in the errors of package payvault. Rows stay until you delete them.
-// The row of payvault_jobs with an empty job is no lease: its holder is the ID of the journal.
-// To change a row, use only [Journal.Resolve].
+// row of payvault_batches has the name of the job, the number of the batch, its status, its number of cards, and the
+// answer of the service. Secrets are removed from the answer, as in the errors of package payvault. Rows stay until you
+// delete them. If you delete the rows of a job, its next run sends all its cards. The row of payvault_jobs with an
+// empty job is no lease: its holder is the ID of the journal. To change a row, use only [Journal.Resolve].
 //
 // A batch that was begun and not ended may have reached the service. A batch of status "unknown" may have reached it
 // too. No run sends such a batch again. [Journal.Unresolved] lists these batches. Look each of them up at the service,

@@ -91,9 +91,10 @@ func ExampleNew() { //nolint:testableexamples // it needs a Postgres
 }
 
 // This example runs a job until no batch is left to send. During a short outage, SubmitAll leaves some batches unsent,
-// and the next run sends them. The loop also ends when a batch gets an unknown outcome, or when a run stops for a
-// reason that does not pass by itself. Look up the batches of unknown outcome before you start the program again: while
-// the service receives requests and does not answer, each run adds more batches of unknown outcome.
+// and the next run sends them. The loop also ends when the journal cannot be opened or closed, when a batch gets an
+// unknown outcome, or when a run stops for a reason that does not pass by itself. Look up the batches of unknown
+// outcome before you start the program again: while the service receives requests and does not answer, each run adds
+// more batches of unknown outcome.
 func ExampleOpen_untilDone() {
 	srv := payvaulttest.NewServer()
 	defer srv.Close()

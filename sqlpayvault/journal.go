@@ -20,7 +20,8 @@ var (
 	// another run has taken over the job. [Open], Begin and Resolve can also return it if the database does not answer
 	// in time, for example because a frozen run holds a lock.
 	ErrRunning = errors.New("sqlpayvault: another run of the job is at work")
-	// ErrClosed is the error of the methods of a closed journal.
+	// ErrClosed is the error of the methods of a closed journal, except Close. A method that waits for a lease also
+	// returns it when Close is called.
 	ErrClosed = errors.New("sqlpayvault: the journal is closed")
 )
 
@@ -123,8 +124,8 @@ func (j *Journal) start() {
 // Begin records that a batch is about to be sent, as [payvault.Journal] requires. Unless the journal is opened
 // [WithoutLease], the first Begin of a job takes the lease of the job. If another run has the lease, Begin waits. After
 // two heartbeats of the other run, Begin returns [ErrRunning]. If no heartbeat comes for the time of the lease, Begin
-// takes the lease. If Begin fails although its statement may have been committed, the journal records the batch as not
-// sent, as soon as the database answers again, or at Close.
+// takes the lease. If Begin fails, its statement may have been committed nevertheless. Then the journal records the
+// batch as not sent as soon as the database answers again. Close tries this once more, for up to 10 s.
 func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payvault.BatchState, err error) {
 	if err := j.enter(); err != nil {
 		return state, err
@@ -177,10 +178,10 @@ const (
 		WHERE known.status = '` + string(payvault.BatchNotSent) + `'`
 )
 
-// insert records that a batch has begun. If another call of Begin has begun the batch before, insert returns the
-// recorded state of the batch. If an earlier try of the same call has begun it, insert succeeds. If the statement
-// changes no row for another reason, insert returns ErrRunning, or errAgain for a journal that was opened WithoutLease.
-// If another program has switched the journal mode of the file, insert records nothing and returns errMode.
+// insert records that a batch has begun. It also succeeds if an earlier try of the same Begin has recorded this. If the
+// batch is recorded already, and not as not sent, insert returns the recorded state. If the lease is lost, insert
+// returns ErrRunning. If another journal has changed the row meanwhile, which can happen WithoutLease, insert returns
+// errAgain. If another program has switched the journal mode of the file, insert records nothing and returns errMode.
 func (j *Journal) insert(
 	ctx context.Context, db querier, job string, batch int, number int64,
 ) (s payvault.BatchState, err error) {
@@ -235,10 +236,10 @@ const upsertBatch = `INSERT INTO {schema}.payvault_batches AS known (job, batch,
 	status_code = excluded.status_code, code = excluded.code, message = excluded.message, fields = excluded.fields
 	WHERE excluded.status <> '` + string(payvault.BatchNotSent) + `' OR known.run = excluded.run`
 
-// End records the outcome of a batch, as [payvault.Journal] requires. It needs no lease. If the database fails, for
-// example because a connection drops, End tries again for up to 10 s. All calls of Begin and End that wait in this time
-// give up together. After End has given up, the journal tries again in the background until the outcome is recorded, or
-// until Close has tried for up to 10 s.
+// End records the outcome of a batch, as [payvault.Journal] requires. It needs no lease, because a run that has lost
+// its lease must still record what it has sent. If the database fails, for example because a connection drops, End
+// tries again for up to 10 s. All calls of Begin and End that wait in this time give up together. After End has given
+// up, the journal tries again in the background until the outcome is recorded, or until Close has tried for up to 10 s.
 func (j *Journal) End(ctx context.Context, job string, batch int, outcome payvault.BatchOutcome) error {
 	if err := j.enter(); err != nil {
 		return err
@@ -263,8 +264,8 @@ func (j *Journal) End(ctx context.Context, job string, batch int, outcome payvau
 	return err
 }
 
-// Close waits for the methods that are running, tries for up to 10 s to record what failed Begins and Ends have left,
-// releases the leases, and closes the file that [Open] has opened.
+// Close waits for the methods that are running. It tries for up to 10 s to complete the records of failed calls of
+// Begin and End, releases the leases, and closes the file that [Open] has opened.
 func (j *Journal) Close() error { return j.close() }
 
 // end waits until no method uses the database, runs the statements of j.later, releases the leases, and closes the

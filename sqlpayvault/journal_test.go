@@ -469,7 +469,8 @@ func TestConnectionThatDrops(t *testing.T) {
 	})
 }
 
-// broken is a driver that calls its functions in place of statements and commits. Without a function, they succeed.
+// broken is a driver that calls the function statement in place of each statement, and the function commit in place of
+// each commit. If a function is nil, its statements or commits succeed.
 type broken struct {
 	driver.Conn
 	statement func(ctx context.Context, args []driver.NamedValue) error
@@ -511,8 +512,8 @@ func inBroken(t *testing.T, isSQLite bool, b *broken, test func(t *testing.T, en
 	})
 }
 
-// TestDatabaseThatIsGone checks that all calls of End that wait for a database that is gone fail together after 10 s.
-// An End that comes later must have 10 s of its own. All this must hold again in a second outage.
+// TestDatabaseThatIsGone checks that all calls of End fail together after 10 s if the database does not answer. An End
+// that comes later must have 10 s of its own. All this must hold again in a second outage.
 func TestDatabaseThatIsGone(t *testing.T) {
 	t.Parallel()
 	for _, isSQLite := range []bool{true, false} {
@@ -603,8 +604,8 @@ func TestStatementThatHangs(t *testing.T) {
 	})
 }
 
-// TestDriverThatPanics checks that a panic of the driver reaches the call that runs the statements of a group. The
-// other calls of the group must return an error, and later calls must succeed.
+// TestDriverThatPanics checks a panic of the driver while one call runs the statements of several calls, to commit them
+// together. The panic must reach this call. The other calls must return an error, and later calls must succeed.
 func TestDriverThatPanics(t *testing.T) {
 	t.Parallel()
 	var release chan struct{}

@@ -55,8 +55,8 @@ func (f forgetful) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// submitCards submits the cards of the job that no run has sent yet, and returns all batches of the job. It takes a
-// lease unless opts contains WithoutLease.
+// submitCards submits the cards of the job that no run has sent yet, and returns all batches of the job. Its transport
+// loses some answers. It takes a lease unless opts contains WithoutLease.
 func submitCards(
 	ctx context.Context, url, key, place string, cards int, opts ...sqlpayvault.Option,
 ) ([]payvault.AccountUpdaterBatch, error) {

@@ -78,8 +78,8 @@ func TestRunThatGivesNoSignOfLife(t *testing.T) {
 	})
 }
 
-// TestLostLease checks that a run that has lost its lease begins no batch. Its calls of End must succeed, also if they
-// are committed together with a Begin.
+// TestLostLease checks that a run begins no batch after it has lost its lease. Its calls of End must succeed, also if
+// they are committed together with a Begin.
 func TestLostLease(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
@@ -174,7 +174,7 @@ func TestRunThatIsFrozenInATransaction(t *testing.T) {
 	})
 }
 
-// TestWaitIsLogged checks that a run that waits for the lease of a killed run logs this once, with the time of the
+// TestWaitIsLogged checks the log of a run that waits for the lease of a killed run: one record, with the time of the
 // lease and without the name of the job. A run that need not wait must log nothing.
 func TestWaitIsLogged(t *testing.T) {
 	t.Parallel()

@@ -15,29 +15,32 @@ import (
 const durably = `(SELECT set_config('synchronous_commit',
 	CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)) AS durable`
 
-// WithSchema names the schema of the tables in Postgres, and allows [New] to make a new journal in it. The schema must
-// exist. The default is the current schema of the first connection, which depends on the search_path.
+// WithSchema names the schema of the tables in Postgres. The schema must exist. With WithSchema, [New] makes a new
+// journal in the schema even if another schema has a journal. The default is the current schema of the first
+// connection, which depends on the search_path. [Open] refuses WithSchema.
 func WithSchema(name string) Option {
 	return func(j *Journal) { j.schema = name }
 }
 
 // New opens a journal in Postgres, through a driver such as github.com/jackc/pgx/v5/stdlib. For SQLite use [Open]. New
 // makes the tables if they do not exist. Close does not close db. The statements about batches use up to two
-// connections at a time, or up to the limit of SetMaxOpenConns if there is one. The statements about leases sometimes
-// use one more connection. For more than some hundred batches a second, permit more connections by SetMaxOpenConns, and
-// as many idle connections by SetMaxIdleConns, before you call New.
+// connections at a time, or up to the limit of SetMaxOpenConns if there is one. Other statements may use further
+// connections. For more than some hundred batches a second, set a higher limit by SetMaxOpenConns, and the same number
+// by SetMaxIdleConns, before you call New.
 //
-// New chooses the schema once, and all statements of the journal name it. If the current schema has no journal, but
-// another schema of the database has one, New fails: the search_path has probably changed, and all cards would be sent
-// again. If several schemas have a journal of their own, use [WithSchema], because New cannot know which one you mean.
-// New also fails if the table payvault_batches is unlogged, because such a table is empty after a crash.
+// New chooses the schema once, and all statements of the journal name it. Without [WithSchema] it is the current
+// schema. If this schema has no journal, but another schema of the database has one, New fails: the search_path has
+// probably changed, and all cards would be sent again. If several schemas have a journal, use WithSchema, because the
+// current schema depends on the search_path. New also fails if the table payvault_batches is unlogged, because such a
+// table is empty after a crash.
 //
 // Begin, End and Resolve commit with synchronous_commit=on, also where a role or a database has a weaker setting. They
 // keep the stronger setting remote_apply.
 //
-// Behind pgbouncer in transaction mode, pgx needs default_query_exec_mode=exec in its connection string. This is so for
-// all statements of pgx, not only for those of the journal. The journal needs no further setting, because each of its
-// statements is a transaction of its own.
+// Behind pgbouncer in transaction mode, pgx needs default_query_exec_mode=exec in its connection string, unless
+// pgbouncer keeps prepared statements (max_prepared_statements). This is so for all statements of pgx, not only for
+// those of the journal. The journal needs no further setting, because each of its statements is a transaction of its
+// own.
 func New(ctx context.Context, db *sql.DB, opts ...Option) (*Journal, error) {
 	j := newJournal(db, opts)
 	if err := j.chooseSchema(ctx); err != nil {

@@ -48,8 +48,8 @@ func TestWeakerCommits(t *testing.T) {
 }
 
 // TestAnotherSearchPath checks that New fails if the search_path has changed to a schema without a journal. The error
-// must name both schemas. With WithSchema, New must open the old journal, or make a new one. New must also fail if no
-// schema of the search_path exists.
+// must name both schemas. With WithSchema, New must open the old journal in its schema, and make a new one in the other
+// schema. New must also fail if no schema of the search_path exists.
 func TestAnotherSearchPath(t *testing.T) {
 	t.Parallel()
 	place := newDatabase(t, postgres(t))

@@ -16,9 +16,9 @@ import (
 // the file under a temporary name in the same folder and then links it to its place, so the file system must support
 // hard links.
 //
-// Each batch that Begin has recorded is in this one file when Begin returns. While a journal is open, SQLite keeps a
-// second file beside it, with -journal at the end of its name. If a process is killed during a write, the second file
-// has what SQLite needs to undo the write.
+// Each batch that Begin has recorded is in this one file when Begin returns. From the first write until Close, SQLite
+// keeps a second file beside it, with -journal at the end of its name. If a process is killed during a write, the
+// second file has what SQLite needs to undo the write.
 //
 // Open reads the whole file. It returns an error for
 //
@@ -28,7 +28,7 @@ import (
 //     work, or after a run was killed.
 //
 // Move both files together after a kill. If the journal was moved alone and a run has used it, remove the -journal file
-// at the old place. If the two files meet again, SQLite undoes what was recorded after the move.
+// at the old place. If the two files meet again, SQLite can undo what was recorded after the move.
 //
 // If another program, such as Litestream, switches the file to WAL while a run is at work, the run stops.
 func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
@@ -93,9 +93,9 @@ func findFile(ctx context.Context, path string) (string, error) {
 	return path, err
 }
 
-// makeFile makes a new journal under a temporary name and links it to its place. It fails if a -journal file is there.
-// If another process has made a file at this place meanwhile, makeFile leaves that file alone. SQLite syncs the folder
-// at the first commit in the new file.
+// makeFile makes a new journal under a temporary name and links it to its place. It fails if there is a -journal file
+// beside this place. If another process has made a file at this place meanwhile, makeFile leaves that file alone. At
+// the first commit, SQLite syncs the folder, so the link then survives a power cut.
 func makeFile(ctx context.Context, path string) error {
 	if _, err := os.Lstat(path + "-journal"); err == nil {
 		return fmt.Errorf("sqlpayvault: there is no %[1]s, but a file %[1]s-journal of an earlier run, so the journal was "+
@@ -181,7 +181,7 @@ func checkFile(ctx context.Context, path string) (err error) {
 	return nil
 }
 
-// errMode is the error of a file that is not in the journal mode TRUNCATE.
+// errMode is the error of a file that is in WAL mode when Open is called, or that has left the mode TRUNCATE since.
 var errMode = errors.New("sqlpayvault: the file of the journal is in another journal mode of SQLite")
 
 func modeError(path, mode string) error {

@@ -16,11 +16,11 @@ type Activities struct {
 }
 
 // Journal is a journal that has an identity, such as a Journal of package sqlpayvault. A job notes the ID of its
-// journal at its start. A worker with another journal sends none of the job's cards: its activities fail, so that
-// Temporal gives them to another worker.
+// journal at its start. A worker with another journal sends none of the job's cards: its activities fail, and Temporal
+// repeats them for up to an hour, so that a worker with the right journal can get them.
 type Journal interface {
 	payvault.Journal
-	// ID returns the same text for all openings of a journal, and another text for any other journal.
+	// ID returns the same text each time the journal is opened, and another text for any other journal.
 	ID(ctx context.Context) (string, error)
 }
 
@@ -49,11 +49,12 @@ type Snapshot struct {
 }
 
 // Sink stores the pages of an export. All workers write to it, so it needs a storage that all workers share. Its
-// methods are called concurrently. Calls for the same list overlap rarely, for example while a worker that Temporal
-// considers lost, or a call that exceeded CallTimeout, is still running.
+// methods are called concurrently. Calls for one list can overlap, but rarely: a call that exceeded CallTimeout may
+// still run, and so may a worker that Temporal considers lost.
 //
 // A page may be written again, with other records if the list has changed. The new page, which may be empty, has to
-// replace the old page. Errors of a Sink are treated like the errors of a [CardSource].
+// replace the old page. Errors of a Sink are treated like the errors of a [CardSource]: their texts are left out, and a
+// failed call is repeated for up to an hour before the export pauses.
 type Sink interface {
 	WriteCustomers(ctx context.Context, at Position, customers []payvault.Customer) error
 	WriteTransactions(ctx context.Context, at Position, transactions []payvault.Transaction) error

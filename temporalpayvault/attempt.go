@@ -63,8 +63,9 @@ func pauseFor(reason string) error {
 }
 
 // call calls f, a method of a CardSource or a Sink. If ctx ends before f returns, call returns the error of ctx. If f
-// takes longer than limit, call returns an error that pauses the job. Any other error of f, or a panic, may quote a
-// card, so call returns an error without its text. But a [temporal.ApplicationError] keeps its message.
+// takes longer than limit, call returns an error that pauses the job. Any other error of f may quote a card, and so may
+// a panic. So call returns an error that says only that f has failed. But the message of a [temporal.ApplicationError]
+// is kept.
 func call[T any](ctx context.Context, limit time.Duration, name string, f func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T

@@ -92,7 +92,8 @@ func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 	err := s.run(sending, a)
 	s.Lost, s.Regained = s.permits.count()
 	s.Lost += s.abandoned
-	// Only a report tells the workflow which permits are lost, so an attempt that lost some counts as progress.
+	// Only a report tells the workflow how many permits are lost. So an attempt that lost some counts as one with
+	// progress.
 	err = s.end(ctx, err, s.Done > o.From || s.Lost > 0)
 	return &s.report, err
 }
@@ -106,7 +107,7 @@ func (a *Activities) journalID(ctx context.Context) (string, error) {
 }
 
 // checkJournal returns an error if the worker has another journal than the job. The argument wanted is the ID of the
-// journal of the job. Temporal repeats the activity, because another worker may have that journal.
+// journal of the job. Temporal then repeats the activity, perhaps on a worker that has that journal.
 func (a *Activities) checkJournal(ctx context.Context, wanted string) error {
 	id, err := a.Journal.ID(ctx)
 	if err == nil && id != wanted {

@@ -586,7 +586,8 @@ func TestSubmit_notRecorded(t *testing.T) {
 	}
 }
 
-// rival is a journal in which another attempt at the same range has begun some batches and not ended them.
+// rival is a journal in which another attempt at the same range has begun some batches. That attempt ends them late or
+// never.
 type rival struct {
 	*book
 

@@ -49,8 +49,8 @@ type span struct {
 	Stayed   int   `json:"stayed,omitzero"`   // number of pages that stayed short, in this list and those before it
 }
 
-// at returns s, moved to the given page. The given page is the page of s, or a later page if the pages between have no
-// records.
+// at returns s, moved to the given page. The given page must be the page of s or a later page. The pages between the
+// two must have no records.
 func (s span) at(page int) span {
 	if page != s.Page {
 		s.Page, s.Offset, s.Written = page, s.Offset+s.Written, 0

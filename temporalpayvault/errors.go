@@ -21,10 +21,11 @@ const (
 // [temporal.ApplicationError] with the text of the error and no cause. Its type is [TypeSafeToRetry],
 // [TypeOutcomeUnknown] or [TypeRefused].
 //
-// If err wraps several errors of package payvault, the result is made from the first error of unknown outcome, or else
-// from the first error. A [payvault.StopError] becomes TypeRefused, because a second run without a journal would send
-// all cards again. If err wraps none of these, ActivityError returns err unchanged. If the context of the call was
-// canceled and calling again does no harm, the result is [context.Canceled], which a canceled activity has to return.
+// If err wraps several *[payvault.Error], the result is made from the first one of unknown outcome, or else from the
+// first one. A [payvault.StopError] becomes TypeRefused, because a second run without a journal would send all cards
+// again. If err wraps neither an Error nor a StopError, ActivityError returns err unchanged. If the context of the call
+// was canceled and calling again does no harm, the result is [context.Canceled], which a canceled activity has to
+// return.
 func ActivityError(err error) error {
 	if stop, stopped := errors.AsType[*payvault.StopError](err); stopped {
 		return temporal.NewNonRetryableApplicationError(stop.Error(), TypeRefused, nil)

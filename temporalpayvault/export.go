@@ -32,8 +32,8 @@ type ExportSummary struct {
 	Pages   int `json:"pages"` // number of pages; a page that was written again counts once
 	Records int `json:"records"`
 
-	// Incomplete is the number of lists whose totals promised more records than were written. An export with such
-	// a list is incomplete.
+	// Incomplete is the number of lists with fewer written records than their latest totalRecords promised. An export with
+	// such a list is incomplete.
 	Incomplete      int              `json:"incomplete,omitempty"`
 	IncompleteLists []IncompleteList `json:"incomplete_lists,omitempty"` // at most 1,000 entries
 
@@ -60,11 +60,11 @@ const (
 // each page to the [Sink]. It completes when all lists have been written to their end, and not before. It only reads
 // from the service, so it may be started again at any time.
 //
-// While the service promises more records, a page is short if it is empty, or has fewer records than before, than the
-// next page or than an earlier page of the same attempt. Then the activity fails, and Temporal tries the page again. If
-// the page is still short after 5 tries, the export goes on. If 10 pages in the lists of an activity (see
-// ListsPerActivity) stay short, further ones are not tried again. A list ends after 100 empty pages in a row.
-// [ExportSummary] names the lists whose latest totals promised more records than were written.
+// While the totals of the service promise more, a page is short if it is empty, or has fewer records than before, than
+// the next page or than an earlier page of the same attempt. A short page is requested again. If it is still short
+// after at least 5 requests, the export goes on. If 10 pages in the lists of an activity (see ListsPerActivity) stay
+// short, further pages are requested only once. A list ends after 100 empty pages in a row. [ExportSummary] names the
+// lists whose latest totals promised more records than were written, at most 1,000 of them.
 //
 // The workflow pauses in these cases, and waits for [UpdateResume]. The reason is in [ExportSummary] and in the memo,
 // see [MemoPaused].

@@ -308,8 +308,8 @@ func TestExport_workerStops(t *testing.T) {
 	}, r)
 }
 
-// TestExport_lostAfterTheLastPage checks that EndList is called even if a worker is lost after the last page, and the
-// service refuses requests for later pages.
+// TestExport_lostAfterTheLastPage checks an export whose worker is lost after the last page, while the service refuses
+// requests for later pages. EndList must be called.
 func TestExport_lostAfterTheLastPage(t *testing.T) {
 	t.Parallel()
 	for count, before := range map[int]exportReport{
@@ -381,8 +381,8 @@ func TestExport_shorterThanBefore(t *testing.T) {
 	assert.Empty(t, sink.pages)
 }
 
-// TestExportLists_totals checks that an export expects as many records as the latest totalRecords that is not 0, and
-// that each of the two totals alone makes it ask again for an empty page.
+// TestExportLists_totals checks that an export expects as many records as the latest totalRecords that is not 0. Each
+// of totalRecords and totalPages alone must make it ask again for an empty page.
 func TestExportLists_totals(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -425,9 +425,9 @@ func TestExportLists_totals(t *testing.T) {
 	}
 }
 
-// TestExportLists_shortPages checks that an empty page, or a page shorter than its neighbors, is asked for five times
-// while the totals promise more records. If the page stays so, the export must go on, write the page as it is, and say
-// what is missing. After ten such pages, further ones are asked for once.
+// TestExportLists_shortPages checks that an empty page, or a page shorter than its neighbors, is asked for at least
+// five times while the totals promise more records. If the page stays as it is, the export must go on, write the page,
+// and say what is missing. After ten such pages, further ones are asked for once.
 func TestExportLists_shortPages(t *testing.T) {
 	t.Parallel()
 	const pages, perPage = 50, 10
@@ -521,7 +521,8 @@ func pagesFrom(from, to, step int) (pages []int) {
 }
 
 // TestExportLists_manyShortPages checks that a list ends after 100 empty pages in a row, but not after 100 pages that
-// have too few records. The summary must have the totals, and name the first 100 short pages.
+// have too few records. The summary must have the numbers of promised and written records, and name the first 100 short
+// pages.
 func TestExportLists_manyShortPages(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

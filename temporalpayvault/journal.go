@@ -12,8 +12,8 @@ import (
 )
 
 // rangeJournal is the journal for a SubmitAll over a range of batches. SubmitAll counts the batches of the range from
-// 0, so a rangeJournal adds the number of the first batch. It also gives back the permits of accepted batches, and
-// stops SubmitAll when too many batches are refused or of unknown outcome.
+// 0, so a rangeJournal adds the number of the first batch. It also gives back the permit of each batch that is accepted
+// or that the journal has already. When too many batches are refused or of unknown outcome, it stops SubmitAll.
 type rangeJournal struct {
 	payvault.Journal
 	*permits
@@ -102,7 +102,7 @@ func (j *rangeJournal) record(ctx context.Context, job string, batch int, o payv
 
 const endPause = time.Second // time between two calls of End for a batch
 
-// knows returns what the attempt knows of a batch; "" if it has not met the batch.
+// knows returns what the attempt knows of a batch; "" if the batch was neither sent nor found in the journal.
 func (j *rangeJournal) knows(batch int) knowledge {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -181,8 +181,9 @@ func isMorePromised(at span, n, totalPages int) bool {
 }
 
 // shortPage looks for a page that lacks records, and returns its number. The caller checks whether the totals promise
-// more records. The page with the given number has n records. It is short if it is empty or shorter than an earlier
-// page. Otherwise the latest earlier page that has records is short if it has fewer than n.
+// more records. The page with the given number has n records. It is short if it is empty, or has fewer records than
+// longest, the most records of a page so far. Otherwise the latest earlier page that has records is short if it has
+// fewer than n.
 func shortPage(before span, number, n, longest int) (short int, found bool) {
 	switch {
 	case n == 0, n < longest:
@@ -193,10 +194,10 @@ func shortPage(before span, number, n, longest int) (short int, found bool) {
 	return 0, false
 }
 
-// asksAgain reports whether a short page is asked for again. In all, a page is asked for maxBadAnswers times. After
-// progress the workflow starts a new activity, whose attempts count from 1. If many pages of the range of lists stayed
-// short, the service probably has a reason, such as totals that count deleted records, and the export would take too
-// long. So no further page is asked for again.
+// asksAgain reports whether a short page is asked for again. A page is asked for in maxBadAnswers attempts. An attempt
+// that has made progress does not count: after it, the workflow starts a new activity, whose attempts count from 1. If
+// many pages of the range of lists stayed short, the service probably has a reason, such as totals that count deleted
+// records, and the export would take too long. So no further page is asked for again.
 func (e *exporter) asksAgain(ctx context.Context, at span, short int) bool {
 	if slices.Contains(at.Short, short) || at.Stayed >= maxShortAsked {
 		return false
@@ -205,7 +206,7 @@ func (e *exporter) asksAgain(ctx context.Context, at span, short int) bool {
 }
 
 // endList ends the first list of left: it calls EndList of the Sink, records the list if it is incomplete, and moves
-// the report to the next list. The page of left is the latest page that has records.
+// the report to the next list. The page of left is the latest page that has records, or the first page if none has.
 func (e *exporter) endList(ctx context.Context, id payvault.SubscriptionID, left span) error {
 	end := left
 	if left.Written > 0 {

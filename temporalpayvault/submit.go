@@ -35,9 +35,10 @@ type Job struct {
 	// positive, it is 20, or Concurrency × InFlight if that is more. MaxBad also limits the requests in flight, because
 	// all of them may fail at once. [SubmitCards] lists the other reasons for a pause.
 	//
-	// Ten accepted batches of one activity offset one refused or unknown batch, so an activity with fewer than ten batches
-	// offsets none. Batches that an earlier attempt or job has begun and not ended, such as those of a killed worker,
-	// count when an activity reports them as unknown. [UpdateResume] sets the count to 0.
+	// Ten batches that one activity sends and that are accepted can offset one refused or unknown batch. So an activity
+	// with fewer than ten batches offsets none. A batch without a valid card counts as refused. Batches that an earlier
+	// attempt or job has begun and not ended, such as those of a killed worker, count when an activity reports them as
+	// unknown. [UpdateResume] sets the count to 0.
 	MaxBad int
 
 	CallTimeout      time.Duration // a longer call of the CardSource pauses the job; 5 minutes if not positive

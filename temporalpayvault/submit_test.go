@@ -111,7 +111,7 @@ func accepting(env *testsuite.TestWorkflowEnvironment) *testsuite.MockCallWrappe
 }
 
 // TestSubmitCards_continueAsNew checks that a job continues as new after three activities, and that the next run keeps
-// the results so far, the name and the ID of the journal.
+// the results so far, the name of the job and the ID of the journal.
 func TestSubmitCards_continueAsNew(t *testing.T) {
 	t.Parallel()
 	job := deck{n: 2500}.job()
@@ -433,8 +433,8 @@ func (o *otherJournal) ID(context.Context) (string, error) {
 	return "first", nil
 }
 
-// TestSubmitCards_otherJournal checks that a worker with another journal than the job sends nothing and fails with the
-// IDs of both journals, and that Temporal tries other workers.
+// TestSubmitCards_otherJournal checks that a worker with another journal than the job sends nothing, that its error has
+// the IDs of both journals, and that Temporal tries other workers.
 func TestSubmitCards_otherJournal(t *testing.T) {
 	t.Parallel()
 	srv, d := newServer(t), deck{n: 1000}

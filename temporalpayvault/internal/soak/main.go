@@ -1,9 +1,9 @@
-// Soak submits cards while processes are killed, frozen and stopped by a deploy, connections are cut and delayed, the
-// Temporal server is killed, the journal is locked or stopped for 30 s, and requests fail. Then it checks that the
-// service has performed no batch twice, and that no batch and no request ID is missing. It submits by SubmitAll with a
-// journal in SQLite, and by SubmitCards on a real Temporal server. It exports transactions by ExportLists on Temporal.
-// Last, it submits by an activity without a journal. There the check must find batches that were performed twice,
-// because otherwise it would prove nothing.
+// Soak submits cards and disturbs the work: it kills, freezes and stops processes, cuts and delays connections, kills
+// the Temporal server, locks the journal for 30 s or stops its database, and makes requests fail. Then it checks that
+// the service has performed no batch twice, that no batch and no request ID is missing, and that no history, file or
+// log contains a card number. It submits by SubmitAll with a journal in SQLite, and by SubmitCards on a real Temporal
+// server. It exports transactions by ExportLists on Temporal. Last, it submits by an activity without a journal. There
+// the check must find batches that were performed twice, because otherwise it would prove nothing.
 //
 //	go run . -temporal ./temporal
 //	go run . -temporal ./temporal -harm=false -faults 0 -cards 1000000     # measures the speed
