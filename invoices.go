@@ -24,7 +24,7 @@ func (r *InvoiceSendRequest) prepare(_ *caller, p *problems) {
 
 // Send sends a saved invoice to email addresses and phone numbers. The state of the invoice becomes outstanding, and
 // afterwards only its from_contact and business_contact can be updated. A nil request names no recipients. Send fails
-// before anything is sent if the ID is empty or a dot segment, or if a phone number is below 1. Send does not take a
+// before anything is sent if the ID is "", "." or "..", or if a phone number is below 1. Send does not take a
 // merchant_id: through [Client.ForMerchant] it fails with [ErrMerchantNotSupported].
 //
 // After [ErrOutcomeUnknown] the service may have sent the emails and text messages, and a second call may send them

@@ -15,14 +15,15 @@ import (
 // The methods of a Journal are called concurrently, for different batches. When a method returns, its record has to
 // survive the end of the process. After the first error of a method, SubmitAll sends nothing more.
 type Journal interface {
-	// Begin records that a batch is about to be sent, and returns the earlier record of the batch. If the batch is
-	// recorded already, Begin changes nothing. The exception is a batch that ended as [BatchNotSent]: it counts as not
-	// recorded.
+	// Begin records that a batch is about to be sent, and returns the earlier record of the batch, or the zero BatchState
+	// if there is none. Begin does not change an earlier record. The exception is a batch that ended as [BatchNotSent]: it
+	// counts as not recorded.
 	//
 	// The context ends when SubmitAll will send nothing more. A Begin that fails should record nothing, because the
-	// outcome of a batch that is begun and never ended stays unknown. While a batch waits for its next attempt, it is
-	// recorded as BatchNotSent. Begin is called again before the attempt. A batch that may have been performed stays
-	// begun.
+	// outcome of a batch that is begun and never ended stays unknown.
+	//
+	// Before a batch waits for another attempt, SubmitAll calls End with BatchNotSent. After the wait it calls Begin
+	// again. Once an attempt may have performed the batch, SubmitAll makes neither of these two calls.
 	Begin(ctx context.Context, job string, batch int) (BatchState, error)
 	// End records the outcome of a batch and replaces the earlier record. The context does not end when the context of
 	// SubmitAll ends.
@@ -85,6 +86,6 @@ const (
 	//     is complete, not empty and has no code.
 	//
 	// If SubmitAll has stopped before it asked the journal about the batch, the error matches [ErrStopped]. An earlier run
-	// may have sent such a batch. Then the journal has its outcome and RequestID, and the next run yields them.
+	// may have sent such a batch. Then the journal has its record, and the next run yields the batch from the journal.
 	BatchNotSent BatchStatus = "not sent"
 )

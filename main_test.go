@@ -64,8 +64,8 @@ func named(tb testing.TB, name string) call {
 	}
 }
 
-// perform makes a call of an operation that the service answers with the documented success. It returns the body of the
-// request.
+// perform calls an operation of a service that answers with the documented success. It returns the body of the request
+// that the service got.
 func perform(t *testing.T, op payvault.Operation, request any, opts ...payvault.Option) string {
 	t.Helper()
 	o := calls.Of(op)
@@ -95,8 +95,8 @@ func assertRefused(t *testing.T, op payvault.Operation, request any, problems se
 	assert.Nil(t, result)
 }
 
-// assertRead checks that a call succeeds if the answer has the given body. The call must return want, and Unread must
-// have the JSON pointers of the values that are missing or unreadable.
+// assertRead checks that a call succeeds if the answer has the given body. The call must return want, and
+// Response.Unread must be equal to unread.
 func assertRead(t *testing.T, do call, body string, want any, unread ...string) {
 	t.Helper()
 	var response payvault.Response

@@ -26,9 +26,10 @@ type pageReply[T any] struct {
 	// After reading, Data shows what the answer had as data:
 	//   - a list: Data points to it, and the list is not nil, even if it is empty.
 	//   - null, or another value that means "none": Data is nil.
-	//   - no data at all: Data still points to items, which is empty and has the capacity that beforeRead gave it. The
-	//     decoder replaces items by a list without capacity if the list of an answer is empty. If a later version of the
-	//     decoder kept the capacity, every empty page would be refused as a page without data, and tests would fail.
+	//   - no data at all: Data still points to items, which is empty and has the capacity that beforeRead gave it.
+	//
+	// An empty list in the answer has no capacity, because the decoder replaces items by a new list. If a later version of
+	// the decoder kept the capacity, every empty page would be refused as a page without data, and tests would fail.
 	Data *[]T `json:"data"`
 
 	items  []T

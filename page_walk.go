@@ -187,17 +187,20 @@ func (w *pageWalk[T]) fetch(ctx context.Context, number int) (f fetched[T]) {
 
 // mayLackRecords reports whether p may have been fetched ahead and its totals differ from the totals of the page before
 // it. Suppose that the service answers page 2, then gets a new record, and then answers page 1. The record that has
-// moved from page 1 to page 2 is in neither answer. With Prefetch 1 this cannot happen, because the pages are requested
-// one after another.
+// moved from page 1 to page 2 is in neither answer. With a Prefetch of 0 or 1 this cannot happen, because the pages are
+// requested one after another.
 func (w *pageWalk[T]) mayLackRecords(p *Page[T]) bool {
 	isAhead := w.options.Prefetch > 1 && w.previous != nil
 	return isAhead && (p.TotalRecords != w.previous.TotalRecords || p.TotalPages != w.previous.TotalPages)
 }
 
 // isNoPage reports whether an answer means that the page does not exist. It is called only for a page that might not
-// exist. Some services answer with their last page or their first page instead. Others answer with status 204, 400, 404
-// or 416. Such an answer must have JSON or no body, because any other body may come from a proxy. Other services refuse
-// the request by a code, with status 200 or 422. Such a refusal counts only for the first page beyond TotalPages.
+// exist. Services answer a request for such a page in different ways:
+//   - Some repeat their last or first page. So p is compared with the previous page and the first page of the walk.
+//   - Some answer with status 204, 400, 404 or 416. The body must be JSON or empty, because any other body may come
+//     from a proxy.
+//   - Some refuse the request by a code, with status 200 or 422. Such a refusal counts only for the first page beyond
+//     TotalPages.
 func (w *pageWalk[T]) isNoPage(p *Page[T], f fetched[T]) bool {
 	if f.err == nil {
 		return p.repeats(w.previous) || p.repeats(w.first)
@@ -256,7 +259,7 @@ func (w *pageWalk[T]) count(p *Page[T]) {
 
 // looksFull reports whether a page that has records may have as many records as the service puts on a page. It compares
 // the page with the earlier pages of the walk. If none of them has records, it assumes that the service puts Count
-// records on a page, or a multiple of 5, because the service may have a maximum below Count.
+// records on a page, or a multiple of 5 as its own default or maximum.
 func (w *pageWalk[T]) looksFull(p *Page[T]) bool {
 	if w.longest > 0 {
 		return len(p.Items) >= w.longest
@@ -314,7 +317,7 @@ func (w *pageWalk[T]) promised() (morePages, moreRecords bool) {
 	return w.previous.Number+1 < w.previous.TotalPages, w.records < w.total
 }
 
-// repeats reports whether p has the same records as the previous page, as if the service ignored the page number. It is
+// repeats reports whether p has the same records as the page previous, as if the service ignored the page number. It is
 // false if p is empty. It is also false if TotalRecords has grown by the length of p, because the new records have then
 // moved the same records to p. In both pages, the slice fields of the records must be nil.
 func (p *Page[T]) repeats(previous *Page[T]) bool {

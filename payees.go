@@ -89,7 +89,7 @@ type PayeeAccount struct {
 }
 
 // Create stores a payee profile and returns it with its ID. It fails before anything is sent if the request has no
-// name, or has a VerifiedDate, which only the service assigns.
+// name, a negative MerchantID, or an account with a VerifiedDate, which only the service assigns.
 //
 // Not replayable. POST /platform/vault/payee.
 func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opts ...CallOption) (*Payee, error) {
@@ -101,7 +101,7 @@ func (s *PayeesService) Create(ctx context.Context, req *PayeeCreateRequest, opt
 	return r.Data, nil
 }
 
-// Delete removes a payee profile permanently. An ID that is not positive fails before anything is sent.
+// Delete removes a payee profile permanently. It fails before anything is sent if the ID is not positive.
 //
 // After [ErrOutcomeUnknown] the payee may have been deleted. A second call may be refused because the first call
 // succeeded.

@@ -14,8 +14,8 @@ func TestPayeesCreate_refused(t *testing.T) {
 		service.Fields{"merchant_id": {"is negative"}})
 }
 
-// TestPayeesCreate_account checks that the numbers of the account are read from texts and from numbers. A routing
-// number that has lost a zero, and a number that is [REDACTED], are left out and named in Unread.
+// TestPayeesCreate_account checks that the numbers of the account are read from JSON texts and from JSON numbers. A
+// routing number that has lost a zero, and a number that is [REDACTED], are left out and named in Unread.
 func TestPayeesCreate_account(t *testing.T) {
 	t.Parallel()
 	create := named(t, "payees.create")

@@ -28,11 +28,11 @@ type SavedField struct {
 // Decode stores the value in a variable of the caller; into is a pointer to that variable. The variable has the type of
 // the field in [ApplicationData], such as string, *bool, [Secret] or [Ownership], or any other type that fits the JSON.
 // In a variable of type any, all numbers are [encoding/json.Number]. In a variable of another type, numbers in parts of
-// type any, such as the values of a map[string]any, are float64, which may lose digits. The error has the place of the
-// value that cannot be read. The place begins with the key.
+// type any, such as the values of a map[string]any, are float64, which may lose digits. If a value cannot be read, the
+// error has its place, a JSON pointer that begins with the key.
 //
-// If the field has no value, Decode changes nothing. If the variable is a pointer or contains pointers, the values
-// null, "", [] and {} do not change a pointer, and false changes a pointer only if it is a *bool.
+// If the field has no value, Decode changes nothing. The values null, "", [] and {} never change a pointer: neither the
+// variable itself nor a pointer in it. Of pointers, the value false changes only a *bool.
 func (f SavedField) Decode(into any) error {
 	if err := readSaved(f.Key, jsontext.Value(f.Value.Reveal()), into, answer.ReadSaved); err != nil {
 		return fmt.Errorf("payvault: %w", err)
@@ -59,11 +59,10 @@ func savedOf(wire savedField[stdjson.RawMessage]) SavedField {
 	return saved
 }
 
-// readSaved decodes the value of a key. The argument into is a pointer to the variable, mostly a field of
-// ApplicationData. If raw is null or has no bytes, the variable stays unchanged. The function read is answer.ReadSaved
-// or answer.ReadGiven, which have the rules for pointers in the variable and for unknown names. For a variable of type
-// any, readSaved calls answer.ReadExactly instead. A bank routing number that has lost a zero is an error. The error
-// has the place of the value that cannot be read. The place begins with the key.
+// readSaved decodes raw, the value of a key, into the variable to which into points. If raw is null or empty, the
+// variable stays unchanged. The parameter read is answer.ReadSaved or answer.ReadGiven. For a variable of type any,
+// readSaved calls answer.ReadExactly instead. A bank routing number that has lost a zero is an error. If a value cannot
+// be read, the error has its place, a JSON pointer that begins with the key.
 func readSaved(key string, raw jsontext.Value, into any, read func(text []byte, into any) error) error {
 	variable := reflect.ValueOf(into)
 	if variable.Kind() != reflect.Pointer || variable.IsNil() {
@@ -90,7 +89,8 @@ func readSaved(key string, raw jsontext.Value, into any, read func(text []byte, 
 	return place
 }
 
-// redactedAt returns the error for a JSON value that contains [REDACTED]. The place in the error begins with the name.
+// redactedAt returns the error for a JSON value that contains [REDACTED]. The place in the error is a JSON pointer that
+// begins with name.
 func redactedAt(name string, value jsontext.Value) error {
 	names := append([]string{"", name}, answer.PlainNames(placeOfMark(value))...)
 	return &answer.PlaceError{Place: strings.Join(names, "/"), Why: errRedacted.Error()}

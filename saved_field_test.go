@@ -11,8 +11,8 @@ import (
 	"example.com/payvault"
 )
 
-// TestSavedField_Decode checks that Decode reads saved values of many JSON forms into variables of suitable types. An
-// error must have the key and not the value.
+// TestSavedField_Decode checks that Decode reads saved values of many JSON forms into variables of suitable types.
+// MarshalWire must write each field as it was read. An error must have the key and not the value.
 func TestSavedField_Decode(t *testing.T) {
 	type ownType struct {
 		Text  string // the JSON has a number here, which only the tolerant decoder reads

@@ -125,8 +125,8 @@ func (s *Secret) UnmarshalBinary(text []byte) error { return s.UnmarshalText(tex
 func (s Secret) MarshalBSON() ([]byte, error) { return nil, errNoBSON }
 
 // UnmarshalJSON reads a string or the digits of a number. From a value that means "none", such as null, it reads a
-// secret without a text. It fails for any other value, for a number that has lost digits, such as 8.61e+17, and if the
-// text contains [REDACTED].
+// secret without a text. It fails for any other value, and for a text that contains [REDACTED]. It also fails for a
+// number with an exponent or with a fraction other than zeros, because such a number may have lost digits.
 func (s *Secret) UnmarshalJSON(b []byte) error { return answer.Unfit[Secret](s.read(b)) }
 
 // UnmarshalJSONFrom is like UnmarshalJSON, but its error names the place of the value.

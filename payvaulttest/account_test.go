@@ -48,8 +48,8 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
-// TestRetire checks that the server refuses the key of a retired account and no other key, and that the records of its
-// merchant stay.
+// TestRetire checks that the server refuses the key of a retired account and no other key, and that the merchant of the
+// account keeps its records. Retire must return an error for an unknown key.
 func TestRetire(t *testing.T) {
 	t.Parallel()
 	before := payvaulttest.Account{MerchantID: 5, APIKey: "before"}

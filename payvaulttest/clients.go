@@ -19,11 +19,13 @@ func (s *Server) Partner() Account { return s.state.accounts.copied().partner() 
 // Accounts returns all accounts of the server, in the order in which they were added.
 func (s *Server) Accounts() []Account { return s.state.accounts.copied() }
 
-// Client returns a client for fast tests. Unlike a client of [payvault.NewClient], it has neither a retry budget nor a
-// rate limit that it learns from status 429. It waits at most 10 ms before a retry, unless the answer has a Retry-After
-// or an option such as [payvault.WithRateLimit] makes it wait. It works as the account of [Server.Merchant]. To get a
-// client like any other, call [payvault.NewClient] with the URL of the server and the APIKey of an account. Client
-// panics if an option is invalid.
+// Client returns a client for fast tests. It uses the account of [Server.Merchant]. Unlike a client of
+// [payvault.NewClient], it has neither a retry budget nor a rate limit that it learns from status 429. It waits at most
+// 10 ms before a retry, unless the answer has a Retry-After or an option such as [payvault.WithRateLimit] makes it
+// wait. Client panics if an option is invalid, or if all accounts are partner accounts.
+//
+// To get a client like any other, call [payvault.NewClient] with the URL of the server and the APIKey of an account. If
+// the server has [WithTLS], also pass [Server.HTTPClient] to [payvault.WithHTTPClient].
 func (s *Server) Client(opts ...payvault.Option) *payvault.Client {
 	return s.ClientFor(s.Merchant(), opts...)
 }
@@ -34,7 +36,7 @@ func (s *Server) PartnerClient(opts ...payvault.Option) *payvault.Client {
 }
 
 // ClientFor returns a client for the given account. Otherwise it is like [Server.Client]. The account need not be one
-// of the server's accounts.
+// of the server's accounts, so a test can also send a wrong key.
 func (s *Server) ClientFor(account Account, opts ...payvault.Option) *payvault.Client {
 	own := []payvault.Option{
 		payvault.WithMerchantID(account.MerchantID),

@@ -1,5 +1,5 @@
-// Package payvaulttest emulates the whole service for tests. It runs a real HTTP server on loopback, with the state,
-// the rules and the limits that the service documents, and with failures on demand.
+// Package payvaulttest emulates the whole service for tests. It runs a real HTTP server, by default on loopback. The
+// server has the state, the rules and the limits that the service documents, and failures on demand.
 //
 //	srv := payvaulttest.NewServer()
 //	defer srv.Close()
@@ -46,7 +46,7 @@
 //
 // # Fake time
 //
-// In a bubble of [testing/synctest], a client waits for a retry in fake time, so the test takes no time. Start the
+// In a bubble of [testing/synctest], a client waits for a retry in fake time, so the wait takes no real time. Start the
 // server outside of the bubble. In the bubble, make a client whose connections end with each request, because an idle
 // connection would stop the fake clock.
 //
@@ -74,7 +74,7 @@
 // account, and it masks card numbers. A test can still read the bodies of requests with the methods of [Request] and
 // [Part], and the saved values of an application with [Application.Data]. No fmt verb and no slog handler prints these
 // bodies and values. The log records of [WithLogger] have no path, query, header or body. The merchant_id in a log
-// record is the merchant of the API key, even if a partner acts for another merchant. The page of [Inspect] shows
+// record is the merchant of the API key, even if the request acts for another merchant. The page of [Inspect] shows
 // bodies only while a viewer has asked for them.
 //
 // # The emulator's own choices

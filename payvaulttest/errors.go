@@ -16,7 +16,7 @@ import (
 	"example.com/payvault/payvaulttest/internal/faulty"
 )
 
-// ErrorKind is a kind of failure that [NewError] can make.
+// ErrorKind is a kind of error that [NewError] makes.
 type ErrorKind string
 
 // The kinds of errors, each with the Delivery of its error.
@@ -30,9 +30,9 @@ const (
 )
 
 // NewError returns an error for a fake of the client: the error that the method of an operation returns after a failure
-// of the given kind. A client makes the error: it calls an operation of the same class of replay, and the call fails
-// without a retry. So [payvault.SafeToRetry] and the sentinels work as for any error of the client. An error of
-// Tokenize is that of a request without a CardID.
+// of the given kind. A client makes the error in a call without retries, of an operation of the same class of replay.
+// So [payvault.SafeToRetry] and the sentinels work as for any error of the client. An error of Tokenize is that of a
+// request without a CardID.
 //
 // The service does not document the status and the code of a refusal. A test may change the exported fields of the
 // error, for example to StatusCode 409 and Code "51". NewError panics if [payvault.Operations] does not have the
@@ -144,7 +144,7 @@ func (c *lostConn) Close() error {
 	return c.Conn.Close()
 }
 
-// roundTripper makes an [http.RoundTripper] of a function.
+// roundTripper is an [http.RoundTripper] made from a function.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements [http.RoundTripper].

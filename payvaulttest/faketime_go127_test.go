@@ -16,8 +16,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// TestFakeTimeInMemory checks that the faults Delay and Hang take fake time if httptest.NewTestServer serves it in
-// memory.
+// TestFakeTimeInMemory checks that the faults Delay and Hang take fake time if httptest.NewTestServer serves the
+// emulator in memory.
 func TestFakeTimeInMemory(t *testing.T) {
 	t.Parallel()
 	srv := payvaulttest.NewServer()

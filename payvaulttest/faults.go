@@ -47,13 +47,12 @@ const (
 	Respond FaultKind = "respond"
 	// RateLimit answers 429. If RetryAfter is set, it is sent unchanged as the Retry-After header, even if it is invalid.
 	RateLimit FaultKind = "rate limit"
-	// PermitRate permits Rate requests a second from all clients together. A burst may have as many requests as one second
-	// permits, and at least one. PermitRate answers the requests above this rate like RateLimit. A client of
-	// [Server.Client] learns no rate limit from it. To test how an ordinary client slows down, use [payvault.NewClient].
+	// PermitRate permits Rate requests a second from all clients together, and answers the other requests like RateLimit.
+	// A burst may have as many requests as one second permits, and at least one. A client of [Server.Client] learns no
+	// rate limit from these answers. To test how an ordinary client slows down, use [payvault.NewClient].
 	PermitRate FaultKind = "permit rate"
-	// OtherCode answers with Status (200 if zero). In the body, code is Code and message is Message. In the body of a
-	// tokenize answer, rcode is Code and rmsg is Message. There Code has at least three digits, with zeros in front: 51
-	// becomes "051". Code must not be 0.
+	// OtherCode answers with Status (200 if zero), and a body with Code as code and Message as message. A tokenize answer
+	// has them as rcode and rmsg instead. An rcode has at least three digits: 51 becomes "051". Code must not be 0.
 	OtherCode FaultKind = "other code"
 	// MalformedJSON answers 200 with a body that begins like JSON but is not JSON.
 	MalformedJSON FaultKind = "malformed JSON"

@@ -108,7 +108,8 @@ func (p problems) checkFilterNames(query url.Values) {
 	}
 }
 
-// isJoined reports whether the value of a filter contains another filter: a field and at least two more parts.
+// isJoined reports whether the value of a filter contains another filter: behind a comma, the name of a field and at
+// least two more parts.
 func isJoined(known columns, value string) bool {
 	parts := strings.Split(value, ",")
 	return slices.ContainsFunc(parts[1:max(1, len(parts)-2)], func(part string) bool {

@@ -110,8 +110,8 @@ func TestLists(t *testing.T) {
 	assert.Equal(t, before+1, a.srv.Commits(payvault.OpSubscriptionsTransactions))
 }
 
-// TestListFilters checks that the emulator refuses filters that were joined into one parameter or sent as an array, as
-// generated clients and axios send them, and says how filters are sent.
+// TestListFilters checks that the emulator refuses filters in two forms that generated clients and axios send: several
+// filters in one parameter, and an array such as filter[]. The refusal must say how filters are sent.
 func TestListFilters(t *testing.T) {
 	t.Parallel()
 	a := seedTransactions(t)

@@ -72,8 +72,8 @@ func WithIDs(seed uint64) Option { return func(c *config) { c.idSeed = seed } }
 // the HTTP server. The records contain no secrets. Without this option nothing is logged. A nil logger is an error.
 func WithLogger(logger *slog.Logger) Option { return func(c *config) { c.logger = logger } }
 
-// WithTLS serves HTTPS and HTTP/2, with the certificate of [Server.Certificate]. The clients of [Server.HTTPClient] and
-// [Server.Client] trust it.
+// WithTLS serves HTTPS, with HTTP/1.1 and HTTP/2, and with the certificate of [Server.Certificate]. The clients of
+// [Server.HTTPClient], [Server.Client], [Server.PartnerClient] and [Server.ClientFor] trust this certificate.
 func WithTLS() Option { return func(c *config) { c.tls = true } }
 
 // WithRemoteNotifications makes the server deliver notifications to any address. By default it delivers only to

@@ -74,8 +74,8 @@ func TestContentTypes(t *testing.T) {
 	}
 }
 
-// TestTLSAndHTTP2 checks that WithTLS serves HTTP/2, and that only a client that knows the server's certificate trusts
-// it.
+// TestTLSAndHTTP2 checks that WithTLS serves HTTP/2, and that a client trusts the server only if the client has the
+// server's certificate.
 func TestTLSAndHTTP2(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, payvaulttest.WithTLS())

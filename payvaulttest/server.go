@@ -48,8 +48,8 @@ func NewServer(opts ...Option) *Server {
 	return s
 }
 
-// Start starts a server. It returns an error if the server cannot listen, if an option is invalid, or if it is called
-// in a bubble of [testing/synctest].
+// Start starts a server. The caller closes it with [Server.Close]. Start returns an error if the server cannot listen,
+// if an option is invalid, or if Start is called in a bubble of [testing/synctest].
 func Start(opts ...Option) (*Server, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s, err := start(ctx, opts)
@@ -92,8 +92,8 @@ func start(ctx context.Context, opts []Option) (*Server, error) {
 	return s, nil
 }
 
-// inBubble reports whether the goroutine is in a bubble of testing/synctest. Only the first line of its stack trace
-// says so, such as "goroutine 5 [running, synctest bubble 1]:".
+// inBubble reports whether the calling goroutine is in a bubble of testing/synctest. Only the first line of the
+// goroutine's stack trace says so, such as "goroutine 5 [running, synctest bubble 1]:".
 func inBubble() bool {
 	trace := make([]byte, 200)
 	trace = trace[:runtime.Stack(trace, false)]

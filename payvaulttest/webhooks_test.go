@@ -17,7 +17,7 @@ import (
 )
 
 // A receiver is an HTTP server that receives notifications and collects their bodies. It answers with the statuses in
-// its channel, and then with 202.
+// its channel statuses, and then with 202.
 type receiver struct {
 	url      string
 	bodies   chan string

@@ -50,7 +50,8 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // waitForTurn waits until an attempt may be made: first for the learned rate limit of the operation, and then for the
-// limit that the caller has set. If the service has asked for a longer wait by then, waitForTurn begins anew.
+// limit that the caller has set. If the service has asked for a wait that has not ended by then, waitForTurn begins
+// anew.
 func (c *call) waitForTurn() error {
 	ctx, waited := c.waitContext(), time.Duration(0)
 	for {

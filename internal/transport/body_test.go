@@ -131,8 +131,8 @@ func TestBodyCapCountsAfterDecompression(t *testing.T) {
 }
 
 // TestConnectionIsUsedAgain checks that successive calls share one connection, whatever the status, size and transfer
-// encoding of the answers. Before each of these calls, a call to another server fails. That must not close the
-// connection.
+// encoding of the answers. Before each of these calls, a call to an address without a server fails. This failure must
+// not close the connection.
 func TestConnectionIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
@@ -210,9 +210,9 @@ func TestRequestBodies(t *testing.T) {
 	}
 }
 
-// TestUploadThatIsRefused checks that the client reads no byte of a long upload that the server refuses without reading
-// it. In each case the call must get the refusal. The client does not ask the server first if the upload is short, or
-// if the Transport may use HTTP/2.
+// TestUploadThatIsRefused checks uploads that the server refuses without reading them. In each case the call must get
+// the refusal. If an upload has at least 64 KiB and the Transport uses only HTTP/1, the client must ask the server
+// first (Expect: 100-continue), and so read no byte of the upload. Otherwise the client does not ask.
 func TestUploadThatIsRefused(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -248,7 +248,7 @@ func TestUploadThatIsRefused(t *testing.T) {
 	}
 }
 
-// reported is a reader that sets read when it is read.
+// reported is an io.Reader that sets read to true when its method Read is called.
 type reported struct {
 	io.Reader
 
@@ -261,7 +261,7 @@ func (r reported) Read(p []byte) (int, error) {
 }
 
 // TestUploadWithoutConsent checks an upload to a server that never sends status 100. A server that waits for the upload
-// gets it after a second. If the server closes the connection instead, the client does not repeat the request. Then the
+// gets it after a second. If the server closes the connection instead, a request without Replay is not repeated. Its
 // outcome is unknown, because the server has the headers.
 func TestUploadWithoutConsent(t *testing.T) {
 	t.Parallel()

@@ -14,8 +14,8 @@ import (
 	"example.com/payvault/internal/overload"
 )
 
-// call performs one Request in one or more attempts. The engine, which is go-retryablehttp, calls RoundTrip for each
-// attempt, then checkRetry and, before a retry, backoff.
+// call performs one Request. The engine, which is go-retryablehttp, calls RoundTrip for each attempt, then checkRetry
+// and, before a retry, backoff.
 //
 // A call has two contexts. The attempts use ctx: the caller's context, or the context that Start returned. All waits
 // use waitContext: Stop of the Gate, or ctx if there is no Stop. So the end of Stop ends a wait, but not a request in

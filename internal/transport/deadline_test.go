@@ -37,15 +37,16 @@ func pipes(t *testing.T, serve func(net.Conn)) *http.Transport {
 	return tr
 }
 
-// queued is a connection whose writes do not wait for the reader. On a net.Pipe each write waits for the reader. An
-// HTTP/2 client and its server both begin with a write, so on a net.Pipe they would wait for each other.
+// queued is a connection whose writes do not wait for the reader. On a net.Pipe each write waits for the reader. If
+// both ends of a net.Pipe write at the same time, as HTTP/2 and TLS may do, each waits for the other.
 type queued struct {
 	net.Conn
 
 	writes chan []byte
 }
 
-// newQueued returns a queued connection over conn. At the end, the caller must close the channel in its field writes.
+// newQueued returns a queued connection over conn. It starts a goroutine, which ends when the caller closes the channel
+// writes.
 func newQueued(conn net.Conn) queued {
 	q := queued{conn, make(chan []byte, 100)}
 	go func() {

@@ -41,7 +41,7 @@ type attemptTrace struct {
 	wroteHeaders atomic.Bool
 }
 
-// newTrace returns a trace that its own hooks fill in.
+// newTrace returns an attemptTrace whose hooks record in it what net/http does.
 func newTrace() *attemptTrace {
 	t := &attemptTrace{}
 	t.hooks = httptrace.ClientTrace{
@@ -125,12 +125,12 @@ func (c *call) isProvenUnsent(err error, trace *attemptTrace, bodyMayBeRead bool
 }
 
 // unprocessed has the texts of errors for a request that no server has processed. net/http has no types for them.
-//   - "cannot retry err": the stream of HTTP/2 is above the last stream of a GOAWAY frame, or was refused (RFC 9113,
-//     sections 6.8 and 8.7). If a stream was reset with another code, such as PROTOCOL_ERROR, the server may have
-//     processed it.
-//   - "could not be established": the connection of HTTP/2 closed before its first stream.
+//   - "cannot retry err": a GOAWAY frame left out the HTTP/2 stream of the request, or the server refused the stream
+//     (RFC 9113, sections 6.8 and 8.7). If the server reset a stream with another code, such as PROTOCOL_ERROR, it may
+//     have processed the stream.
+//   - "could not be established": the HTTP/2 connection closed before its first stream.
 //   - "cannot rewind body": net/http wants to repeat a request whose body can be read only once. It wants this only if
-//     the connection of HTTP/2 closed before net/http opened a stream for the request.
+//     it has opened no HTTP/2 stream for the request, for example because the connection had closed.
 var unprocessed = regexp.MustCompile(`^http2: Transport: cannot retry err \[(` +
 	`http2: Transport received Server's graceful shutdown GOAWAY|` +
 	`stream error: stream ID \d+; REFUSED_STREAM; received from peer` +

@@ -255,10 +255,10 @@ func TestLargestLimits(t *testing.T) {
 	}
 }
 
-// TestMeansToResend checks the Body and the GetBody of requests. A request with Replay and without a body has the Body
-// http.NoBody, so that HTTP/2 ends the stream with the headers. net/http may always repeat it. Any other request may be
-// repeated only on HTTP/1, and a GET only with Replay too. A request that must not be repeated has no GetBody, and has
-// a Body even if the body is empty.
+// TestMeansToResend checks the Body and the GetBody of requests. net/http may repeat a request with Replay and without
+// a body. Its Body is http.NoBody, so that HTTP/2 ends the stream with the headers. net/http may repeat any other
+// request only on HTTP/1, and a GET only if it also has Replay. A request that must not be repeated has no GetBody, and
+// has a Body even if the body is empty.
 func TestMeansToResend(t *testing.T) {
 	t.Parallel()
 	requests := []*Request{post(false).text(""), post(false).text("{}"), post(false).upload(3)}
@@ -297,8 +297,9 @@ func TestHost(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
 
-// TestRefusedClientCertificate checks that a request counts as not sent, and is not repeated, if the server refuses the
-// client's certificate. With TLS 1.3 the refusal comes after the handshake, in place of the answer.
+// TestRefusedClientCertificate checks a server that requires a client certificate, and gets none or refuses it. The
+// request must count as not sent, and must not be repeated. With TLS 1.3 the refusal comes after the handshake, in
+// place of the answer.
 func TestRefusedClientCertificate(t *testing.T) {
 	t.Parallel()
 	authority := httptest.NewTLSServer(nil) // only its certificate is used
@@ -330,9 +331,9 @@ func TestRefusedClientCertificate(t *testing.T) {
 	}
 }
 
-// TestRefusedClientCertificateOnHTTP2 checks that a request counts as not sent, with or without a body, if the server
-// refuses the client's certificate on HTTP/2. If the alert comes before the first stream, net/http does not return the
-// alert, but an error such as "client conn could not be established".
+// TestRefusedClientCertificateOnHTTP2 checks an HTTP/2 server that requires a client certificate and gets none. A
+// request must count as not sent, with or without a body. If the alert comes before the first stream, net/http does not
+// return the alert, but an error such as "client conn could not be established".
 func TestRefusedClientCertificateOnHTTP2(t *testing.T) {
 	t.Parallel()
 	authority := httptest.NewTLSServer(nil) // only its certificate is used
@@ -357,7 +358,7 @@ func TestRefusedClientCertificateOnHTTP2(t *testing.T) {
 }
 
 // TestUnprocessed checks the two proofs that no server has processed a request. One is the text of an error of
-// net/http, also inside of another error. The other is an alert about the client's certificate on a new connection.
+// net/http, even if another error wraps it. The other is an alert about the client's certificate on a new connection.
 // Both count only if the attempt got exactly one connection.
 func TestUnprocessed(t *testing.T) {
 	t.Parallel()

@@ -31,8 +31,8 @@ func gated() (request *Request, told *[]string) {
 }
 
 // TestGate checks when a call of a walk calls Begin and Unbegin: Begin before each attempt, and Unbegin after each
-// attempt that another one follows. Once an attempt may have performed the operation, neither is called again. Attempts
-// with a 429 do not count toward MaxAttempts, unless only one attempt is allowed.
+// attempt except the last. Once an attempt may have performed the operation, neither is called again. Attempts with a
+// 429 do not count toward MaxAttempts, unless only one attempt is allowed.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	succeeds, refuses := answer(200, ""), answer(429, "")

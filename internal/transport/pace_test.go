@@ -51,9 +51,10 @@ func TestWhatCountsForThePace(t *testing.T) {
 }
 
 // TestRetryWithoutTurn checks the retry of a single call after a 429. The 429 sets the rate to one request in 1.25
-// seconds. With a deadline after 2 seconds, the retry does not wait for its turn. It has a backoff instead, and costs a
-// part of the retry budget. If the budget is spent, there is no retry. The same is true with a deadline after 10
-// seconds if the limit that the caller has set takes 8 of them. A retry that waits for its turn costs nothing.
+// seconds. If the turn of the retry comes after half of the time until the deadline, the retry has a backoff instead,
+// and the retry budget pays for it. That is so with a deadline after 2 seconds, and with a deadline after 10 seconds if
+// the caller's limit takes 8 of them. If the budget is spent, there is no such retry. A retry that waits for its turn
+// costs nothing.
 func TestRetryWithoutTurn(t *testing.T) {
 	t.Parallel()
 	const backoff = 100 * time.Millisecond
@@ -91,7 +92,8 @@ func TestRetryWithoutTurn(t *testing.T) {
 }
 
 // TestRetriesOfCallsRefusedTogether checks that of 20 calls that are refused at the same time only one has a free
-// retry. For a second retry the queue is too slow. So the other calls have to pay from the budget, which is empty.
+// retry. For a second retry the queue is too slow, because the calls have a deadline. So the other calls have to pay
+// from the budget, which is empty.
 func TestRetriesOfCallsRefusedTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -120,7 +122,7 @@ func TestRetriesOfCallsRefusedTogether(t *testing.T) {
 }
 
 // TestRetryThatDoesNotBegin checks a call that ends between a 429 and its free retry, because its context ends, or
-// because the caller's code panics. The retry leaves the queue, and puts nothing into the budget.
+// because the caller's code panics. The retry must leave the queue, and the call must put nothing into the budget.
 func TestRetryThatDoesNotBegin(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(context.CancelFunc){
@@ -142,7 +144,8 @@ func TestRetryThatDoesNotBegin(t *testing.T) {
 					_, _ = New(config).Do(ctx, request)
 				}()
 				cancel()
-				// The rate is one request in 1.25 seconds. So a retry with this deadline can join only an empty queue.
+				// A retry joins the queue only if its turn comes within half of this deadline. The rate is one request in 1.25
+				// seconds. So only an empty queue is fast enough.
 				next, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 				assert.NotNil(t, request.Pace.JoinForRetry(next, time.Hour, nil), name)
 				cancel()
@@ -204,8 +207,8 @@ func TestLimitThatEndsACall(t *testing.T) {
 }
 
 // TestLimitBesideLearnedRate checks that the learned rate does not make a call fail if the caller has set a limit too.
-// A call stops its wait for the learned rate early enough to wait for the limit before its deadline. The learned rate
-// is one request in 1.25 seconds, and a refusal has just confirmed it.
+// A call must stop its wait for the learned rate early enough to wait for the limit before its deadline. The learned
+// rate is one request in 1.25 seconds. A refusal has just confirmed this rate, so the calls wait for it.
 func TestLimitBesideLearnedRate(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -247,8 +250,9 @@ func TestLimitBesideLearnedRate(t *testing.T) {
 	}
 }
 
-// TestLimitWhileHeld checks that a call that waits for the limit of the caller is not sent before the end of a
-// Retry-After that comes during this wait. The call takes only one token of the limit, which is free after ten seconds.
+// TestLimitWhileHeld checks a call that waits for the caller's limit of one request in ten seconds. During this wait
+// the service asks for a wait of 12 seconds. The call must be sent after both waits, and take only one token of the
+// limit: with a second token it would be sent after 20 seconds.
 func TestLimitWhileHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -256,10 +256,10 @@ func testStaleConnection(t *testing.T, request *Request, partial int, http2, fai
 	assert.Equal(t, 2, dials)
 }
 
-// TestStreamsResetByHTTP2 checks that net/http does not repeat a request whose HTTP/2 stream the server has reset. The
-// server resets the first two streams, and must get one request for each attempt. The call makes another attempt if it
-// has Replay, or if the server states that it has not processed the stream. Requests with Replay and without a body are
-// not tested, because net/http may repeat them.
+// TestStreamsResetByHTTP2 checks that net/http does not repeat a request whose HTTP/2 stream the server has reset, or
+// left out with a GOAWAY frame. The server does so with the first two streams, and must get one request for each
+// attempt. The call makes another attempt if it has Replay, or if the server states that it has not processed the
+// stream. Requests with Replay and without a body are not tested, because net/http may repeat them.
 func TestStreamsResetByHTTP2(t *testing.T) {
 	t.Parallel()
 	codes := map[string]uint32{"protocol error": 1, "internal error": 2, "refused": refusedStream, "GOAWAY": goAway}
@@ -301,7 +301,7 @@ func TestStreamsResetByHTTP2(t *testing.T) {
 	}
 }
 
-// These are arguments for the parameter code of resetting.
+// These are two values for the parameter code of resetting. Any other value is an error code of RST_STREAM.
 const (
 	refusedStream = 7       // REFUSED_STREAM
 	goAway        = 1 << 16 // a GOAWAY frame that leaves out the stream, instead of a reset

@@ -86,9 +86,9 @@ func (c *call) setBody(req *http.Request) *attemptBody {
 // longUpload is the length, in bytes, of the shortest upload for which setBody calls askBeforeUpload.
 const longUpload = 64 << 10
 
-// askBeforeUpload makes net/http wait for status 100 before it sends the body. Without this, a server that refuses an
-// upload before reading it may close the connection while net/http is writing, and then net/http returns the error of
-// the write instead of the refusal. After the ExpectContinueTimeout of the Transport, net/http sends the body anyway.
+// askBeforeUpload makes net/http wait for status 100 before it sends the body, but no longer than the
+// ExpectContinueTimeout of the Transport. A server that refuses an upload without reading it may close the connection.
+// If net/http is then still writing the body, it returns the error of the write instead of the refusal.
 func askBeforeUpload(req *http.Request) {
 	req.Header["Expect"] = []string{"100-continue"}
 	req.ProtoMajor, req.ProtoMinor = 1, 1 // without a version, net/http sends the header and does not wait

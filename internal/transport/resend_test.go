@@ -34,9 +34,9 @@ func derived(base http.RoundTripper) map[string]http.RoundTripper {
 	}
 }
 
-// TestNeverTwiceOnHTTP2 checks that a request is performed once if the server performs it and then resets its HTTP/2
-// stream, with any error code except REFUSED_STREAM, which states that nothing was performed. "http over TLS" is a TLS
-// server that negotiates no protocol with ALPN.
+// TestNeverTwiceOnHTTP2 checks that a request without Replay is performed once if the server performs it and then
+// resets its HTTP/2 stream. It tests all error codes except REFUSED_STREAM, which states that nothing was performed.
+// "http over TLS" is a TLS server that negotiates no protocol with ALPN.
 func TestNeverTwiceOnHTTP2(t *testing.T) {
 	t.Parallel()
 	const calls = 5

@@ -16,9 +16,9 @@ import (
 // This file decides whether a call makes another attempt. A retry has to be harmless and likely to help. The retry
 // budget has to pay for it, unless the retry waits for its turn in the rate limit.
 //
-// Only the type call waits after a 429: a walk has no loop of its own around a call. payForRetry decides whether the
-// retry has a backoff, or waits for its turn in the rate limit. The Gate of a walk has the longest wait that the
-// service may ask for.
+// A walk makes one call for each page or batch, and this call also waits after a 429. payForRetry decides how a retry
+// waits: for its turn in the rate limit, for the Retry-After, or for a backoff. The Gate of a walk has the longest wait
+// that the service may ask for.
 //
 // Of the server errors only 502, 503 and 504 are retried. They come from a proxy that does not reach the service, or
 // from a service that is overloaded or restarts. These states soon pass. A 500 comes from the service itself, and would
@@ -164,10 +164,9 @@ func isPermanent(err error) bool {
 
 // payForRetry decides how a retry waits and what it costs. If there must be no retry, it returns the reason.
 //
-// After a 429, a retry waits for its turn in the rate limit if the operation has one. The retry of a single call does
-// so only if the queue is fast enough. A retry that waits for its turn costs nothing, because the rate limit already
-// spares the service. The retry of a single call joins the queue here. So if many calls are refused together, only some
-// find the queue fast enough. Any other retry waits for the Retry-After or a backoff, and takes its cost from the
+// After a 429, a retry waits for its turn in the rate limit of the operation, if there is one. Such a retry costs
+// nothing, because the rate limit already spares the service. The retry of a single call joins the queue here, but only
+// if the queue is fast enough. Any other retry waits for the Retry-After or a backoff, and takes its cost from the
 // budget.
 func (c *call) payForRetry(
 	ctx context.Context, resp *http.Response, failed *attemptError, after time.Duration,

@@ -43,8 +43,8 @@ func (e *KeyError) Error() string { return "no API key: " + e.Err.Error() }
 // Unwrap returns the error of the key source.
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// RoundTripperError is the error of a RoundTripper that is not an *http.Transport, or whose TLSNextProto the caller has
-// set.
+// RoundTripperError is the error of a RoundTripper that is not an *http.Transport, or that has protocols of the caller
+// in TLSNextProto.
 type RoundTripperError struct {
 	RoundTripper http.RoundTripper
 	Err          error
@@ -111,8 +111,8 @@ type Gate struct {
 	// it is called if the context of the call ends during Begin. It is never called if an attempt may have performed the
 	// operation. The status is that of the last attempt, or 0 if there was no attempt or it got no response.
 	Unbegin func(status int)
-	// Stop ends when the walk stops. Then the call begins no wait and no attempt, and a wait under way ends. An attempt
-	// in flight goes on, so that its outcome is not lost. Stop must not outlive the context of the call. If Stop is nil,
+	// Stop ends when the walk stops. Then the call begins no wait and no attempt, and a wait under way ends. A request in
+	// flight goes on, so that its outcome is not lost. Stop must not outlive the context of the call. If Stop is nil,
 	// waits end with the context of the call.
 	Stop context.Context //nolint:containedctx // the call has two contexts
 }
@@ -159,8 +159,9 @@ type Result struct {
 	BodyErr error
 	Keys    []string // values of the Authorization header that the attempts used, each once
 	Final   Final    // why the call was not repeated; "" if it succeeded or made no attempt
-	// Failed is the error of the last attempt. It is nil if the attempt got a response with status 400 or above, or a
-	// response whose body was read. If the wait for another attempt failed, Do returns the error of the wait instead.
+	// Failed is the error of the last attempt, or nil if there was no attempt. It is also nil if the attempt got a
+	// response with status 400 or above, or a response whose body was read. If the wait for another attempt failed, Do
+	// returns the error of the wait instead.
 	Failed error
 }
 

@@ -25,8 +25,8 @@ func Failure(err error) error {
 }
 
 // IsAlert reports whether err is or wraps an alert of the server about the client's certificate. With TLS 1.3 the alert
-// comes after the handshake, in place of the first answer. crypto/tls has no exported type for alerts, so IsAlert
-// compares their texts.
+// comes after the handshake, in place of the first answer. The type of the alert in crypto/tls is not exported, so
+// IsAlert compares texts.
 func IsAlert(err error) bool {
 	alert, ok := errors.AsType[*net.OpError](err)
 	return ok && alert.Op == "remote error" && slices.Contains([]string{

@@ -120,7 +120,7 @@ func collect(seq iter.Seq2[*batch, error]) (batches []batch, stop error) {
 	return batches, nil
 }
 
-// complete returns the batches of a walk that must not stop before the end.
+// complete returns the batches that SubmitAll yields. An error at the end of the walk fails the test.
 func complete(t *testing.T, seq iter.Seq2[*batch, error]) []batch {
 	t.Helper()
 	batches, err := collect(seq)
@@ -128,8 +128,8 @@ func complete(t *testing.T, seq iter.Seq2[*batch, error]) []batch {
 	return batches
 }
 
-// assertStopped checks the last error of a walk. It must have the reason, match the given sentinels and no other, and
-// not be safe to retry.
+// assertStopped checks the last error of a walk, and returns it as a StopError. The error must have the given reason,
+// match the given sentinels and no other, and not be safe to retry.
 func assertStopped(t *testing.T, err error, reason payvault.StopReason, sentinels ...error) *payvault.StopError {
 	t.Helper()
 	stop, ok := errors.AsType[*payvault.StopError](err)
@@ -140,8 +140,8 @@ func assertStopped(t *testing.T, err error, reason payvault.StopReason, sentinel
 	return stop
 }
 
-// assertLeftOut checks a batch that was read and counts as not sent, because the walk had stopped. With a journal it is
-// not safe to retry, because an earlier run may have sent it.
+// assertLeftOut checks a batch that was read, and not sent because the walk had stopped. With a journal the error of
+// the batch is not safe to retry, because an earlier run may have sent the batch.
 func assertLeftOut(t *testing.T, b batch, hasJournal bool) {
 	t.Helper()
 	assert.Equal(t, payvault.BatchNotSent, b.Status)
@@ -219,10 +219,10 @@ func TestSubmitAllThatIsLeft(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfASlowStream checks a stream that pauses. All complete batches before the pause are sent and yielded
-// without delay. The exception is a batch after which the stream has yielded no card: its last card may be incomplete.
-// If the context ends during the pause, that batch is yielded as not sent, and an incomplete batch is not yielded. The
-// reason for the stop is the context, even if the stream then fails.
+// TestSubmitAllOfASlowStream checks a stream that pauses. A batch of 100 cards is sent and yielded without delay once
+// the stream has yielded the next card. If the context ends during the pause, the walk stops with reason StopContext,
+// even if the stream then fails. A batch of 100 cards without a next card is then yielded as not sent, and a smaller
+// batch is not yielded.
 func TestSubmitAllOfASlowStream(t *testing.T) {
 	t.Parallel()
 	type test struct {
@@ -273,7 +273,7 @@ func TestSubmitAllOfASlowStream(t *testing.T) {
 
 // TestSubmitAllWhoseStreamFails checks a stream of cards that ends with an error. The last card before the error may be
 // incomplete, so its batch must not be sent, even if the batch has 100 cards. Requests in flight are completed. A later
-// run with the whole stream sends the rest, and nothing twice.
+// run with the same journal and all cards sends the rest, and nothing twice.
 func TestSubmitAllWhoseStreamFails(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{0, 1, 99, 100, 101, 200, 250}, func(t *testing.T, n int) {
@@ -297,8 +297,8 @@ func TestSubmitAllWhoseStreamFails(t *testing.T) {
 }
 
 // TestSubmitAllThatStopsForAnErrorOfThisPackage checks a walk that stops because the stream or the journal returns an
-// error of package payvault. The last error of the walk must not match the sentinels of that error. It must not be safe
-// to retry either, because the walk may have sent batches.
+// error of package payvault that is safe to retry. The last error of the walk must not be safe to retry, because the
+// walk may have sent batches.
 func TestSubmitAllThatStopsForAnErrorOfThisPackage(t *testing.T) {
 	t.Parallel()
 	unsent := &payvault.Error{Delivery: payvault.DeliveryNotSent}
@@ -354,7 +354,7 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 }
 
 // TestSubmitAllWhoseContextEnds checks what SubmitAll without a journal yields when its context ends. A batch in flight
-// is then of unknown outcome. A batch that is not yet in flight is not sent. The last error says why the walk stopped.
+// is then of unknown outcome. A batch that is not yet in flight is not sent. The last error has the reason StopContext.
 func TestSubmitAllWhoseContextEnds(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{1, 5}, func(t *testing.T, after int) {
@@ -458,9 +458,10 @@ func TestSubmitAllOfALostService(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfALostServiceWhoseContextEnds checks a walk that 16 batches of unknown outcome would stop. Eight
-// batches get status 503. Then the end of ctx cuts off the requests of eight more. These do not count towards the 16,
-// so the reason of the last error is the context.
+// TestSubmitAllOfALostServiceWhoseContextEnds checks the reason for the stop if the end of ctx cuts off requests. Eight
+// batches get status 503. Then the end of ctx cuts off the requests of eight more. All 16 are of unknown outcome. But
+// the eight that ctx cut off do not count towards the 16 that stop a walk with StopUnknown. So the reason is
+// StopContext.
 func TestSubmitAllOfALostServiceWhoseContextEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -480,8 +481,8 @@ func TestSubmitAllOfALostServiceWhoseContextEnds(t *testing.T) {
 }
 
 // TestSubmitAllOfBatchesThatCannotBeSent checks that SubmitAll stops after 10 batches in a row that could not be sent,
-// or after 2 × Concurrency such batches if that is more. All batches are yielded as not sent, and the journal has no
-// other outcome of a batch.
+// or after 2 × Concurrency such batches if that is more. Each batch is yielded as not sent. If the journal has a batch,
+// its outcome there is also not sent.
 func TestSubmitAllOfBatchesThatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	type test struct {
@@ -569,7 +570,8 @@ func TestSubmitAllOfInvalidArguments(t *testing.T) {
 	service.AssertMatches(t, err, payvault.ErrMerchantNotSupported)
 }
 
-// TestLoopsShareNoProblems checks that a second loop over a walk with two invalid arguments reports each problem once.
+// TestLoopsShareNoProblems checks SubmitAll and All with two invalid arguments. A second loop over the same iterator
+// must report each problem only once.
 func TestLoopsShareNoProblems(t *testing.T) {
 	t.Parallel()
 	var none context.Context

@@ -11,8 +11,8 @@ type NumberRule struct {
 	Meaning string   // text of the rule in docs/answers.md
 }
 
-// These are the rules for fields that hold an ID or a code instead of a quantity. In the interface document such fields
-// hold IDs of records, expiration dates as MMYY, numeric codes, and numbers that identify accounts, people or firms.
+// Each of these rules is for one kind of field: IDs; secret numbers of accounts, persons and documents; expiration
+// dates; ISO codes.
 //
 //nolint:gochecknoglobals // never changed
 var (

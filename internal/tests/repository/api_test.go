@@ -193,8 +193,8 @@ func TestAllTypes(t *testing.T) {
 	assert.ElementsMatch(t, declared, slices.Collect(maps.Keys(canary.Types())))
 }
 
-// TestDependencies checks that go.mod requires the modules of the three packages that the owner of the project chose,
-// and that the library imports the two packages that are not for tests.
+// TestDependencies checks that go.mod directly requires the three modules that the owner of the project chose. The
+// library must import two of them. The third, testify, is for tests.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
 	const retries, queries, tests = "github.com/hashicorp/go-retryablehttp", "github.com/google/go-querystring/query",

@@ -211,8 +211,8 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 }
 
-// TestTestsOfOperations checks that a test file stands beside the file that has the method of an operation, and that
-// the emulator's tests call Commits for each operation.
+// TestTestsOfOperations checks that each file with the method of an operation has a test file beside it, and that the
+// emulator's tests call Commits for each operation.
 func TestTestsOfOperations(t *testing.T) {
 	t.Parallel()
 	var emulator strings.Builder
@@ -274,8 +274,9 @@ func TestDocs(t *testing.T) {
 	assert.Equal(t, readme[at+1].text, run("run", readme[at].name))
 }
 
-// TestQueries checks that package otelpayvault documents the metrics and attributes in the queries of the documents.
-// Prometheus writes _ for each dot in a name, and puts the unit and the kind of the series behind the name.
+// TestQueries checks that the comment of package otelpayvault names the metrics and attributes in the queries of the
+// Markdown files. Prometheus writes _ for each dot in a name, and appends the unit and the kind of series to the name
+// of a metric.
 func TestQueries(t *testing.T) {
 	t.Parallel()
 	documented := strings.ReplaceAll(read(t, "otelpayvault/doc.go"), ".", "_")

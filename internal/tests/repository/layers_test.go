@@ -53,8 +53,8 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestLibraryWithoutEmulator checks that the library needs no module that is only for the emulator. So such a module is
-// not in the go.mod of a program that does not import payvaulttest.
+// TestLibraryWithoutEmulator checks that the library does not need the two modules that only the emulator imports. So a
+// program that does not import payvaulttest does not have these modules in its go.mod.
 func TestLibraryWithoutEmulator(t *testing.T) {
 	t.Parallel()
 	emulator, library := linked(t, "payvaulttest"), linked(t, ".")
@@ -64,7 +64,7 @@ func TestLibraryWithoutEmulator(t *testing.T) {
 	}
 }
 
-// TestLicences checks that docs/in-your-service.md names the modules with the licence MPL 2.0 that the library links.
+// TestLicences checks that docs/in-your-service.md names the two modules of the library that have the licence MPL 2.0.
 func TestLicences(t *testing.T) {
 	t.Parallel()
 	page, found := read(t, "docs/in-your-service.md"), 0
@@ -79,7 +79,8 @@ func TestLicences(t *testing.T) {
 	assert.Equal(t, 2, found)
 }
 
-// linked returns the modules that a package needs, with the directory of each.
+// linked returns the modules of a package and of all packages that it imports, also indirectly. The key is the path of
+// a module, and the value is its directory.
 func linked(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	const format = "{{with .Module}}{{.Path}} {{.Dir}}{{end}}"

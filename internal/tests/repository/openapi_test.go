@@ -16,8 +16,9 @@ import (
 	"example.com/payvault/internal/tests/calls"
 )
 
-// TestOpenAPI checks that api/openapi.json says the same as api/openapi.yaml, but without the status 2XX, which some
-// tools refuse. The fields must have the same order too, because generators give the parameters this order.
+// TestOpenAPI checks that api/openapi.json is the JSON form of api/openapi.yaml, without the responses for status 2XX,
+// which some tools refuse. The order of names must be the same too, because code generators write parameters in this
+// order.
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 	const golden = "api/openapi.json"
@@ -35,7 +36,8 @@ func TestOpenAPI(t *testing.T) {
 	assert.NotContains(t, is, `"2XX"`)
 }
 
-// writeJSON writes a YAML node as JSON. An anchor fails the test, because the OpenAPI Generator 5 refuses aliases.
+// writeJSON writes a YAML node as JSON. A YAML anchor fails the test, because anchors are for aliases, and version 5 of
+// OpenAPI Generator refuses aliases.
 func writeJSON(t *testing.T, enc *jsontext.Encoder, node *yaml.Node) {
 	t.Helper()
 	require.Empty(t, node.Anchor, "api/openapi.yaml has an anchor")

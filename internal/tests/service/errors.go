@@ -125,7 +125,7 @@ func renderings(err error) []string {
 	return texts
 }
 
-// AssertHidden checks that no text that a program may print for err contains one of the hidden texts.
+// AssertHidden checks that err is not nil, and that no text that a program may print for it contains a hidden text.
 func AssertHidden(tb testing.TB, err error, hidden ...string) {
 	tb.Helper()
 	require.Error(tb, err)

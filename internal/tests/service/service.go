@@ -129,8 +129,8 @@ func WithoutOverloadLimits() payvault.Option {
 	return testonly.WithoutOverloadLimits().(payvault.Option) //nolint:errcheck // see package testonly
 }
 
-// Impatient returns an option for retries without a backoff. A single call does not retry after a response that asks
-// for a wait. If attempts is 0, the number of attempts is the default.
+// Impatient returns an option for retries without a backoff. It permits the given number of attempts, or the default
+// number if attempts is 0. A single call does not retry after a response that asks for a wait.
 func Impatient(attempts int) payvault.Option {
 	return payvault.WithRetryPolicy(payvault.RetryPolicy{
 		MaxAttempts: attempts, MinBackoff: 1, MaxBackoff: 1, MaxRetryAfter: 1,

@@ -67,7 +67,7 @@ func (c *caller) auditUnit(u unit) {
 	if c.plan.Form == formWalk {
 		return
 	}
-	// net/http may repeat a GET on its own, and on HTTP/2 also a replayable request without a body.
+	// net/http may repeat a GET by itself. On HTTP/2 it may also repeat a request that has WithReplay and no body.
 	hasBody := c.kind.Full != nil && !c.kind.Lists()
 	repeats := c.kind.Method == http.MethodGet || c.plan.Replay && !hasBody
 	most = copies(c.run.Caller) * c.mostAttempts() * (1 + len(c.plan.Deaths)) * max(1, c.plan.Times)

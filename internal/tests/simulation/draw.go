@@ -65,7 +65,7 @@ func Draw(seed uint64) Scenario {
 }
 
 // holdBack changes s so that a call gets a Retry-After, and another call of the same operation may begin during the
-// wait. If the Retry-After comes with status 429, the other call has to wait too.
+// wait. If the Retry-After comes with status 429, the other call has to wait too, unless it is a Client.Call.
 func (d die) holdBack(s *Scenario) {
 	s.Wire, s.Caller, s.Down, s.Dials = wireHTTP1, callerPlain, "", nil
 	asked := Call{Op: s.Calls[0].Op, Form: s.Calls[0].Form, Length: s.Calls[0].Length, Replay: true}

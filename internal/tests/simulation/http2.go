@@ -194,7 +194,7 @@ func (p *peer) answer(stream uint32, x *exchange) {
 		if isUnprocessed := p.cutOff(stream, fields, a.body, &step); isUnprocessed {
 			x.run.note(x.unit, func(n *record) {
 				n.leftOut++
-				// The client does not get the answer, so the request counts only once.
+				// The client does not get the answer. So the request counts as left out, and not as refused too.
 				if a.status == http.StatusTooManyRequests {
 					n.turned--
 				}
@@ -250,8 +250,8 @@ func (p *peer) reply(stream uint32, fields []string, body []byte, drip time.Dura
 	return true
 }
 
-// keepHTTP2 changes a step that performs the operation and then states that the stream was not processed. RFC 9113
-// forbids that.
+// keepHTTP2 makes a step obey RFC 9113: after the service has performed the operation, it must not state that it did
+// not process the stream.
 func (x *exchange) keepHTTP2() {
 	switch step := &x.step; {
 	case !step.Perform:
@@ -269,8 +269,8 @@ func (s Step) refusesStream() bool {
 
 var errGone = errors.New("a GOAWAY was sent")
 
-// goAway sends a GOAWAY frame that names the last stream that the client has opened. But if leaveOut is true and the
-// last stream is the given stream, the frame leaves it out, and goAway returns true.
+// goAway sends a GOAWAY frame with the number of the last stream that the client has opened. But if leaveOut is true
+// and the last stream is the given stream, the frame has the number of the stream before it, and goAway returns true.
 func (p *peer) goAway(stream uint32, code http2.ErrCode, leaveOut bool) (isLeftOut bool) {
 	p.write(func() error {
 		last := p.opened
@@ -283,8 +283,9 @@ func (p *peer) goAway(stream uint32, code http2.ErrCode, leaveOut bool) (isLeftO
 	return isLeftOut
 }
 
-// cutOff cuts an answer off as the step says. If CutAt is more than 300, cutOff first writes a part of the answer,
-// unless the step states that the stream was not processed. cutOff returns true if it has sent that statement.
+// cutOff cuts an answer off as the step says. It returns true if it has stated that the stream was not processed. If
+// CutAt is more than 300, and the step does not ask for this statement, cutOff first writes the headers and a part of
+// the body.
 func (p *peer) cutOff(stream uint32, fields []string, body []byte, step *Step) (isUnprocessed bool) {
 	if step.CutAt > 300 && step.Cut != "GOAWAY before" && !step.refusesStream() {
 		p.headers(stream, fields, false)

@@ -284,9 +284,9 @@ func (c *caller) submitAll(
 	}
 }
 
-// auditStop checks the error with which a job ends early. The error must be a StopError, and not be safe to retry. Its
-// reason must be true: StopContext needs a context that has ended, StopJournal a journal that has failed, and
-// StopStream a stream that has failed.
+// auditStop checks the error with which a job ends early. The error must be a StopError, and not be safe to retry.
+// StopContext needs a context that has ended, StopJournal a journal that has failed, and StopStream a stream that has
+// failed. StopOtherCards must not occur. The other reasons are not checked.
 func (c *caller) auditStop(ctx context.Context, l *life, err error) {
 	stop, ok := errors.AsType[*payvault.StopError](err)
 	if !ok || payvault.SafeToRetry(err) {
@@ -328,8 +328,8 @@ func (c *caller) auditBreak(cards int) {
 
 var errStream = errors.New("the file of cards breaks off")
 
-// cards returns a stream of cards and counts those that SubmitAll has read. A slow stream ends when ctx ends. If breaks
-// is not 0, the stream ends with an error after that number of cards.
+// cards returns a stream of cards, and counts in read the cards that it yields. If breaks is not 0, the stream fails
+// with errStream after that number of cards. If ctx ends while the stream pauses, the stream ends without an error.
 func (c *caller) cards(
 	ctx context.Context, total, breaks int, read *atomic.Int64,
 ) iter.Seq2[payvault.AccountUpdaterCard, error] {

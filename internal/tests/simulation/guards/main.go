@@ -4,6 +4,8 @@
 // The command finds a guard by its text in the source, so the SDK needs no code for this test. If a change removes the
 // text, TestGuards fails, and somebody has to decide how the guard can be broken now.
 //
+// Run the command in the folder internal/tests/simulation:
+//
 //	go run ./guards                # all guards
 //	go run ./guards -only redirect # guards with "redirect" in their names
 package main
@@ -27,7 +29,7 @@ import (
 // for any white space and comments.
 type guard struct{ name, file, old, broken string }
 
-// find returns the places of a guard in the text of its file.
+// find returns the start and the end of each occurrence of g.old in the text of its file.
 func (g guard) find(text []byte) [][]int {
 	words := strings.Fields(regexp.QuoteMeta(g.old))
 	return regexp.MustCompile(strings.Join(words, `(\s|//.*\n)+`)).FindAllIndex(text, -1)
