@@ -38,8 +38,8 @@ type pageReply[T any] struct {
 	tidy   func(record *T) (missing string, needed bool) // see list.tidy
 }
 
-// beforeRead allocates the records, because a list that grows while it is read needs more time and memory. The number
-// of braces limits the capacity, because each record has a brace.
+// beforeRead allocates memory for the records, because a list that grows while it is read needs more time and memory.
+// The number of braces limits the capacity, because each record has a brace.
 func (r *pageReply[T]) beforeRead(body []byte) {
 	const usual, most = 100, 1000 // records
 	capacity := min(cmp.Or(r.count, usual), most, bytes.Count(body, []byte("{")))

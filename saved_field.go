@@ -59,7 +59,7 @@ func savedOf(wire savedField[stdjson.RawMessage]) SavedField {
 	return saved
 }
 
-// readSaved decodes raw, the value of a key, into the variable to which into points. If raw is null or empty, the
+// readSaved decodes raw, the value of a key, into the variable that into points to. If raw is null or empty, the
 // variable stays unchanged. The parameter read is answer.ReadSaved or answer.ReadGiven. For a variable of type any,
 // readSaved calls answer.ReadExactly instead. A bank routing number that has lost a zero is an error. If a value cannot
 // be read, the error has its place, a JSON pointer that begins with the key.

@@ -34,7 +34,7 @@ func (s *Server) Requests() []Request {
 }
 
 // Retire makes the server refuse the API key of an account, with status 401, as after a change of keys. Requests that
-// are being answered go on. The merchant of the account and its records stay, and [Server.Accounts] still lists the
+// are being answered go on. The merchant of the account keeps its records, and [Server.Accounts] still lists the
 // account. Retire returns an error if no account has this API key.
 func (s *Server) Retire(account Account) error {
 	s.state.mu.Lock()

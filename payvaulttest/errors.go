@@ -30,8 +30,8 @@ const (
 )
 
 // NewError returns an error for a fake of the client: the error that the method of an operation returns after a failure
-// of the given kind. A client makes the error in a call without retries, of an operation of the same class of replay.
-// So [payvault.SafeToRetry] and the sentinels work as for any error of the client. An error of Tokenize is that of a
+// of the given kind. A client makes the error: it calls an operation of the same class of replay, without retries. So
+// [payvault.SafeToRetry] and the sentinels work as for any error of the client. An error of Tokenize is that of a
 // request without a CardID.
 //
 // The service does not document the status and the code of a refusal. A test may change the exported fields of the

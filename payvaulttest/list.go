@@ -100,7 +100,7 @@ func day(value any) string {
 const oneEach = "send each filter in a parameter of its own: " +
 	"filter=FIELD%2CCONDITIONAL%2CVALUE&filter=FIELD%2CCONDITIONAL%2CVALUE"
 
-// checkFilterNames adds a problem for each parameter that is named like an element of an array, such as filter[] and
+// checkFilterNames adds a problem for each parameter that sends a filter as an element of an array, such as filter[] or
 // filter[0].
 func (p problems) checkFilterNames(query url.Values) {
 	for name := range query {

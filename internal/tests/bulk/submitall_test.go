@@ -220,9 +220,9 @@ func TestSubmitAllThatIsLeft(t *testing.T) {
 }
 
 // TestSubmitAllOfASlowStream checks a stream that pauses. A batch of 100 cards is sent and yielded without delay once
-// the stream has yielded the next card. If the context ends during the pause, the walk stops with reason StopContext,
-// even if the stream then fails. A batch of 100 cards without a next card is then yielded as not sent, and a smaller
-// batch is not yielded.
+// the stream has yielded the next card, because only then its last card is surely complete. If the context ends during
+// the pause, the walk stops with reason StopContext, even if the stream then fails. A batch of 100 cards without a next
+// card is then yielded as not sent, and a smaller batch is not yielded.
 func TestSubmitAllOfASlowStream(t *testing.T) {
 	t.Parallel()
 	type test struct {

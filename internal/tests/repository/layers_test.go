@@ -53,8 +53,8 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestLibraryWithoutEmulator checks that the library does not need the two modules that only the emulator imports. So a
-// program that does not import payvaulttest does not have these modules in its go.mod.
+// TestLibraryWithoutEmulator checks that the library does not need two modules that the emulator needs. So a program
+// that does not import payvaulttest does not have these modules in its go.mod.
 func TestLibraryWithoutEmulator(t *testing.T) {
 	t.Parallel()
 	emulator, library := linked(t, "payvaulttest"), linked(t, ".")
