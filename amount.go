@@ -15,15 +15,16 @@ import (
 var errNotAmount = errors.New("not a decimal number of at most 19 digits")
 
 // Amount is an exact decimal number, such as an amount of money in units of its currency (12.50). It holds up to 19
-// digits. It keeps trailing zeros, as in 12.50, if they fit. On the wire it is a JSON number, except in the fields of
-// [ApplicationData] itself, where it is a text. The zero value is 0.
+// digits. It keeps trailing zeros, as in 12.50, if they fit. On the wire it is a JSON number. The exception is a field
+// of [ApplicationData], such as CardVolume, which is sent as a text. The zero value is 0.
 //
 // Compare amounts with [Amount.Equal] and [Amount.Cmp]. With ==, and as keys of a map, 10.9 and 10.90 differ, because
 // == compares their digits. To ask whether an amount is 0, use a.Equal(Amount{}): a == Amount{} is true only for an
-// amount that was never set. The JSON option omitzero leaves out such an amount, and writes every 0 that was set.
+// amount that was never set. The JSON option omitzero leaves out an amount that was never set, and writes every 0 that
+// was set.
 //
 // [Amount.Decimal] is for arithmetic. Add money with [decimal.Decimal.AddExact], and tell it how many digits after the
-// point must stay. The method Add rounds a sum of more than 19 digits.
+// point must stay. [decimal.Decimal.Add] rounds off digits after the point if the sum has more than 19 digits.
 type Amount struct {
 	d     decimal.Decimal
 	isSet bool // tells a 0 that was set from the zero value, for the option omitzero
@@ -106,7 +107,7 @@ var grouped = regexp.MustCompile(`^-?\d{1,3}(,\d{3})+\.\d+$`)
 // as null or an empty string, is read as Amount{}.
 func (a *Amount) UnmarshalJSON(b []byte) error { return answer.Unfit[Amount](a.read(b)) }
 
-// UnmarshalJSONFrom is like UnmarshalJSON, but its error names the place of the value.
+// UnmarshalJSONFrom is like UnmarshalJSON, but its error has the JSON pointer of the value.
 func (a *Amount) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return answer.UnmarshalFrom(dec, a) }
 
 func (a *Amount) read(b []byte) (err error) {

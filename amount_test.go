@@ -91,8 +91,8 @@ func TestAmount_print(t *testing.T) {
 	assert.Equal(t, "12.50 12.5", page.String())
 }
 
-// TestAmount_compare checks that amounts are compared by their values, and that the option omitzero leaves out only an
-// amount that was never set.
+// TestAmount_compare checks that Equal and Cmp compare amounts by value, and that the option omitzero leaves out only
+// an amount that was never set.
 func TestAmount_compare(t *testing.T) {
 	t.Parallel()
 	parse := payvault.MustParseAmount

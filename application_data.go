@@ -74,12 +74,12 @@ func (s AuthTimes) MarshalText() ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// UnmarshalJSON reads a set in its wire form, with or without blanks around the elements. A single element may stand
-// without braces, as a text or a number. The text {} gives an empty set that is not nil. A value that means none gives
-// nil: null, false, [], or an empty text or object. Any other value is an error, such as "1,30" or [1,30].
+// UnmarshalJSON reads a set in its wire form, with or without blanks around the elements. It also reads a single
+// element without braces, as a text or a number. The text "{}" gives an empty set that is not nil. The values null,
+// false, "", [] and {} give nil. Any other value is an error, such as "1,30" or [1,30].
 func (s *AuthTimes) UnmarshalJSON(b []byte) error { return answer.Unfit[AuthTimes](s.read(b)) }
 
-// UnmarshalJSONFrom is like UnmarshalJSON, but its error names the place of the value.
+// UnmarshalJSONFrom is like UnmarshalJSON, but its error has the JSON pointer of the value.
 func (s *AuthTimes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return answer.UnmarshalFrom(dec, s)
 }
@@ -113,7 +113,8 @@ func (s *AuthTimes) read(raw jsontext.Value) error {
 	return nil
 }
 
-// breaksForm reports whether an element is empty or has a character that would break the form of the set.
+// breaksForm reports whether an element cannot stand in the form {a,b}, because it is empty or has a brace, bracket,
+// quote or comma.
 func (a AuthTime) breaksForm() bool { return a == "" || strings.ContainsAny(string(a), `{}[]",`) }
 
 var errNotSet = errors.New("not a set of the form {a,b}")
@@ -141,8 +142,8 @@ const (
 // an element to Extra with the key of the field and the Value "". In JSON and on the wire, ApplicationData is a list of
 // pairs {key, value}. It is also read from an object such as {"legal_name": "…"}. [ApplicationFields] lists the keys.
 //
-// Which keys are required may depend on the business type. [FieldSettings] and [ApplicationsService.Validate] report
-// which keys the service requires.
+// Which keys are required may depend on the business type. The service says so in the Settings of each [SavedField],
+// and in its answer to [ApplicationsService.Validate].
 type ApplicationData struct {
 	LegalName                 string              `json:"legal_name"`
 	BusinessName              string              `json:"business_name"`
@@ -230,14 +231,14 @@ type pair struct {
 	Settings jsontext.Value `json:"settings"` // ignored too
 }
 
-// UnmarshalJSON reads a list of pairs, or an object with a member for each key. It reads null as an empty list. The
-// pairs may be saved fields. An error has the JSON pointer of the value that cannot be read, such as
-// /ownership/owners/0/dob. A value with [REDACTED] in it is an error. These are errors too, because a value would be
-// lost:
+// UnmarshalJSON reads a list of pairs, or an object with a member for each key. It reads null, false and "" as an empty
+// list. A pair may also have type and settings, as a [SavedField] has. If a value cannot be read, the error has its
+// JSON pointer, such as /ownership/owners/0/dob. A value with [REDACTED] in it is an error. These are errors too,
+// because a value would be lost:
 //
-//   - an unknown name within a value or a pair, which may be misspelt,
+//   - an unknown name in a pair or in the value of a field, which may be misspelt,
 //   - a pair without a value,
-//   - an object that is a pair, or that has a list of pairs, such as the request body {"data": […]}.
+//   - an object with a member "key", or with a list of pairs, such as the request body {"data": […]}.
 //
 // A pair goes into Extra if its key has no field, or if its value is an empty text. So a value with a misspelt key is
 // sent, and logs show it in clear text, even if it is a tax ID.
@@ -257,7 +258,7 @@ func (d *ApplicationData) UnmarshalJSON(b []byte) error {
 
 var errNoData = errors.New("neither a list of pairs {key, value} nor an object")
 
-// pairsOf reads a list of pairs, or an object with a member for each pair. For null it returns no pairs.
+// pairsOf reads a list of pairs, or an object with a member for each pair. For null, false and "" it returns no pairs.
 func pairsOf(raw jsontext.Value) (pairs []pair, err error) {
 	switch raw.Kind() {
 	case 'n':
@@ -280,8 +281,8 @@ func pairsOf(raw jsontext.Value) (pairs []pair, err error) {
 	return pairs, nil
 }
 
-// pairsOfObject returns a pair for each member of an object, sorted by key. An object that is a pair, or that has a
-// list of pairs, is an error.
+// pairsOfObject returns a pair for each member of an object, sorted by key. An object with a member "key", or with a
+// list of pairs as a member, is an error.
 func pairsOfObject(raw jsontext.Value) (pairs []pair, err error) {
 	var members map[string]jsontext.Value
 	if answer.Read(raw, &members) != nil {

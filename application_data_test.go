@@ -15,8 +15,8 @@ import (
 	"example.com/payvault/internal/tests/calls"
 )
 
-// TestApplicationData_unmarshal checks how ApplicationData is read from JSON, and that the error for an unreadable
-// value has its place.
+// TestApplicationData_unmarshal checks how ApplicationData is read from JSON. It also checks the errors for values that
+// cannot be read, and for JSON from which a value would be lost.
 func TestApplicationData_unmarshal(t *testing.T) {
 	t.Parallel()
 	type data = payvault.ApplicationData
@@ -107,9 +107,10 @@ func TestApplicationDataOf(t *testing.T) {
 	assert.Equal(t, payvault.ApplicationData{}, data)
 }
 
-// TestApplicationData_places puts a JSON value of a wrong kind in place of each value of ApplicationData, at any depth.
-// The error has the place of the value and says what is expected there, for JSON of the caller and for saved fields. An
-// unknown name in an object is an error in JSON of the caller, and no error in a saved field.
+// TestApplicationData_places replaces each value of ApplicationData, at any depth, by JSON of a wrong kind. It leaves
+// out raw JSON. The error must have the JSON pointer of the value and say what is expected there, for JSON of the
+// caller and for saved fields. An unknown name in an object is an error in JSON of the caller, and no error in a saved
+// field.
 func TestApplicationData_places(t *testing.T) {
 	t.Parallel()
 	expected := map[reflect.Type]string{
@@ -159,9 +160,9 @@ func TestApplicationData_places(t *testing.T) {
 	}
 }
 
-// readAt reads application data that has the value at the place. The result given is the error for JSON of the caller,
-// and saved is the error for a saved field. JSON of the caller may be an object or a list of pairs: readAt checks that
-// both give the same error.
+// readAt reads application data in which the value stands at the JSON pointer place. The result given is the error for
+// JSON of the caller, and saved is the error for a saved field. JSON of the caller may be an object or a list of pairs:
+// readAt checks that both give the same error.
 func readAt(t *testing.T, place, value string) (given, saved error) {
 	t.Helper()
 	names := strings.Split(place, "/")[1:]

@@ -10,10 +10,10 @@ type ApplicationFieldInfo struct {
 
 // ApplicationFields returns the documented fields of an application, in the order of [ApplicationData].
 //
-// Settings.Required is the flag that the service reported for a sample application. It is information: the required
-// fields may depend on the business type, and no call checks the flag. Settings.Options are the allowed values of a
-// select, a radio and a checkbox_group, and the names of the boxes of a checkbox_row. The service documents no labels,
-// so the Label of an option is its Value.
+// Settings.Required is the flag that the service reported for a sample application. No call checks the flag, because
+// the required fields may depend on the business type. Settings.Options are the allowed values of a select, a radio and
+// a checkbox_group, and the names of the boxes of a checkbox_row. The service documents no labels, so the Label of an
+// option is its Value.
 func ApplicationFields() []ApplicationFieldInfo {
 	const required, optional = true, false
 	field := func(key, kind string, required bool, values ...string) ApplicationFieldInfo {

@@ -123,10 +123,10 @@ func (s *ApplicationsService) Create(
 	return doRecord[ApplicationCreated](ctx, s.caller, call{op: OpApplicationsCreate.info(), content: jsonBody(req)}, opts)
 }
 
-// SaveData saves the fields of data that are set. It returns every saved field with its type and settings. SaveData
-// fails before anything is sent in these cases:
+// SaveData saves the fields of data that are set. It returns every saved field with its type and settings. Before
+// anything is sent, SaveData refuses the data in these cases:
 //
-//   - No field is set.
+//   - The data is nil, or no field is set.
 //   - Only one of BankRouting and BankAccountNumber is set.
 //   - A date is not in the calendar.
 //   - An element of BusinessServicesAuthTime is empty or has a brace, bracket, quote or comma.
@@ -154,12 +154,13 @@ func (s *ApplicationsService) SaveData(
 	return saved, nil
 }
 
-// Validate checks all fields of an application and their dependencies. An application that does not pass is no error:
-// the result has the problems. For such an application the service answers with code 2 and messages about fields.
-// Validate accepts such an answer with HTTP status 400, 422 or any status below 300; with another status the answer is
-// an error. Code 2 without messages is also an error, because an empty Validation would mean that all fields pass. With
-// code 0, messages in the data are problems too. Data of more than 64 KiB is an error with every code, because the SDK
-// does not search longer data for messages; [WithResponse] has the whole answer.
+// Validate lets the service check all fields of an application and their dependencies. If the application does not
+// pass, Validate returns the problems and no error. The problems are the messages about fields in an answer with code
+// 2, if its HTTP status is 400, 422 or below 300. Messages in the data of an answer with code 0 are problems too.
+//
+// Any other refusal is an error. Code 2 without messages is an error, because an empty Validation would mean that all
+// fields pass. Data of more than 64 KiB is an error, because the SDK does not search it for messages; [WithResponse]
+// has the whole answer.
 //
 // Replayable. GET /platform/application/{appId}/validate.
 func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, opts ...CallOption) (*Validation, error) {

@@ -87,8 +87,8 @@ func TestApplicationsValidate(t *testing.T) {
 	}
 }
 
-// TestApplicationsValidate_long checks that the error for data of more than 64 KiB says that the data is too long, and
-// that a later call would not help.
+// TestApplicationsValidate_long checks that data of more than 64 KiB is an error that says so, and that SafeToRetry is
+// false for this error. WithResponse must have the whole answer.
 func TestApplicationsValidate_long(t *testing.T) {
 	t.Parallel()
 	data := `,"data":{"tax_id":["` + strings.Repeat("x", 70_000) + `"]}}`

@@ -22,7 +22,7 @@ func TestAccountUpdaterSubmit_number(t *testing.T) {
 	assert.JSONEq(t, `{"data":[`+strings.Repeat(text, 100)[1:]+`]}`, perform(t, op, cards[1:]))
 }
 
-// TestAccountUpdaterCard_Check checks that Check and Submit report the same problem of a card.
+// TestAccountUpdaterCard_Check checks which cards Check refuses, and that Submit refuses them with the same problem.
 func TestAccountUpdaterCard_Check(t *testing.T) {
 	t.Parallel()
 	const op = payvault.OpAccountUpdaterSubmit

@@ -54,7 +54,7 @@ func (b *bulkBatch) next() *bulkBatch {
 	return &bulkBatch{AccountUpdaterBatch: AccountUpdaterBatch{Index: b.Index + 1, Start: b.End, End: b.End}}
 }
 
-// addRef adds the Ref of the card at End. Refs stays nil as long as no card has a Ref.
+// addRef adds the Ref of the next card, whose position is End. Refs stays nil as long as no card has a Ref.
 func (b *bulkBatch) addRef(ref string) {
 	switch {
 	case b.Refs != nil:

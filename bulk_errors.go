@@ -41,8 +41,8 @@ func isCutOff(body []byte) bool {
 }
 
 // refusesAll reports whether e, the error of a batch, shows that all other batches would be refused too. A batch ends
-// with a 429 if it must not wait for another attempt. Then the other batches must not wait either. But a 429 after an
-// attempt of unknown outcome does not stop the walk.
+// with a 429 only if it may not make another attempt. Then the other batches may not either. But a 429 after an attempt
+// of unknown outcome does not stop the walk, because the batch counts as one of unknown outcome.
 func refusesAll(e *Error) bool {
 	isTurnedAway := e.StatusCode == http.StatusTooManyRequests && e.Delivery != DeliveryUnknown
 	return isTurnedAway || isKeyRefused(e) || hasNoCode(e)
@@ -70,16 +70,16 @@ func noCardError() error {
 	return p.err(OpAccountUpdaterSubmit)
 }
 
-// StopError is the error in the last element of a walk of SubmitAll that has stopped. Depending on the reason it wraps
-// the error of the stream, of the journal or of the context, or matches [ErrUnauthorized], [ErrForbidden] or
-// [ErrRateLimited].
+// StopError is the error in the last element of a walk of SubmitAll that has stopped. For [StopStream], [StopJournal]
+// and [StopContext] it wraps the error of the stream, of the journal or of the context. For [StopKey] it matches
+// [ErrUnauthorized] or [ErrForbidden], and for [StopRateLimit] it matches [ErrRateLimited].
 //
-// It never wraps an *[Error]: if the stream or the journal returned an *Error, the StopError has only the text of that
-// error. [SafeToRetry] is false for a StopError, because without a [Journal] a second run would send all cards again.
+// It never wraps an *[Error]: if the stream or the journal returned one, the StopError has only its text. [SafeToRetry]
+// is false for a StopError, because without a [Journal] a second run would send all cards again.
 type StopError struct {
 	Reason StopReason
 	// RetryAfter is the time that a batch would have to wait, for [StopRateLimit]. It is 0 if the service refused the
-	// batch without a Retry-After.
+	// batch without a Retry-After, and for any other Reason.
 	RetryAfter time.Duration
 
 	cause error
@@ -100,11 +100,12 @@ func (e *StopError) Unwrap() error { return e.cause }
 // StopReason says why a walk of SubmitAll has stopped. docs/bulk.md says what to do then.
 type StopReason string
 
-// The reasons for which a walk stops. A walk may meet several of them. Then the first one counts, with two exceptions:
-// StopJournal takes the place of any other reason, because the journal may lack outcomes, and any other reason takes
-// the place of StopContext.
+// The reasons for which a walk stops. If a walk meets several of them, the first one counts, with two exceptions.
+// StopJournal takes the place of any other reason, because the journal may lack outcomes. Any other reason takes the
+// place of StopContext.
 const (
-	// StopContext means that ctx ended before all cards were read and sent, or cut off a request in flight.
+	// StopContext means that ctx ended too early: cards may not have been read or sent, or the outcome of a request that
+	// was in flight is unknown.
 	StopContext StopReason = "context"
 	// StopStream means that the stream has yielded an error, and that ctx had not ended before.
 	StopStream StopReason = "stream"
@@ -134,8 +135,8 @@ const (
 	StopNotSent StopReason = "not sent"
 )
 
-// Passes reports whether a later run may succeed without anybody's help: after StopJournal, StopRateLimit and
-// StopNotSent. It is false for StopContext too, because only you know why your context has ended.
+// Passes reports whether a later run may succeed without anybody's help. It is true for StopJournal, StopRateLimit and
+// StopNotSent. It is false for StopContext, because only you know why your context has ended.
 func (r StopReason) Passes() bool { return r == StopJournal || r == StopRateLimit || r == StopNotSent }
 
 // refusalStop returns the StopError of a walk that stops because of e, the error of a batch. The StopError does not

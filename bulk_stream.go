@@ -15,9 +15,9 @@ func Cards(cards ...AccountUpdaterCard) iter.Seq2[AccountUpdaterCard, error] {
 	}
 }
 
-// read reads the stream, cuts the cards into batches and starts each batch. It returns when the stream ends, when the
-// stream yields an error, or when the walk has stopped. If the stream panics, the field panicked gets the value of the
-// panic.
+// read reads the stream, cuts the cards into batches and starts each batch. It returns when the stream ends or yields
+// an error, or at the first card after the walk has stopped. If the stream panics, the field panicked gets the value of
+// the panic.
 //
 // A full batch is started only when the stream has yielded the next card or has ended. At an error of the stream the
 // walk stops first, so the last batch is not sent: its last card may be the first part of a line that was cut off.

@@ -58,8 +58,8 @@ func (w *bulkWalk) stop(reason *StopError) {
 // isStopped reports whether nothing more is sent. The end of ctx reaches sending a moment later, so ctx is asked too.
 func (w *bulkWalk) isStopped() bool { return w.ctx.Err() != nil || w.sending.Err() != nil }
 
-// lastError returns the error with which the walk ends: the field reason if it is set, or else a StopError for the end
-// of ctx if isCut is set. Otherwise lastError returns nil.
+// lastError returns the error with which the walk ends, or nil. This is the field reason if it is set. Otherwise, isCut
+// means that ctx has ended, and lastError returns a StopError that says so.
 func (w *bulkWalk) lastError() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -94,8 +94,8 @@ type failure struct {
 }
 
 // gatewayText joins the texts with which a gateway in front of the service refused the request. It returns "" if there
-// are none. The members error and errors count if they are a text, an object with a message, a title or a detail, or a
-// list of texts and such objects.
+// are none. The members error and errors may each be a text, an object with a message, title or detail, or a list of
+// such texts and objects.
 func (f *failure) gatewayText() string {
 	texts := []string{f.Title.stringOnly(), f.Detail.stringOnly(), f.Msg.stringOnly(), f.Reason.stringOnly()}
 	for _, member := range []excerpt{f.Error, f.Errors} {
@@ -196,7 +196,7 @@ func (e *Error) readFailure(r transport.Result) {
 }
 
 // pageCause returns the error of a refusal that is not JSON, such as the HTML page of a proxy. It returns nil if there
-// is no body, if the body was not read to its end, or if no header shows why the body is not JSON.
+// is no body, if the body was not read to its end, or if nothing shows why the body is not JSON.
 func pageCause(r transport.Result) error {
 	wrong := notJSON(r)
 	if len(r.Body) == 0 || r.BodyErr != nil || errors.Is(wrong, answer.ErrNotJSON) {
@@ -269,8 +269,8 @@ func (e *Error) readErrors(raw jsontext.Value) {
 }
 
 // fieldsOf returns the messages by field, or nil if there are none. If areMessages is true, every member counts as
-// messages. If it is false, only lists of texts are messages, and nulls are left out. Any other member makes fieldsOf
-// return nil then, because the members may be a saved record, which an error must not contain.
+// messages. Otherwise, lists of texts count and nulls are left out. Then a member of any other kind makes the result
+// nil, because the members may be a saved record, which an error must not contain.
 func fieldsOf(members map[string]jsontext.Value, areMessages bool) map[string][]string {
 	fields := make(map[string][]string, len(members))
 	for name, member := range members {

@@ -52,7 +52,7 @@ func WithReplay() CallOption { return func(o *callOptions) { o.replay = true } }
 
 // WithMaxAttempts limits the attempts of this call to n, the first included. For a walk, such as All or SubmitAll, it
 // limits the attempts of each page or batch. An attempt of a walk that gets status 429 does not count. But with n = 1,
-// the first 429 ends the walk.
+// the first 429 ends the walk. If n is below 1, the call fails before anything is sent.
 func WithMaxAttempts(n int) CallOption {
 	return func(o *callOptions) {
 		if n < 1 {

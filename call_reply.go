@@ -16,8 +16,8 @@ import (
 type reply interface {
 	// beforeRead may allocate memory for the answer.
 	beforeRead(body []byte)
-	// afterRead finishes the decoding. For Client.Call it decodes body into the caller's own type. It adds the paths of
-	// further values that cannot be read or are missing to unread, and returns unread.
+	// afterRead finishes the decoding. For Client.Call it decodes body into the caller's own type. It returns unread, with
+	// the paths of further values that cannot be read or are missing.
 	afterRead(body []byte, unread []string) ([]string, error)
 	result() answer.Codes
 	// complete returns the path of an expected value that is missing, or "". If needed is true, the caller needs this

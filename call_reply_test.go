@@ -109,8 +109,8 @@ func otherForms(value any) (forms []otherForm) {
 	return forms
 }
 
-// in returns what the form means in a field of the given name. A number that has lost digits is unreadable in an ID or
-// a secret. In any other field it is read as the same integer or as a text.
+// in returns f with the meaning that it has in a field of the given name. A number that has lost digits is unreadable
+// in an ID or a secret. In any other field it is read as the same integer or as a text.
 func (f otherForm) in(name string) otherForm {
 	switch isInteger := strings.HasSuffix(strings.Trim(f.json, `"`), "e0"); {
 	case f.is != lost:
@@ -124,11 +124,11 @@ func (f otherForm) in(name string) otherForm {
 	return f
 }
 
-// TestReading takes each documented answer, and replaces each of its values by each form that otherForms returns. It
-// skips records in lists, and values whose pointers match the pattern anything. A readable form must be read, unless it
-// means "no value" and the caller needs the value. With an unreadable form, an operation that only reads must fail. Any
-// other operation must fail only if the caller needs the value. If the value cannot be read, the error or the log must
-// have its JSON pointer.
+// TestReading takes each documented answer that contains the result of its call. It replaces the values of the answer,
+// one at a time, by each form that otherForms returns. It skips records in lists, and values whose pointers match the
+// pattern anything. A readable form must be read, unless it means "no value" and the caller needs the value. With an
+// unreadable form, an operation that only reads must fail. Any other operation must fail only if the caller needs the
+// value. The error or the log must have the JSON pointer of the unreadable value.
 func TestReading(t *testing.T) {
 	t.Parallel()
 	for _, o := range calls.Table() {
@@ -233,7 +233,8 @@ func (r *reading) check(t *testing.T, o *calls.Operation, place string, form oth
 
 const unread = "unread" // a value that cannot be read, in the tables of numbers
 
-// numbersRead returns, for each rule of a field, the texts that are read from JSON numbers and from true.
+// numbersRead returns, for each rule that ruleOf names, the text that is read from each JSON number, and from true. The
+// constant unread stands for a value that cannot be read.
 func numbersRead() map[string]map[string]string {
 	id := map[string]string{
 		"8.61e+17": unread, "17.5": unread, "true": unread, "17.0": "17", "420": "420", "36": "36", "0": "0",
@@ -436,8 +437,8 @@ func TestReading_tooMany(t *testing.T) {
 	assert.Len(t, response.Unread, 20, "so many are left out")
 }
 
-// TestReading_label checks that an answer whose Content-Type says Latin-1 or windows-1252 is read as that, also if it
-// is a refusal. An answer that is UTF-8 is read as UTF-8, whatever its label says.
+// TestReading_label checks that an answer whose Content-Type says Latin-1 or windows-1252 is read as windows-1252, also
+// if it is a refusal. An answer that is UTF-8 is read as UTF-8, whatever its label says.
 func TestReading_label(t *testing.T) {
 	t.Parallel()
 	do := readings(t)

@@ -42,7 +42,7 @@ type Client struct {
 // NewClient does no I/O and reads no environment variables. It refuses these arguments with an error that matches
 // [ErrInvalidRequest]:
 //
-//   - a key that is empty, has control characters, or has blanks, quotes or a byte order mark around it, unless
+//   - a key that is empty, has control characters, or has blanks, quotes or invisible characters around it, unless
 //     [WithKeySource] is given
 //   - a base URL that is not absolute http or https
 //   - a base URL with user information, a query, a fragment, an empty segment of the path, or a segment . or ..

@@ -26,8 +26,9 @@ type Request struct {
 	// is not redacted.
 	Name   string
 	Method string // an HTTP method
-	// Path has the segments after the base URL, not escaped and without "/". Errors do not repeat a segment, because it
-	// may be an ID. But words of documented paths and of Name are not redacted.
+	// Path has the segments after the base URL, not escaped and without "/". A segment may be an ID, so errors redact it
+	// in the texts of the service. They do not redact words of documented paths, words of Name, or segments of one or two
+	// bytes.
 	Path  []string   `json:"-" xml:"-" yaml:"-"`
 	Query url.Values `json:"-" xml:"-" yaml:"-"` // nil if there is none
 	Body  any        `json:"-" xml:"-" yaml:"-"` // marshalled as JSON; nil if there is none
@@ -51,15 +52,17 @@ func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogVal
 // dispute, accepting a dispute, editing a customer, and getting the summary of an account updater request. Ask the
 // operator for method, path and body.
 //
-// Authentication, retries, size limits and errors work as for the typed operations. But Call has no rate limit after
-// status 429. If r.Replay is set, the call is repeated like a replayable operation, whatever its method is.
+// Authentication, retries, size limits and errors work as for operations that have a method. But Call has no rate limit
+// after status 429, and through [Client.ForMerchant] it fails with [ErrMerchantNotSupported]. If r.Replay is set, the
+// request is repeated like a replayable operation, whatever its HTTP method is.
 //
 // An answer is a success if its status is 2xx and its code is 0. If the answer also has an rcode, this rcode must not
-// mean failure. An answer without a code needs the rcode 000. The whole JSON body of a success is decoded into out,
-// which may be nil. Decoding is that of encoding/json, so values that out has before the call may stay. But a number in
-// a variable of type any becomes a [json.Number], which keeps all digits of an ID. If the decoding fails, out may have
-// a part of the answer, and the error names the path of the value. An answer with too many values is refused, as for
-// the typed operations.
+// mean failure. An answer without a code needs the rcode 000.
+//
+// The whole JSON body of a success is decoded into out, unless out is nil. Call decodes as encoding/json does, so
+// values that out has before the call may stay. But a number in a variable of type any becomes a [json.Number], which
+// keeps all digits of an ID. If the decoding fails, out may have a part of the answer, and the error has the path of
+// the value if it is known. An answer with too many values is refused.
 func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOption) error {
 	op := OperationInfo{Op: r.operation(), Method: r.Method, Replay: ReplayNever}
 	if r.Replay {

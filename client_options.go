@@ -46,14 +46,14 @@ func defaultConfig() config {
 
 // WithHTTPClient makes the client use the Transport and the Timeout of hc. A transport of [NewTransport] keeps all
 // promises of the SDK, also if you set a proxy, a certificate or a limit of connections in it. If hc has no Transport,
-// the client makes one with NewTransport. Any other Transport has its own rules, which are below.
+// the client makes one with NewTransport. For any other Transport the rules below hold.
 //
-// The Timeout of hc limits each attempt. A Timeout that is longer than the timeout of [WithTimeout] has no effect. The
-// client never follows redirects and never keeps cookies.
+// The Timeout of hc limits each attempt. A Timeout that is longer than that of [WithTimeout], 60 s by default, has no
+// effect. The client never follows redirects and never keeps cookies.
 //
-// An [http.Transport] that can use HTTP/2, and a RoundTripper of any other type, get requests whose body can be read
-// only once, and which have no GetBody. So net/http cannot send such a request again by itself. Only the SDK repeats
-// it, where a repeat is harmless. The exception is a replayable request without a body: net/http may send it again.
+// An [http.Transport] that can use HTTP/2, and a RoundTripper of any other type, get requests without GetBody, whose
+// body can be read only once. So net/http cannot send such a request again by itself. Only the SDK repeats it, where a
+// repeat is harmless. The exception is a replayable request without a body: net/http may send it again.
 //
 // With these RoundTrippers, a request that has no body and is not replayable declares no length. Over HTTP/1.1 such a
 // POST is chunked. Webhooks.AddEvent, Payees.Delete and [Client.Call] without a body make such requests. Some servers
@@ -178,7 +178,7 @@ func WithDeveloperID(id string) Option {
 //   - duration, and waited: how long an attempt waited for the rate limits. Both are a [time.Duration], which
 //     [slog.JSONHandler] writes in nanoseconds, such as 1500000000, and [slog.TextHandler] as 1.5s
 //   - not_repeated: why no further attempt followed a failure; see [CallResult.NotRepeated]
-//   - unread: paths of values in the answer that could not be read or are missing; see [Response.Unread]
+//   - unread: the paths in [Response.Unread], if there are any
 //   - error_class and error, if the attempt or the call failed; see [CallResult.ErrorClass]
 //
 // The records hold no ID, query, body or header of the request. The attribute error may have texts of the service, in
@@ -187,7 +187,7 @@ func WithDeveloperID(id string) Option {
 //
 // Attempts are logged at Debug. A call of unknown outcome is logged at Error, and any other failed call at Warn. A call
 // that succeeds is logged at Warn if it has the attribute unread, and otherwise at Debug. Each page or batch of a walk,
-// such as SubmitAll, is one call with all its attempts.
+// such as SubmitAll, is one call with all its attempts. A page or batch without an attempt has no record.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) {
 		if l == nil {

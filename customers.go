@@ -152,9 +152,16 @@ type BillingCard struct {
 	VerifiedDate CompactTime `json:"verified_date,omitzero"` // 14 digits without a time zone
 }
 
-// Create stores a customer profile and returns it with its ID. It fails before anything is sent if the request has
-// neither ID nor AutoGenerateCustomerID, has neither FirmName nor both FirstName and LastName, has an expiration date
-// that is not MMYY, or has the ID of a shipping address, which only the service assigns.
+// Create stores a customer profile and returns it with its ID. Before anything is sent, Create refuses the request in
+// these cases:
+//
+//   - The request is nil.
+//   - ID is empty, and AutoGenerateCustomerID is false.
+//   - FirmName is empty, and FirstName or LastName is empty too.
+//   - An expiration date is not of the form MMYY.
+//   - A shipping address has an ID. Only the service assigns this ID.
+//   - A merchant ID is negative, or names another merchant than [Client.ForMerchant].
+//   - A text contains [REDACTED] or is not valid UTF-8.
 //
 // Not replayable. POST /platform/vault/customer.
 func (s *CustomersService) Create(
@@ -163,8 +170,8 @@ func (s *CustomersService) Create(
 	return doRecord[Customer](ctx, s.caller, call{op: OpCustomersCreate.info(), content: jsonBody(req)}, opts)
 }
 
-// List returns one page of customer profiles. Paging options and filters that are not valid fail before anything is
-// sent; see [ListOptions].
+// List returns one page of customer profiles. It fails before anything is sent if the paging options or filters are
+// not valid; see [ListOptions].
 //
 // Sort and filter by fields of [Customer], named as on the wire. The service documents customer_id as an example and no
 // other field. No field of a customer is a date, so a filter of [BetweenDates] is of no use.
@@ -174,10 +181,10 @@ func (s *CustomersService) List(ctx context.Context, query *ListOptions, opts ..
 	return s.list().page(ctx, query, newCallOptions(opts))
 }
 
-// All returns an iterator over all customer profiles from query.Page on. Without Prefetch, a page is requested only
-// when the loop needs it. The loop ends after the first error: an error of List, or an error that matches
-// [ErrMalformedResponse] if the pages contradict each other. A second loop over the iterator begins at query.Page
-// again.
+// All returns an iterator over all customer profiles from query.Page on, or from page 0 on if query is nil. Without
+// Prefetch, a page is requested only when the loop needs it. The loop ends after the first error: an error of List, or
+// an error that matches [ErrMalformedResponse] if the pages contradict each other. A second loop over the iterator
+// begins at query.Page again.
 //
 // Replayable. GET /platform/vault/customer.
 func (s *CustomersService) All(

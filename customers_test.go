@@ -45,8 +45,8 @@ func TestCustomersCreate_refused(t *testing.T) {
 	}
 }
 
-// TestCustomersCreate_accepted checks that Create sends a customer with the first and the last name, and one whose ID
-// the service generates.
+// TestCustomersCreate_accepted checks that Create sends a customer with a first and a last name, whose ID the service
+// generates.
 func TestCustomersCreate_accepted(t *testing.T) {
 	t.Parallel()
 	request := &payvault.CustomerCreateRequest{AutoGenerateCustomerID: true, FirstName: "F", LastName: "L"}

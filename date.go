@@ -104,7 +104,7 @@ func isNoDay(text string) bool {
 // 0, 0000-00-00, 0001-01-01 and any value that means "none", such as null.
 func (d *Date) UnmarshalJSON(b []byte) error { return answer.Unfit[Date](d.read(b)) }
 
-// UnmarshalJSONFrom is like UnmarshalJSON, but its error names the place of the value.
+// UnmarshalJSONFrom is like UnmarshalJSON, but its error has the JSON pointer of the value.
 func (d *Date) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return answer.UnmarshalFrom(dec, d) }
 
 func (d *Date) read(b []byte) (err error) {
@@ -143,7 +143,7 @@ type Timestamp struct {
 // UnmarshalJSON reads an instant, or a value that means "no time".
 func (t *Timestamp) UnmarshalJSON(b []byte) error { return answer.Unfit[Timestamp](t.read(b)) }
 
-// UnmarshalJSONFrom is like UnmarshalJSON, but its error names the place of the value.
+// UnmarshalJSONFrom is like UnmarshalJSON, but its error has the JSON pointer of the value.
 func (t *Timestamp) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return answer.UnmarshalFrom(dec, t)
 }

@@ -94,24 +94,23 @@ func (r *DisputeRespondRequest) form(text []byte) *formdata.Body {
 // File is a document to upload. A call reads Content with ReadAt, may read it several times, and never closes it.
 // A call waits for a ReadAt or a Progress that is under way, even if the context of the call has ended.
 //
-// The call fails with [ErrOutcomeUnknown] if during the upload the content turns out to be shorter than Size, ReadAt
-// fails, or ReadAt or Progress panics. The upload then stops before the end of the form, so that the service never gets
-// a form that looks complete.
+// The call fails with [ErrOutcomeUnknown] if the upload fails: the content turns out to be shorter than Size, ReadAt
+// returns an error or panics, or Progress panics. The upload then stops before the end of the form, so that the service
+// never gets a form that looks complete.
 //
 // If the context of the call ends during the upload, the call fails with ErrOutcomeUnknown too. The service has a part
 // of the form by then, and does not document that it acts only on a complete form.
 type File struct {
-	// Name is the file name. Its directories are not sent. Quotes, semicolons, equal signs, percent signs and
-	// characters that cannot be printed are sent as "_", because some servers and firewalls refuse a form with such a
-	// name.
+	// Name is the file name. Its directories are not sent. Quotes, semicolons, equal signs, percent signs and characters
+	// that cannot be printed are sent as "_", because some servers and firewalls refuse file names with such characters.
 	Name    string
 	Content io.ReaderAt `json:"-"` // content of the whole document
 	Size    int64       // in bytes
 	// Progress is called during the upload with the number of bytes of Content that the upload has read so far. The last
-	// of these bytes may not have arrived. The SDK also reads the first 1,024 bytes and the last one before the upload,
-	// to check the file; these reads do not count. If the SDK repeats the request, such as after a 429, the number starts
-	// anew. Progress runs in another goroutine than the call, but never after the call has returned. Calls that share
-	// a File may run Progress at the same time. Progress may be nil.
+	// of these bytes may not have arrived. The SDK also reads the first 1,024 bytes and the last one before the upload, to
+	// check the file; these reads do not count. If the request is repeated, such as after a 429, the number starts anew.
+	// Progress may run in another goroutine than the call, but never after the call has returned. Calls that share a File
+	// may run Progress at the same time. Progress may be nil.
 	Progress func(sent int64) `json:"-" xml:"-" yaml:"-"`
 }
 
@@ -219,10 +218,15 @@ func (f *File) check(p *problems) {
 }
 
 // Respond answers a first-time or retrieval dispute. The service takes no other answers over the API, and does not
-// document how a merchant accepts a dispute. Respond fails before anything is sent if the message is too long, if the
-// date is not in the calendar, if the file has no name, is empty, cannot be read, is shorter than its Size or is not a
-// PDF, or if an answer to a retrieval dispute has no message or no file. The file is streamed, so memory does not
-// depend on its size.
+// document how a merchant accepts a dispute. The file is streamed, so memory does not depend on its size. Before
+// anything is sent, Respond refuses the request in these cases:
+//
+//   - The request is nil.
+//   - Type is empty, and Message or Evidence is missing.
+//   - The message has more than [MaxDisputeMessage] characters.
+//   - The date is not in the calendar.
+//   - The file has no name, is empty, cannot be read, is shorter than its Size or is not a PDF.
+//   - A text contains [REDACTED] or is not valid UTF-8.
 //
 // Not replayable. POST /platform/dispute/{rec_id}/respond.
 func (s *DisputesService) Respond(

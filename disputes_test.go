@@ -277,7 +277,7 @@ func (f shrinking) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // newShrinking returns a PDF that becomes shorter. The parameter to is its new size. It becomes shorter when the upload
-// reads the offset at. If at is 0, it becomes shorter at the end of the check before the upload.
+// reads from the offset at or a later one. If at is 0, it becomes shorter at the end of the check before the upload.
 func newShrinking(t *testing.T, size, at, to int64) *payvault.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "evidence.pdf")

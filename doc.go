@@ -70,8 +70,9 @@
 //	other 400 to 499, or a code that refuses   error, DeliveryAnswered  error, DeliveryAnswered
 //
 // By default a call makes at most four attempts. All calls of a client share a budget of retries. After a 429 all calls
-// of the same operation slow down. By default, iterators and SubmitAll wait after every 429, unless its Retry-After is
-// beyond 15 minutes. See [RetryPolicy] for the settings, and docs/failures.md for every failure.
+// of the same operation slow down, except those of [Client.Call]. By default, iterators and SubmitAll wait after every
+// 429, unless its Retry-After is beyond 15 minutes or the deadline of the context. See [RetryPolicy] for the settings,
+// and docs/failures.md for every failure.
 //
 // # Secrets
 //

@@ -76,9 +76,9 @@ func TestError_text(t *testing.T) {
 	}
 }
 
-// TestError_gateway checks the errors of answers that come from a gateway and not from the service. The error has the
-// first line of a plain text, the messages in JSON, or the Content-Type of any other answer. These texts are redacted
-// like texts of the service.
+// TestError_gateway checks the errors of answers that come from a gateway and not from the service. The text of an
+// error has the first line of a plain text, the messages of a JSON object, or the Content-Type of any other body. Card
+// numbers and IDs in these texts are redacted.
 func TestError_gateway(t *testing.T) {
 	t.Parallel()
 	const html, plain = "text/html; charset=utf-8", "text/plain"
@@ -139,7 +139,7 @@ func TestError_gateway(t *testing.T) {
 }
 
 // TestError_compressed checks that the error of an answer with a compression that was not asked for names the
-// compression. It does not repeat a name that is not of the usual form.
+// compression. The error does not repeat a name that is not of the usual form.
 func TestError_compressed(t *testing.T) {
 	t.Parallel()
 	for encoding, want := range map[string]string{
@@ -251,8 +251,8 @@ func TestError_notSent(t *testing.T) {
 		"errors.As find its error) (outcome unknown)")
 }
 
-// TestError_setup checks that the mistakes that everybody makes when they set up a client have texts of their own. The
-// texts do not repeat what the peer has sent.
+// TestError_setup checks the texts of the errors for common mistakes in the setup of a client. The texts do not repeat
+// what the peer has sent.
 func TestError_setup(t *testing.T) {
 	t.Parallel()
 	plain := service.Answer(t, http.StatusOK, `{"code":0}`)

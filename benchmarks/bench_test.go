@@ -135,7 +135,7 @@ func customers(tb testing.TB, copies, pages int) string {
 func firstOf(page int) string { return "PAGE" + strconv.Itoa(page) }
 
 // pager returns a service that answers with pages of customers. The last page has one record less than the others, so
-// that a walk knows that it is the last.
+// that a walk ends there. After a full page a walk asks for one more.
 func pager(tb testing.TB, pages int) http.Handler {
 	tb.Helper()
 	full, last := customers(tb, pageSize, pages), customers(tb, pageSize-1, pages)

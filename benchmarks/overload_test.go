@@ -122,7 +122,8 @@ func bulk(t *testing.T, impl string, s *limited, items int) (failed int) {
 
 // TestLimited prints the share of the permitted rate that bulk work reaches, the number of refusals per success, and
 // the number of failed items. It checks that payvault reaches the share that the test case requires, and that no item
-// of payvault fails. The share of five clients varies much from run to run, so it is the median of nine runs.
+// of payvault fails. The share of five clients varies much from run to run. So it is the median of nine runs; the
+// refusals are those of the last run.
 func TestLimited(t *testing.T) {
 	t.Parallel()
 	const way = 5 * time.Millisecond

@@ -96,8 +96,8 @@ func TestFields(t *testing.T) {
 	assert.JSONEq(t, page(t, 1), string(written))
 }
 
-// BenchmarkTransactions reads a page of 100 transactions in three ways: in a whole call of payvault, with the JSON
-// package of payvault alone into the same types, and with encoding/json into a plain struct.
+// BenchmarkTransactions reads a page of 100 transactions in three ways: in a whole call of payvault, into the types of
+// payvault with the JSON package that payvault uses, and into a plain struct with encoding/json.
 func BenchmarkTransactions(b *testing.B) {
 	text := []byte(page(b, 1))
 	b.Run("impl=encodingjson", func(b *testing.B) {

@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// Measure calls the function work b.N times. It also reports the CPU time that the process uses for one call of work.
-// This time includes garbage collection on other processors, and excludes the time of other programs.
+// Measure calls the function work b.N times, and fails at its first error. It reports the allocations, and the CPU time
+// that the process uses for one call of work. This time includes garbage collection on other processors, and excludes
+// the time of other programs.
 func Measure(b *testing.B, work func() error) {
 	b.Helper()
 	b.ReportAllocs()
