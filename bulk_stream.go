@@ -75,7 +75,7 @@ func (w *bulkWalk) start(b *bulkBatch, cards []AccountUpdaterCard) {
 }
 
 // batches yields the batches in their order, and then the reason why the walk has stopped, if it has. After a panic of
-// the stream it yields no reason, because leave panics with the same value.
+// the stream it yields no reason, because leave then panics with the value of that panic.
 func (w *bulkWalk) batches(yield func(*bulkBatch, error) bool) {
 	for {
 		b, ok := w.ahead.Pop()

@@ -259,8 +259,8 @@ func (e *Error) readData(data jsontext.Value) {
 	e.Fields = fieldsOf(members, e.Code == answer.Validation)
 }
 
-// readErrors sets Fields from the object errors. Web frameworks such as Laravel and Rails write messages by field into
-// this object.
+// readErrors sets Fields from the member errors of a body, if it is an object. Web frameworks such as Laravel and Rails
+// write messages by field into this member.
 func (e *Error) readErrors(raw jsontext.Value) {
 	var members map[string]jsontext.Value
 	if answer.Read(raw, &members) == nil {

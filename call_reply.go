@@ -110,7 +110,8 @@ func readReply(op OperationInfo, r transport.Result, into reply) (unread []strin
 	return nameMissing(unread, place), nil
 }
 
-// encodingName matches the name of a compression, such as br.
+// encodingName matches the name of a compression, such as br. An error repeats only such a name, because the
+// header may have any text.
 var encodingName = regexp.MustCompile(`^[A-Za-z-]{1,16}$`)
 
 // notJSON returns the error of an answer that is not JSON. The text of the error says that the answer is empty, or

@@ -91,8 +91,8 @@ func WithHTTPClient(hc *http.Client) Option {
 }
 
 // NewTransport returns a new connection pool, like the one that a client has without [WithHTTPClient]. You may change
-// fields of it, such as Proxy, MaxConnsPerHost, and RootCAs and Certificates of its TLSClientConfig, before you pass it
-// to WithHTTPClient. Clients may share it.
+// its fields before you pass it to WithHTTPClient, such as Proxy, MaxConnsPerHost, TLSClientConfig.RootCAs and
+// TLSClientConfig.Certificates. Clients may share it.
 //
 // The pool keeps up to 128 idle connections to the service for 45 seconds, so that 128 concurrent callers do not
 // reconnect. It requires TLS 1.2 or newer and limits the headers of an answer to 1 MiB. For https, and only for https,

@@ -171,7 +171,7 @@ func (t *Timestamp) read(b []byte) error {
 }
 
 // isStrict reports whether the hour of a JSON string has two digits, and its offset is less than 24 hours. Package time
-// has read t from the string. It also accepts an hour of one digit and a larger offset.
+// has read t from the string, but also accepts an hour of one digit and a larger offset.
 func isStrict(t time.Time, b []byte) bool {
 	const day = 24 * 60 * 60 // seconds
 	_, offset := t.Zone()

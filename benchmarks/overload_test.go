@@ -221,9 +221,9 @@ func submitOne(ctx context.Context, c *payvault.Client, timeout time.Duration) e
 	return err
 }
 
-// TestBurst prints the number of calls that fail, and how many of these have an unknown outcome. A client with one call
-// a second gets one or two refusals. Three seconds later it makes 100 calls at once, each with a deadline of two
-// seconds. The service permits all of them, and the test checks that none fails.
+// TestBurst prints the number of calls that fail, and how many of these have an unknown outcome. A client makes one
+// call a second, and the service refuses the last of them once or twice. Three seconds later the client makes 100 calls
+// at once, each with a deadline of two seconds. The service permits all of them, and the test checks that none fails.
 func TestBurst(t *testing.T) {
 	t.Parallel()
 	for _, refusals := range []int64{1, 2} {
