@@ -25,8 +25,9 @@ func (o Order) form() any {
 // MarshalJSON is for encoding/json and slog.JSONHandler. It writes the secret as [REDACTED].
 func (o Order) MarshalJSON() ([]byte, error) { return json.Marshal(o.form()) }
 
-// MarshalJSONTo is for MarshalWire and Client.Call. From Go 1.27 on, encoding/json and slog.JSONHandler call it too, so
-// it must never call Reveal. MarshalEncode writes the text of the secret only for MarshalWire and Client.Call.
+// MarshalJSONTo is for MarshalWire and Client.Call. It must never call Reveal, because from Go 1.27 on, encoding/json
+// and slog.JSONHandler call it instead of MarshalJSON. MarshalEncode writes the text of the secret only for MarshalWire
+// and Client.Call.
 func (o Order) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return jsonv2.MarshalEncode(enc, o.form(), jsonv2.Deterministic(true))
 }

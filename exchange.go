@@ -181,9 +181,8 @@ func (out *outgoing) addHeader(more http.Header) {
 }
 
 // finish decodes a successful answer into the reply, or returns the error of the call. For a refusal that is a normal
-// answer of Validate it returns no error. r and err are the result of the transport. unread has the paths of values
-// that could not be read, of codes of currencies and countries to which zeros were added, and of a missing value that
-// the caller does not need.
+// answer of Validate it returns no error. r and err are the result of the transport. unread has the JSON pointers for
+// [Response.Unread], such as those of values that could not be read.
 func (out *outgoing) finish(ctx context.Context, r transport.Result, err error) (unread []string, _ error) {
 	r.Body = answer.UTF8(r.Body, r.Header.Get("Content-Type"))
 	var failed *Error

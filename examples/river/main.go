@@ -116,9 +116,9 @@ type worker struct {
 	lost    atomic.Int64 // number of batches of this process that are refused or of unknown outcome
 }
 
-// Work submits those batches of a part that the journal does not have yet. If a batch was not sent, Work returns an
-// error, so that River runs the job again. When mostLost batches of this process are refused or of unknown outcome,
-// Work pauses the queue. If SubmitAll stops early, afterStop returns the result.
+// Work sends the batches of a part that are new to the journal or recorded as not sent. If a batch was not sent, Work
+// returns an error, so that River runs the job again. When mostLost batches of this process are refused or of unknown
+// outcome, Work pauses the queue. If SubmitAll stops early, afterStop returns the result.
 func (w *worker) Work(ctx context.Context, job *river.Job[part]) (again error) {
 	journal := partJournal{w.journal, ctx, job.Args.From / payvault.MaxAccountUpdaterCards}
 	options := &payvault.SubmitAllOptions{Journal: journal, Job: job.Args.Job}

@@ -94,13 +94,13 @@ var (
 	byteOrderMark = []byte("\ufeff")
 )
 
-// read decodes a text. The parameter how has the settings of the exported function that calls read. It decodes strictly
-// first, so that a documented answer does not take the time of the tolerant pass. If that fails, it decodes again and
-// overwrites the values of the first pass. In three cases there is only the tolerant pass:
+// read decodes a text. The parameter how has the settings of Read, ReadLenient, ReadSaved or ReadGiven. The first pass
+// is strict, so that a documented answer does not take the time of the tolerant pass. If the strict pass fails, a
+// tolerant pass follows and overwrites the values of the first. In three cases there is only the tolerant pass:
 //   - The text has so many lists and objects that two passes would take too much memory.
 //   - The text may have null as an element of a list, which the strict pass would read as an empty record.
-//   - ReadSaved or ReadGiven calls read. A pointer has to stay nil for a value that means none, and the strict pass
-//     would set it.
+//   - The settings are those of ReadSaved or ReadGiven. A pointer has to stay nil for a value that means none, such as
+//     "", and the strict pass would set it.
 func read(text []byte, into any, how reader) (unread []string, err error) {
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	containers := countContainers(text)

@@ -87,7 +87,7 @@ func withZeros(tag, digits string) (text string, isCompleted bool) {
 	return digits, false
 }
 
-// isDecimal reports whether package decimal can parse a text without the blanks around it.
+// isDecimal reports whether package decimal can parse a text. Blanks around the text do not matter.
 func isDecimal(text string) bool {
 	_, err := decimal.Parse(strings.TrimSpace(text))
 	return err == nil

@@ -74,8 +74,8 @@ func TestLimitBesideWalks(t *testing.T) {
 }
 
 // TestLimitThatFillsUp checks a call that waits for the learned rate, which is one request in ten seconds. Meanwhile
-// more requests join the queue of the Limit than the Limit permits. The call must stop waiting for the learned rate
-// early enough to get its turn in the Limit before its deadline.
+// other requests fill the queue of the Limit. The call must stop waiting for the learned rate early enough to get its
+// turn in the Limit before its deadline.
 func TestLimitThatFillsUp(t *testing.T) {
 	t.Parallel()
 	for name, join := range map[string]func(wait func()){

@@ -11,8 +11,8 @@ import (
 
 // Pace is the rate limit that a client has learned for one operation. All calls of the operation share it. It limits
 // nothing until the service refuses a request with status 429. From then on requests wait for their turn, and an answer
-// can end the limit again. A refusal lowers the rate, and an answer raises it, as in TCP. A single call with a deadline
-// may be sent without its turn: see waiter.go. If a refusal asks for a wait, no request is sent during this wait.
+// can end the limit again. Refusals lower the rate, and answers raise it, as in TCP. A single call with a deadline may
+// be sent without its turn: see waiter.go. If a refusal asks for a wait, no request is sent during this wait.
 //
 // This file records the outcome of each request. rate.go computes the new rate. waiter.go holds the requests that wait.
 type Pace struct {
@@ -96,8 +96,8 @@ func (p *Pace) Answered(place Place) {
 	p.raise(place)
 }
 
-// Refused records a refusal with status 429. It makes all requests wait, and cuts the rate. If there is no limit, it
-// starts one. If there is a limit, there are two exceptions:
+// Refused records a refusal with status 429. It makes requests wait, and cuts the rate. If there is no limit, it starts
+// one. If there is a limit, there are two exceptions:
 //   - If the request was sent before the latest cut, the rate stays.
 //   - If the request was sent without its turn, or before the limit, the rate stays, and requests wait only if the
 //     service asks for it. Otherwise many such refusals would stop the queue.

@@ -11,14 +11,14 @@ import (
 // permits it, but not before the time p.until.
 //
 // The learned rate may delay a single call, but never makes it fail. So a call with a deadline waits for its turn for
-// at most half of the time until the deadline. If its turn would come later, the call is sent without its turn: at
-// once, or as soon as a wait that the service has asked for is over. The exception is the second after the service has
-// refused a request that was sent without its turn. Then the learned rate is probably right, and the call first waits
-// for its turn, until half of its time is over.
+// at most half of the time until the deadline. Two waits are subtracted before the rest is halved: a wait that the
+// service has asked for, and the wait for a Limit after the turn. When the queue of the Limit grows, a waiting call
+// computes its half anew. So a call misses its deadline in these waits only if the Limit itself is too slow, or if the
+// service asks for too long a wait.
 //
-// After its turn, the call may have to wait for a Limit too. The time for this second wait is subtracted before the
-// rest is halved. When the queue of the Limit grows, a waiting call computes its half anew. So a call misses its
-// deadline in these waits only if the Limit itself is too slow, or if the service asks for too long a wait.
+// If its turn would come later, the call is sent without its turn: at once, or as soon as a wait that the service has
+// asked for is over. The exception is the second after the service has refused a request that was sent without its
+// turn. Then the learned rate is probably right, and the call first waits for its turn, until half of its time is over.
 
 // HeldError is the error of a request that is not sent because it would have to wait too long. Its field After has the
 // length of the wait. There are two cases:
@@ -68,8 +68,9 @@ func (p *Pace) Wait(ctx context.Context, longest time.Duration, l *Limit) (Place
 type Retry struct{ waiter }
 
 // JoinForRetry puts a retry into the queue. It returns nil if p limits nothing, or if the turn of the retry would come
-// after half of the time until the deadline of ctx. This time does not include a wait that the service has asked for,
-// or the time that the retry needs in the Limit l. If the result is not nil, the caller has to call its Wait or Leave.
+// after half of the time until the deadline of ctx. Two waits are subtracted before the rest is halved: a wait that the
+// service has asked for, and the wait in the Limit l after the turn. If the result is not nil, the caller has to call
+// its Wait or Leave.
 func (p *Pace) JoinForRetry(ctx context.Context, longest time.Duration, l *Limit) *Retry {
 	r := &Retry{waiter{Pace: p, ctx: ctx, longest: longest, limit: l, start: time.Now()}}
 	if p.IsLimited() && r.join(true) {

@@ -31,7 +31,7 @@ func New() *http.Transport {
 			}
 			return &ProxyError{answer.StatusCode}
 		},
-		// Some servers never send status 100, such as uWSGI 2.0 with http-socket. An upload to such a server waits this long
+		// Some servers, such as uWSGI 2.0 with http-socket, never send status 100. An upload to such a server waits this long
 		// before it sends the body.
 		ExpectContinueTimeout: time.Second,
 		// The default of net/http is 10 MB. But 10 MB of small headers take 157 MB of memory.

@@ -23,11 +23,11 @@
 //
 // The exit status is 0 if all cards are accepted, or if the command has succeeded. Otherwise it is
 //
-//   - 1 if the run has stopped early or has left cards, or if the program or a command has failed for a reason that is
-//     not listed below: correct the problem that the program prints, and run it again;
+//   - 1 in all cases that are not listed below, for example if the run has stopped early: correct the problem that the
+//     program prints, and run it again;
 //   - 2 if a flag or a command is invalid;
-//   - 3 if batches are refused or may have arrived: use the commands refused and unresolved. If the program prints that
-//     cards are left, run it again too;
+//   - 3 if the run has come to the end of the file, and batches are refused or may have arrived: use the commands
+//     refused and unresolved. If the program prints that cards are left, run it again too;
 //   - 4 if all cards are accepted except rows that cannot be sent: correct these rows, and put them into another file;
 //   - 5 if the service seems to be down and many batches may have arrived: look up the batches that the command
 //     unresolved lists, and record their outcomes, before you run the program again. A supervisor must not restart it.
@@ -144,8 +144,8 @@ func fieldsOf(err error) map[string][]string {
 	return nil
 }
 
-// submit sends those batches of a file that the journal does not have yet, and prints the outcome. It returns an error
-// unless all cards are accepted.
+// submit sends the batches of a file that are new to the journal or recorded as not sent, and prints the outcome. It
+// returns an error unless all cards are accepted.
 func submit(ctx context.Context, client *payvault.Client, file, target string, out io.Writer) (err error) {
 	cards, err := readCards(file)
 	if err != nil {

@@ -72,9 +72,9 @@ func totals() map[string]func(records, perPage int) (totalPages, totalRecords in
 	}
 }
 
-// TestWalkOverAnyTotals checks that a walk gets all records, whatever totals the service claims. It also limits the
-// number of requests. Besides its first page and the pages that exist or that the service claims, the walk may request
-// at most Prefetch pages, or one page if Prefetch is 0.
+// TestWalkOverAnyTotals checks that a walk gets all records, whatever totals the service claims. The walk must not make
+// too many requests: besides its first page and the pages that exist or that the service claims, it may request at most
+// Prefetch pages, or one page if Prefetch is 0.
 func TestWalkOverAnyTotals(t *testing.T) {
 	t.Parallel()
 	all := totals()

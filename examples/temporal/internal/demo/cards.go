@@ -95,9 +95,9 @@ func (File) Cards(_ context.Context, ref string, start, end int) (cards []payvau
 	return cards, nil
 }
 
-// readError returns the error of a file that cannot be read. Temporal tries again, because another worker may be able
-// to read the file. If the retries fail for too long, the job pauses: somebody has to correct the problem and resume
-// the job. The text of the error is stored in the history of the workflow, so that the operator can read it.
+// readError returns the error of a file that cannot be read. The error permits a retry, because another worker may be
+// able to read the file. If the retries fail for too long, the job pauses: somebody has to correct the problem and
+// resume the job. The text of the error is stored in the history of the workflow, so that the operator can read it.
 func readError(err error) error {
 	return temporal.NewApplicationError(err.Error(), "File")
 }
