@@ -13,8 +13,8 @@ import (
 // This file implements the struct tag "answer". The tag says how a JSON number is read into a field that holds an ID, a
 // date or a code, and not a quantity:
 //
-//   - answer:"id" is an ID. A number with an exponent, or with a fraction other than zeros, has lost digits and cannot
-//     be read. The value true cannot be read either.
+//   - answer:"id" is an ID. A number with an exponent, or with a fraction other than zeros, may have lost digits and
+//     cannot be read. In an integer field, a quoted number is treated alike. The value true cannot be read either.
 //   - answer:"mmyy" is a month and a year. A number of three digits has lost its first zero and gets it back.
 //   - answer:"iso" is a code of three digits. A number of one or two digits has lost zeros and gets them back. The
 //     number 0 stays 0.
@@ -53,7 +53,7 @@ func tagsOf(structType reflect.Type) map[uintptr]string {
 }
 
 // setTagged is like [set], but follows the tag of the variable. If the variable is an ID, setTagged refuses true, and a
-// number that has lost digits. isCompleted reports whether setTagged has added zeros to a code of three digits.
+// number that may have lost digits. isCompleted reports whether setTagged has added zeros to a code of three digits.
 func setTagged(tag string, raw jsontext.Value, variable reflect.Value) (isCompleted bool, err error) {
 	isNumber := raw.Kind() == '0'
 	isQuotedNumber := raw.Kind() == '"' && variable.CanInt() && isDecimal(Text(raw))
