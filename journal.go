@@ -58,9 +58,9 @@ type BatchOutcome struct {
 	StatusCode int    // HTTP status of the error; 0 if no response arrived
 	Code       string // platform code of the error
 	// Message is the reason in the text of the error, without status and code. It is on one line, and redacted as errors
-	// are. A later run yields the batch from the journal with a new error, which has this reason and these Fields. The
-	// fields Message and Detail of the new error are empty. The new error does not match the cause of the original error,
-	// such as [ErrMalformedResponse].
+	// are. A later run that takes the batch from the journal yields it with a new error, which has this reason and these
+	// Fields. The fields Message and Detail of the new error are empty. The new error does not match the cause of the
+	// original error, such as [ErrMalformedResponse].
 	Message string
 	Fields  map[string][]string // the Fields of the error; see [Error]
 }

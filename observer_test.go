@@ -199,9 +199,9 @@ func TestCallResult_ErrorClass(t *testing.T) {
 	}
 }
 
-// TestCallResult_NotRepeated checks the field NotRepeated in the result of a call and in that of its last attempt. The
-// two differ if the body decides between success and failure, and if the call ends while it waits for a retry. The
-// reason "budget" has a test in internal/tests/bulk.
+// TestCallResult_NotRepeated checks the field NotRepeated in the result of a call, and in the result of its last
+// attempt. The two differ if the body decides between success and failure, and if the call ends while it waits for a
+// retry. The reason "budget" has a test in internal/tests/bulk.
 func TestCallResult_NotRepeated(t *testing.T) {
 	t.Parallel()
 	read := func(ctx context.Context, c *payvault.Client) { _, _ = c.Applications.Validate(ctx, 7) }

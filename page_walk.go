@@ -286,9 +286,9 @@ func (w *pageWalk[T]) recordsBefore(first *Page[T]) int {
 // mayBeShorter reports whether TotalPages permits that p is the last page, which may be shorter than the other pages.
 func (p *Page[T]) mayBeShorter() bool { return p.Number+1 >= p.TotalPages }
 
-// mayBeEnd reports whether the page after the latest page might not exist. The service must have sent TotalPages, and
-// neither TotalPages nor TotalRecords may promise that page. If the number of records before the first page of the walk
-// is a guess, TotalRecords does not matter.
+// mayBeEnd reports whether the page after the latest page might not exist. It returns true if the service has sent
+// TotalPages, and neither TotalPages nor TotalRecords promises that page. If the number of records before the first
+// page of the walk is a guess, TotalRecords does not matter.
 func (w *pageWalk[T]) mayBeEnd() bool {
 	if w.previous == nil {
 		return false
@@ -318,8 +318,8 @@ func (w *pageWalk[T]) promised() (morePages, moreRecords bool) {
 }
 
 // repeats reports whether p has the same records as the page previous, as if the service ignored the page number. It is
-// false if p is empty. It is also false if TotalRecords has grown by the length of p, because the new records have then
-// moved the same records to p. In both pages, the slice fields of the records must be nil.
+// false if p is empty. It is also false if TotalRecords has grown by the length of p: then the new records have moved
+// the records of previous to p. In both pages, the slice fields of the records must be nil.
 func (p *Page[T]) repeats(previous *Page[T]) bool {
 	added := p.TotalRecords - previous.TotalRecords
 	return len(p.Items) > 0 && added != len(p.Items) && reflect.DeepEqual(p.Items, previous.Items)

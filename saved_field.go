@@ -31,8 +31,8 @@ type SavedField struct {
 // type any, such as the values of a map[string]any, are float64, which may lose digits. If a value cannot be read, the
 // error has its place, a JSON pointer that begins with the key.
 //
-// If the field has no value, Decode changes nothing. The values null, "", [] and {} never change a pointer: neither the
-// variable itself nor a pointer in it. Of pointers, the value false changes only a *bool.
+// If the field has no value, Decode changes nothing. If the variable or a part of it is a pointer, the values null, "",
+// [] and {} do not change this pointer. The value false changes a *bool, and no other pointer.
 func (f SavedField) Decode(into any) error {
 	if err := readSaved(f.Key, jsontext.Value(f.Value.Reveal()), into, answer.ReadSaved); err != nil {
 		return fmt.Errorf("payvault: %w", err)

@@ -30,13 +30,14 @@ func (s *Server) Client(opts ...payvault.Option) *payvault.Client {
 	return s.ClientFor(s.Merchant(), opts...)
 }
 
-// PartnerClient returns a client for the account of [Server.Partner]. Otherwise it is like [Server.Client].
+// PartnerClient returns a client for the account of [Server.Partner]. It panics if there is no partner account.
+// Otherwise it is like [Server.Client].
 func (s *Server) PartnerClient(opts ...payvault.Option) *payvault.Client {
 	return s.ClientFor(s.Partner(), opts...)
 }
 
-// ClientFor returns a client for the given account. Otherwise it is like [Server.Client]. The account need not be one
-// of the server's accounts, so a test can also send a wrong key.
+// ClientFor returns a client for the given account. Otherwise it is like [Server.Client]. The account needs an APIKey
+// and a MerchantID. It need not be one of the server's accounts, so a test can also send a wrong key.
 func (s *Server) ClientFor(account Account, opts ...payvault.Option) *payvault.Client {
 	own := []payvault.Option{
 		payvault.WithMerchantID(account.MerchantID),

@@ -135,7 +135,8 @@ func (i inspector) Connection() inspect.Connection {
 }
 
 // Reset implements [inspect.Emulator]. It removes requests, deliveries, faults and the counts of commits, and restores
-// the records, identifiers and API keys with which the server started. The operations of [Server.Handle] stay.
+// the records and API keys with which the server started. Identifiers start again, as in a new server. The
+// operations of [Server.Handle] stay.
 func (i inspector) Reset() {
 	i.ClearFaults()
 	i.handler.requests.clear()

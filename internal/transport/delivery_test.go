@@ -112,9 +112,9 @@ func TestNewBesideARequest(t *testing.T) {
 // counted wraps a TLS connection, as a caller may do, for example to count bytes.
 type counted struct{ *tls.Conn }
 
-// TestWrappedTLSConnections checks requests on a wrapped TLS connection that DialTLSContext returns. An attempt sends a
-// request at most once. Another attempt sends it again only if the server has refused the stream. From Go 1.27 on,
-// net/http uses HTTP/2 on such a connection.
+// TestWrappedTLSConnections checks requests without Replay on a wrapped TLS connection that DialTLSContext returns. An
+// attempt sends a request at most once. Another attempt sends it again only if the server has refused the stream. From
+// Go 1.27 on, net/http uses HTTP/2 on such a connection.
 func TestWrappedTLSConnections(t *testing.T) {
 	t.Parallel()
 	for _, code := range []uint32{1, refusedStream} {

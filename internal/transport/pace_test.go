@@ -50,11 +50,10 @@ func TestWhatCountsForThePace(t *testing.T) {
 	}
 }
 
-// TestRetryWithoutTurn checks the retry of a single call after a 429. The 429 sets the rate to one request in 1.25
-// seconds. If the turn of the retry comes after half of the time until the deadline, the retry has a backoff instead,
-// and the retry budget pays for it. That is so with a deadline after 2 seconds, and with a deadline after 10 seconds if
-// the caller's limit takes 8 of them. If the budget is spent, there is no such retry. A retry that waits for its turn
-// costs nothing.
+// TestRetryWithoutTurn checks the retry of a single call after a 429. A retry that waits for its turn costs nothing. If
+// the turn comes after half of the time until the deadline, the retry has a backoff instead, and the retry budget has
+// to pay for it. The 429 sets the rate to one request in 1.25 seconds. So the turn comes too late for a deadline after
+// 2 seconds, and for a deadline after 10 seconds if the caller's limit takes 8 of them.
 func TestRetryWithoutTurn(t *testing.T) {
 	t.Parallel()
 	const backoff = 100 * time.Millisecond
@@ -91,9 +90,9 @@ func TestRetryWithoutTurn(t *testing.T) {
 	}
 }
 
-// TestRetriesOfCallsRefusedTogether checks that of 20 calls that are refused at the same time only one has a free
-// retry. For a second retry the queue is too slow, because the calls have a deadline. So the other calls have to pay
-// from the budget, which is empty.
+// TestRetriesOfCallsRefusedTogether checks 20 calls that get a 429 at the same time. Only one of them has a free retry,
+// because the turn of a second one would come too late for the deadline of the calls. The other calls have no retry,
+// because the budget is empty.
 func TestRetriesOfCallsRefusedTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -144,7 +143,7 @@ func TestRetryThatDoesNotBegin(t *testing.T) {
 					_, _ = New(config).Do(ctx, request)
 				}()
 				cancel()
-				// A retry joins the queue only if its turn comes within half of this deadline. The rate is one request in 1.25
+				// A retry joins the queue only if its turn comes within half of these 4 seconds. The rate is one request in 1.25
 				// seconds. So only an empty queue is fast enough.
 				next, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 				assert.NotNil(t, request.Pace.JoinForRetry(next, time.Hour, nil), name)

@@ -301,7 +301,7 @@ func TestStreamsResetByHTTP2(t *testing.T) {
 	}
 }
 
-// These are two values for the parameter code of resetting. Any other value is an error code of RST_STREAM.
+// These are two values for the parameter code of resetting. Any value except goAway is an error code of RST_STREAM.
 const (
 	refusedStream = 7       // REFUSED_STREAM
 	goAway        = 1 << 16 // a GOAWAY frame that leaves out the stream, instead of a reset

@@ -57,7 +57,8 @@ func (c *call) setBody(req *http.Request) *attemptBody {
 	mayRepeat := c.client.onlyHTTP1 && (!isSafe(req.Method) || c.Replay)
 	switch {
 	case req.Body == nil && c.Replay:
-		// With this body HTTP/2 ends the stream with the headers. Some firewalls refuse a GET whose stream ends later.
+		// Unlike an attemptReader, this body lets HTTP/2 end the stream with the headers. Some firewalls refuse a GET whose
+		// stream ends later.
 		req.Body = http.NoBody
 	case !mayRepeat:
 		// An empty body gets a reader too, because net/http repeats a request without a body even without GetBody. As a

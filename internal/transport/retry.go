@@ -16,9 +16,9 @@ import (
 // This file decides whether a call makes another attempt. A retry has to be harmless and likely to help. The retry
 // budget has to pay for it, unless the retry waits for its turn in the rate limit.
 //
-// A walk makes one call for each page or batch, and this call also waits after a 429. payForRetry decides how a retry
-// waits: for its turn in the rate limit, for the Retry-After, or for a backoff. The Gate of a walk has the longest wait
-// that the service may ask for.
+// A walk makes one call for each page or batch. After a 429 the call waits and retries; the walk itself does neither.
+// payForRetry decides how a retry waits: for its turn in the rate limit, for the Retry-After, or for a backoff. The
+// Gate of a walk has the longest wait that the service may ask for.
 //
 // Of the server errors only 502, 503 and 504 are retried. They come from a proxy that does not reach the service, or
 // from a service that is overloaded or restarts. These states soon pass. A 500 comes from the service itself, and would

@@ -43,8 +43,8 @@ func (e *KeyError) Error() string { return "no API key: " + e.Err.Error() }
 // Unwrap returns the error of the key source.
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// RoundTripperError is the error of a RoundTripper that is not an *http.Transport, or that has protocols of the caller
-// in TLSNextProto.
+// RoundTripperError is the error of a RoundTripper that is not an *http.Transport, or of an *http.Transport to whose
+// TLSNextProto the caller has added protocols.
 type RoundTripperError struct {
 	RoundTripper http.RoundTripper
 	Err          error
@@ -92,14 +92,14 @@ type Request struct {
 	Pace        *overload.Pace   // rate limit of the operation; nil means no limit
 	Gate        *Gate            // set by walks, which are loops of many calls; nil for a single call
 	// Start is called when the rate limit and the Gate permit the first attempt. It returns the context for the attempts.
-	// If it is nil, the attempts use the context of the call.
+	// If Start is nil, the attempts use the context of the call.
 	Start   func(context.Context) context.Context
 	Observe func(Attempt) // called after each attempt; may be nil
 }
 
-// Gate is what a walk adds to each of its calls. A call with a Gate waits in the queue of the walks. Its attempts that
-// get a 429 do not count toward MaxAttempts, unless only one attempt is allowed or Pace is nil. Functions that are nil
-// are not called.
+// Gate connects a call with the walk that makes the call. Calls with a Gate wait for a rate limit in a line of their
+// own, so that a single call waits for at most one of them. Attempts that get a 429 do not count toward MaxAttempts,
+// unless only one attempt is allowed or Pace is nil. Functions that are nil are not called.
 type Gate struct {
 	// Patience is the longest wait that the service may ask for. It takes the place of Policy.MaxRetryAfter.
 	Patience time.Duration

@@ -219,10 +219,10 @@ func TestSubmitAllThatIsLeft(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfASlowStream checks a stream that pauses. A batch of 100 cards is sent and yielded without delay once
-// the stream has yielded the next card, because only then its last card is surely complete. If the context ends during
-// the pause, the walk stops with reason StopContext, even if the stream then fails. A batch of 100 cards without a next
-// card is then yielded as not sent, and a smaller batch is not yielded.
+// TestSubmitAllOfASlowStream checks a stream that pauses. A batch of 100 cards is sent as soon as the stream yields the
+// card after it. Only then is the last card of the batch surely complete. If the context ends during the pause, the
+// walk stops with reason StopContext, even if the stream then fails. A batch of 100 cards without a card after it is
+// then yielded as not sent, and a smaller batch is not yielded.
 func TestSubmitAllOfASlowStream(t *testing.T) {
 	t.Parallel()
 	type test struct {
@@ -458,10 +458,9 @@ func TestSubmitAllOfALostService(t *testing.T) {
 	})
 }
 
-// TestSubmitAllOfALostServiceWhoseContextEnds checks the reason for the stop if the end of ctx cuts off requests. Eight
-// batches get status 503. Then the end of ctx cuts off the requests of eight more. All 16 are of unknown outcome. But
-// the eight that ctx cut off do not count towards the 16 that stop a walk with StopUnknown. So the reason is
-// StopContext.
+// TestSubmitAllOfALostServiceWhoseContextEnds checks that requests that the end of ctx cuts off do not count towards
+// StopUnknown. Eight batches get status 503, and the end of ctx cuts off eight more. All 16 are of unknown outcome, and
+// 16 can stop this walk with StopUnknown. But the walk must stop with StopContext.
 func TestSubmitAllOfALostServiceWhoseContextEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -51,8 +51,8 @@ func NumberTable() string {
 	return table.String()
 }
 
-// Covers reports whether the rule is for a field. typeName is the type that has the field, and wire is the name of the
-// field on the wire.
+// Covers reports whether the rule is for a field. typeName is the name of the type that has the field, and wire is the
+// name of the field on the wire.
 func (r NumberRule) Covers(typeName, wire string) bool {
 	return slices.Contains(r.Fields, wire) || slices.Contains(r.Fields, typeName+"."+wire)
 }

@@ -54,7 +54,7 @@ func TestLayers(t *testing.T) {
 }
 
 // TestLibraryWithoutEmulator checks that the library does not need two modules that the emulator needs. So a program
-// that does not import payvaulttest does not have these modules in its go.mod.
+// that does not import payvaulttest needs no entry in its go.mod for these modules.
 func TestLibraryWithoutEmulator(t *testing.T) {
 	t.Parallel()
 	emulator, library := linked(t, "payvaulttest"), linked(t, ".")
@@ -64,7 +64,8 @@ func TestLibraryWithoutEmulator(t *testing.T) {
 	}
 }
 
-// TestLicences checks that docs/in-your-service.md names the two modules of the library that have the licence MPL 2.0.
+// TestLicences checks that docs/in-your-service.md names the modules with the licence MPL 2.0 that the library uses.
+// There must be two.
 func TestLicences(t *testing.T) {
 	t.Parallel()
 	page, found := read(t, "docs/in-your-service.md"), 0
