@@ -59,8 +59,8 @@ func (r *SubscriptionCancelRequest) prepare(c *caller, p *problems) {
 // and filters that are not valid, fail before anything is sent; see [ListOptions].
 //
 // Sort and filter by fields of [Transaction], named as on the wire. The service documents customer_id and tran_time as
-// examples for sorting, tran_date for filtering, and no other field. [BetweenDates] needs a date field: tran_date, or
-// perhaps tran_time, batch_date or settle_date.
+// examples for sorting, tran_date for filtering, and no other field. [BetweenDates] needs a date or time field. Besides
+// tran_date, the service perhaps accepts tran_time, batch_date and settle_date.
 //
 // Replayable. GET /platform/subscription/transactions/{subscription_id}.
 func (s *SubscriptionsService) Transactions(

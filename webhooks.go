@@ -89,12 +89,13 @@ func ReadNotification(r *http.Request) (*Notification, error) {
 }
 
 // NotificationHandler returns the handler of a notification_url. The handler reads each POST request with
-// [ReadNotification] and calls f. The comment of ReadNotification says what f has to mind. If f returns nil, the
-// handler answers 204, so that the service knows that the notification has arrived. If f returns an error, or if the
-// body was read before, the handler answers 500. If the body is too large, it answers 413. With 500 and 413 it logs the
-// error at level Error, with the context of the request. The sender does not see the error. The handler answers 400 if
-// the body cannot be read for another reason, and 405 to other methods, and logs neither. If logger is nil, the handler
-// logs to [slog.Default]. NotificationHandler panics if f is nil.
+// [ReadNotification] and calls f. A notification may be forged, and may come twice: see ReadNotification.
+//
+// If f returns nil, the handler answers 204, so that the service knows that the notification has arrived. If f returns
+// an error, or if the body was read before, the handler answers 500. If the body is too large, it answers 413. With 500
+// and 413 it logs the error at level Error, with the context of the request. The sender does not see the error. If the
+// body cannot be read for another reason, the handler answers 400. To other methods it answers 405. With 400 and 405 it
+// logs nothing. If logger is nil, the handler logs to [slog.Default]. NotificationHandler panics if f is nil.
 func NotificationHandler(f func(context.Context, *Notification) error, logger *slog.Logger) http.Handler {
 	if f == nil {
 		panic("payvault: NotificationHandler: the function is nil")

@@ -68,9 +68,9 @@ func TestNotificationHandler(t *testing.T) {
 	assert.Panics(t, func() { payvault.NotificationHandler(nil, nil) })
 }
 
-// TestNotificationHandler_reports checks that the handler logs an error of the caller's function, or about a body that
-// is too large: with the given logger, or else with slog.Default. The error of the function is not sent back, and the
-// log has neither the URL nor the body of the request.
+// TestNotificationHandler_reports checks that the handler logs the error of the caller's function, and the error about
+// a body that is too large. It uses the given logger, or else slog.Default. The error of the function is not sent back,
+// and the log has neither the URL nor the body of the request.
 func TestNotificationHandler_reports(t *testing.T) { //nolint:paralleltest // it sets the default logger
 	before := slog.Default()
 	defer slog.SetDefault(before)

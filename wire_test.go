@@ -190,7 +190,7 @@ func TestMarshalWire_oddFields(t *testing.T) {
 			Any     any       `json:"any"`
 		}
 	)
-	// An unexported field with a tag. If it were written here, go vet would report it.
+	// The struct has an unexported field with a tag. go vet would report such a field in a declared struct.
 	hidden := reflect.StructOf([]reflect.StructField{
 		{Name: "hidden", PkgPath: "main", Type: reflect.TypeFor[int](), Tag: `json:"hidden"`},
 		{Name: "Shown", Type: reflect.TypeFor[int]()},
@@ -371,8 +371,9 @@ type callersOwn struct {
 	Born  *payvault.Date             `json:"born"`
 }
 
-// eachLeaf calls visit for the fields in a type, at any depth. It omits fields that have fields of their own, and
-// fields that take any JSON value. visit gets the JSON name of the field, and the JSON before and after its value.
+// eachLeaf calls visit for the fields in a type, at any depth. It omits fields that take any JSON value. In place of a
+// field that has fields of its own, it visits these, unless the field has an UnmarshalJSON. visit gets the JSON name of
+// the field, and the JSON before and after its value.
 func eachLeaf(of reflect.Type, name, before, after string, visit func(name, before, after string)) {
 	if of.Kind() == reflect.Pointer {
 		eachLeaf(of.Elem(), name, before, after, visit)
@@ -394,8 +395,9 @@ func eachLeaf(of reflect.Type, name, before, after string, visit func(name, befo
 	}
 }
 
-// TestUnmarshal_places gives each field of the SDK's types and of callersOwn, at any depth, JSON of a wrong kind. The
-// error of encoding/json and of JSON v2 must have the name of the field, and no part of the JSON.
+// TestUnmarshal_places gives the fields of the SDK's types and of callersOwn, at any depth, JSON of a wrong kind. Two
+// fields are left out. The error of encoding/json and of JSON v2 must have the name of the field, and no part of the
+// JSON.
 func TestUnmarshal_places(t *testing.T) {
 	t.Parallel()
 	types, seen := canary.Types(), 0

@@ -57,8 +57,9 @@ func fields(of map[string][]string) string {
 	return string(text)
 }
 
-// Unresolved returns the batches of unknown outcome, ordered by Index. No run sends these batches again, so somebody
-// has to look up each of them. While a run of the job is at work, the result includes its batches in flight.
+// Unresolved returns the batches of a job that are of unknown outcome, ordered by Index. No run sends these batches
+// again, so somebody has to look up each of them. While a run of the job is at work, the result also has the batches
+// that the run has in flight.
 func (j *Journal) Unresolved(ctx context.Context, job string) ([]Batch, error) {
 	return j.list(ctx, `job = $1 AND status IN ('`+begun+`', '`+string(payvault.BatchUnknown)+`')`, job)
 }
@@ -167,10 +168,10 @@ func query[T any](
 	return all, nil
 }
 
-// Resolve records the outcome of a batch that was refused or of unknown outcome, after somebody has looked it up. The
+// Resolve records the outcome of a batch after somebody has looked up the batch at the service. The batch must be
+// refused or of unknown outcome. Otherwise Resolve fails, unless the batch has exactly the given outcome already. The
 // new status is BatchNotSent, BatchAccepted or BatchRefused. After BatchNotSent the next run sends the batch. After the
-// others no run sends it. Resolve fails for any other batch, unless the batch has this outcome already. It does not
-// change the recorded number of cards.
+// other two no run sends it. Resolve does not change the recorded number of cards.
 //
 // End all runs of the job before you call Resolve. Resolve takes the lease of the job, unless the journal is opened
 // [WithoutLease]. If another run has the lease, Resolve fails with [ErrRunning]. If that run was killed, Resolve waits

@@ -33,7 +33,7 @@ type querier interface {
 	QueryRowContext(ctx context.Context, statement string, args ...any) *sql.Row
 }
 
-// errPanic is the result of all statements of a group if one of them has panicked. The statements of a group are
+// errPanic is the result of all statements of a group if the driver has panicked. The statements of a group are
 // committed together.
 var errPanic = errors.New("sqlpayvault: the driver of the database has panicked")
 
@@ -98,8 +98,8 @@ func (j *Journal) joinWaiting(own *write) []*write {
 }
 
 // runGroup commits a group of statements, and sets the result of each. If the database fails, runGroup repeats the
-// group until the deadline, unless the error would occur again. If it fails for good, all statements of the group get
-// the error. After a panic they get errPanic.
+// group until the deadline, unless the error would occur again. If no try succeeds, all statements of the group get the
+// error. After a panic they get errPanic.
 func (j *Journal) runGroup(ctx context.Context, deadline time.Time, group []*write) {
 	err := errPanic
 	defer func() { // also after a panic, because the other calls of the group wait

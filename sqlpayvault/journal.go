@@ -124,8 +124,10 @@ func (j *Journal) start() {
 // Begin records that a batch is about to be sent, as [payvault.Journal] requires. Unless the journal is opened
 // [WithoutLease], the first Begin of a job takes the lease of the job. If another run has the lease, Begin waits. After
 // two heartbeats of the other run, Begin returns [ErrRunning]. If no heartbeat comes for the time of the lease, Begin
-// takes the lease. If Begin fails, its statement may have been committed nevertheless. Then the journal records the
-// batch as not sent as soon as the database answers again. Close tries this once more, for up to 10 s.
+// takes the lease.
+//
+// If Begin fails, its statement may have been committed nevertheless. Then the journal records the batch as not sent as
+// soon as the database answers again. If the journal is closed before that, Close tries this for up to 10 s.
 func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payvault.BatchState, err error) {
 	if err := j.enter(); err != nil {
 		return state, err
@@ -178,10 +180,11 @@ const (
 		WHERE known.status = '` + string(payvault.BatchNotSent) + `'`
 )
 
-// insert records that a batch has begun. It also succeeds if an earlier try of the same Begin has recorded this. If the
-// batch is recorded already, and not as not sent, insert returns the recorded state. If the lease is lost, insert
-// returns ErrRunning. If another journal has changed the row meanwhile, which can happen WithoutLease, insert returns
-// errAgain. If another program has switched the journal mode of the file, insert records nothing and returns errMode.
+// insert records that a batch has begun. It also succeeds if an earlier try of the same Begin has recorded this. If
+// another call has recorded the batch, with a status other than "not sent", insert returns the recorded state.
+// Otherwise it returns ErrRunning if the lease is lost. Without a lease it returns errAgain if another journal has
+// changed the row meanwhile. If another program has switched the journal mode of the file, insert records nothing and
+// returns errMode.
 func (j *Journal) insert(
 	ctx context.Context, db querier, job string, batch int, number int64,
 ) (s payvault.BatchState, err error) {
@@ -238,8 +241,9 @@ const upsertBatch = `INSERT INTO {schema}.payvault_batches AS known (job, batch,
 
 // End records the outcome of a batch, as [payvault.Journal] requires. It needs no lease, because a run that has lost
 // its lease must still record what it has sent. If the database fails, for example because a connection drops, End
-// tries again for up to 10 s. All calls of Begin and End that wait in this time give up together. After End has given
-// up, the journal tries again in the background until the outcome is recorded, or until Close has tried for up to 10 s.
+// tries again for up to 10 s. If the database answers no call in this time, all waiting calls of Begin and End give up
+// together. After End has given up, the journal tries again in the background until the outcome is recorded, or until
+// Close has tried for up to 10 s.
 func (j *Journal) End(ctx context.Context, job string, batch int, outcome payvault.BatchOutcome) error {
 	if err := j.enter(); err != nil {
 		return err
@@ -283,7 +287,7 @@ func (j *Journal) end() error {
 	_, err := j.change(context.Background(), `UPDATE {schema}.payvault_jobs SET holder = '' WHERE holder = $1`, j.run)
 	if j.file != "" {
 		// Remove the empty -journal file. But if the journal was moved away, the -journal file stays, so that Open does not
-		// make a new journal in its place.
+		// make a new journal at the old path.
 		if _, missing := os.Lstat(j.file); missing == nil {
 			_, _ = j.db.ExecContext(context.Background(), `PRAGMA journal_mode = DELETE`)
 		}

@@ -110,8 +110,8 @@ func TestKilled(t *testing.T) {
 }
 
 // audit checks that the service has performed no batch twice, and that the last run has reported each batch of the job:
-// as accepted, with its request ID, or as a batch of unknown outcome. The killed runs may have left only as many
-// batches begun as they could have in flight.
+// as accepted, with its request ID, or as a batch of unknown outcome. The earlier runs may have left at most as many
+// batches begun and not ended as kills() runs can have in flight.
 func audit(t *testing.T, srv *payvaulttest.Server, batches []payvault.AccountUpdaterBatch, cards int) {
 	t.Helper()
 	performed := map[int]string{} // maps the index of a batch to its request ID

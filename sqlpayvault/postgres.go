@@ -15,18 +15,19 @@ import (
 const durably = `(SELECT set_config('synchronous_commit',
 	CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)) AS durable`
 
-// WithSchema names the schema of the tables in Postgres. The schema must exist. With WithSchema, [New] makes a new
-// journal in the schema even if another schema has a journal. The default is the current schema of the first
-// connection, which depends on the search_path. [Open] refuses WithSchema.
+// WithSchema names the schema of the tables in Postgres. The schema must exist. If it has no journal, [New] makes a new
+// one, even if another schema has a journal. Without WithSchema, New uses the current schema of its first connection,
+// which depends on the search_path. [Open] refuses WithSchema.
 func WithSchema(name string) Option {
 	return func(j *Journal) { j.schema = name }
 }
 
 // New opens a journal in Postgres, through a driver such as github.com/jackc/pgx/v5/stdlib. For SQLite use [Open]. New
-// makes the tables if they do not exist. Close does not close db. The statements about batches use up to two
-// connections at a time, or up to the limit of SetMaxOpenConns if there is one. Other statements may use further
-// connections. For more than some hundred batches a second, set a higher limit by SetMaxOpenConns, and the same number
-// by SetMaxIdleConns, before you call New.
+// makes the tables if they do not exist. Close does not close db.
+//
+// If db has no limit of connections, Begin and End record batches over two connections at most. Other statements may
+// use further connections. For more than some hundred batches a second, set a higher limit by SetMaxOpenConns, and the
+// same number by SetMaxIdleConns, before you call New. Then Begin and End use up to this number of connections.
 //
 // New chooses the schema once, and all statements of the journal name it. Without [WithSchema] it is the current
 // schema. If this schema has no journal, but another schema of the database has one, New fails: the search_path has

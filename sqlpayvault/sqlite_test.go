@@ -117,7 +117,7 @@ func copyFile(t *testing.T, from string) (to string) {
 }
 
 // TestFileThatWasMovedAlone checks that a copy of the main file alone has each batch for which Begin has returned. The
-// copy is made while the journal is open, and somebody looks at the copy first.
+// copy is made while the journal is open. A query reads the copy before Open does.
 func TestFileThatWasMovedAlone(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal")

@@ -16,8 +16,8 @@ type Activities struct {
 }
 
 // Journal is a journal that has an identity, such as a Journal of package sqlpayvault. A job notes the ID of its
-// journal at its start. A worker with another journal sends none of the job's cards: its activities fail, and Temporal
-// repeats them for up to an hour, so that a worker with the right journal can get them.
+// journal at its start. A worker with another journal sends none of the job's cards: its activities fail. Temporal
+// repeats them, so that a worker with the right journal can get them. After an hour of failures the job pauses.
 type Journal interface {
 	payvault.Journal
 	// ID returns the same text each time the journal is opened, and another text for any other journal.
@@ -53,8 +53,11 @@ type Snapshot struct {
 // still run, and so may a worker that Temporal considers lost.
 //
 // A page may be written again, with other records if the list has changed. The new page, which may be empty, has to
-// replace the old page. Errors of a Sink are treated like the errors of a [CardSource]: their texts are left out, and a
-// failed call is repeated for up to an hour before the export pauses.
+// replace the old page.
+//
+// Histories and logs do not contain the text of an error, because it may quote a record: log the details yourself. A
+// [temporal.ApplicationError] is an exception: its message and its type are written. A failed call is repeated for up
+// to an hour, and then the export pauses. After a non-retryable ApplicationError, the export pauses at once.
 type Sink interface {
 	WriteCustomers(ctx context.Context, at Position, customers []payvault.Customer) error
 	WriteTransactions(ctx context.Context, at Position, transactions []payvault.Transaction) error

@@ -140,8 +140,8 @@ func appendSome[T any](list, more []T) []T {
 	return append(list, more[:min(len(more), maxListed-len(list))]...)
 }
 
-// keepAlive sends heartbeats with the result of details until stop is called. If the server refuses a heartbeat, the
-// SDK of Temporal cancels ctx.
+// keepAlive sends heartbeats with the result of details until stop is called. The SDK of Temporal cancels ctx if the
+// server answers that the activity has to end, or does not answer in time.
 func keepAlive(ctx context.Context, details func() any) (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup

@@ -92,8 +92,8 @@ func (a *Activities) submit(ctx context.Context, o order) (*report, error) {
 	err := s.run(sending, a)
 	s.Lost, s.Regained = s.permits.count()
 	s.Lost += s.abandoned
-	// Only a report tells the workflow how many permits are lost. So an attempt that lost some counts as one with
-	// progress.
+	// Only a report tells the workflow how many permits are lost. An attempt without progress can end with an error and no
+	// report. So the loss of permits counts as progress.
 	err = s.end(ctx, err, s.Done > o.From || s.Lost > 0)
 	return &s.report, err
 }
@@ -107,7 +107,7 @@ func (a *Activities) journalID(ctx context.Context) (string, error) {
 }
 
 // checkJournal returns an error if the worker has another journal than the job. The argument wanted is the ID of the
-// journal of the job. Temporal then repeats the activity, perhaps on a worker that has that journal.
+// journal of the job. After the error, Temporal repeats the activity, perhaps on a worker that has the right journal.
 func (a *Activities) checkJournal(ctx context.Context, wanted string) error {
 	id, err := a.Journal.ID(ctx)
 	if err == nil && id != wanted {
@@ -131,10 +131,10 @@ type submission struct {
 // run reads the cards and sends them. The report ends before the first batch that still has to be sent. The next
 // attempt reads the outcomes of later batches from the journal.
 //
-// Another attempt may still be at work on the range, for example an attempt of a terminated workflow. So the report
-// also ends before a batch that another attempt has begun and not ended. Then run waits, and looks at the rest of the
-// range again. After the HeartbeatTimeout, the time in which Temporal notices a lost worker, run reports such a batch
-// as unknown.
+// Another attempt may still be at work on the range, for example an attempt of a terminated workflow. So run waits at a
+// batch that another attempt has begun and not ended, and then looks at this batch and the later ones again. In all it
+// waits for the HeartbeatTimeout, because Temporal notices a lost worker within this time. After that, run reports such
+// a batch as unknown.
 func (s *submission) run(ctx context.Context, a *Activities) error {
 	if err := a.checkJournal(ctx, s.JournalID); err != nil {
 		return err
@@ -157,8 +157,8 @@ func (s *submission) run(ctx context.Context, a *Activities) error {
 }
 
 // send sends the cards of the batches from Done on, and adds the batches to the report in their order. It stops adding
-// at a batch that still has to be sent. If mayWait is set, it also stops at a batch that another attempt has begun and
-// not ended.
+// at a batch that still has to be sent. If mayWait is set, it also stops adding at a batch that another attempt has
+// begun and not ended.
 func (s *submission) send(
 	ctx context.Context, updater *payvault.AccountUpdaterService, cards []payvault.AccountUpdaterCard, mayWait bool,
 ) error {

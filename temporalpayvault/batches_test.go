@@ -681,8 +681,8 @@ func TestEnding(t *testing.T) {
 	}
 }
 
-// TestSubmission_stream checks that stream waits for the interval before each batch, except a batch that is known to be
-// in the journal. So 11 batches take 10 seconds.
+// TestSubmission_stream checks that stream waits for the interval at each batch, except at a batch that was sent
+// before. The interval is 1 s. So 11 batches take 10 s if one of them was sent before.
 func TestSubmission_stream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -71,7 +71,7 @@ func (s span) withShort(page int) span {
 	return s
 }
 
-// isBeyond reports whether an activity that got the span o and left s has made progress.
+// isBeyond reports whether an activity has made progress. The activity got the span o, and has not done the span s.
 func (s span) isBeyond(o span) bool {
 	samePage := s.From == o.From && s.Page == o.Page
 	return s.From > o.From || s.Page > o.Page || samePage && s.Written > 0 && o.Written == 0 || len(s.Short) > len(o.Short)

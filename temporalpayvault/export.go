@@ -60,11 +60,12 @@ const (
 // each page to the [Sink]. It completes when all lists have been written to their end, and not before. It only reads
 // from the service, so it may be started again at any time.
 //
-// While the totals of the service promise more, a page is short if it is empty, or has fewer records than before, than
-// the next page or than an earlier page of the same attempt. A short page is requested again. If it is still short
-// after at least 5 requests, the export goes on. If 10 pages in the lists of an activity (see ListsPerActivity) stay
-// short, further pages are requested only once. A list ends after 100 empty pages in a row. [ExportSummary] names the
-// lists whose latest totals promised more records than were written, at most 1,000 of them.
+// A page is short if it is empty, or has fewer records than in an earlier answer, than the next page, or than an
+// earlier page of the same attempt. While the totals of the service promise more records or pages, a short page is
+// requested again. If it is still short after at least 5 requests, the export goes on. If 10 pages in the lists of an
+// activity (see ListsPerActivity) stay short, further short pages are requested only once. A list ends after 100 empty
+// pages in a row. [ExportSummary] names the lists whose latest totals promised more records than were written, at most
+// 1,000 of them.
 //
 // The workflow pauses in these cases, and waits for [UpdateResume]. The reason is in [ExportSummary] and in the memo,
 // see [MemoPaused].

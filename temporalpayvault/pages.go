@@ -195,9 +195,10 @@ func shortPage(before span, number, n, longest int) (short int, found bool) {
 }
 
 // asksAgain reports whether a short page is asked for again. A page is asked for in maxBadAnswers attempts. An attempt
-// that has made progress does not count: after it, the workflow starts a new activity, whose attempts count from 1. If
-// many pages of the range of lists stayed short, the service probably has a reason, such as totals that count deleted
-// records, and the export would take too long. So no further page is asked for again.
+// that has made progress does not count: after it, the workflow starts a new activity, whose attempts count from 1.
+//
+// If maxShortAsked pages of the range of lists stayed short, no further page is asked for again. The service then
+// probably has a reason, such as totals that count deleted records, and asking again for each page would take too long.
 func (e *exporter) asksAgain(ctx context.Context, at span, short int) bool {
 	if slices.Contains(at.Short, short) || at.Stayed >= maxShortAsked {
 		return false

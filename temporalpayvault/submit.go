@@ -31,7 +31,7 @@ type Job struct {
 	InFlight           int     // requests that an activity keeps in flight; 4 if it is not positive
 	RequestsPerSecond  float64 // limit for all activities together; retries do not count; no limit if not positive
 
-	// MaxBad is the number of batches that may be refused or of unknown outcome before the job pauses. If it is not
+	// MaxBad is the number of refused batches and batches of unknown outcome at which the job pauses. If it is not
 	// positive, it is 20, or Concurrency × InFlight if that is more. MaxBad also limits the requests in flight, because
 	// all of them may fail at once. [SubmitCards] lists the other reasons for a pause.
 	//

@@ -370,7 +370,7 @@ func (w *world) takeAway(ctx context.Context, part string) error {
 	return exec.CommandContext(context.WithoutCancel(ctx), "sh", "-c", w.away).Run()
 }
 
-// lock locks the journal of a part for some time, so that no process can read or write it.
+// lock locks the journal of a part for the duration d, so that no process can read or write it.
 func (w *world) lock(ctx context.Context, part string, d time.Duration) error {
 	db, err := sql.Open("sqlite", w.journal(part)+"?_pragma=busy_timeout(20000)")
 	if err != nil {
