@@ -237,7 +237,7 @@ type pair struct {
 // because a value would be lost:
 //
 //   - an unknown name in a pair or in the value of a field, which may be misspelt,
-//   - a pair without a value,
+//   - a pair without a value, or a second pair with the same key,
 //   - an object with a member "key", or with a list of pairs, such as the request body {"data": […]}.
 //
 // A pair goes into Extra if its key has no field, or if its value is an empty text. So a value with a misspelt key is
@@ -273,10 +273,16 @@ func pairsOf(raw jsontext.Value) (pairs []pair, err error) {
 	if err != nil {
 		return nil, errNoData
 	}
+	keys := map[string]bool{}
 	for i, p := range pairs {
+		place := "/" + strconv.Itoa(i)
 		if len(p.Value) == 0 {
-			return nil, &answer.PlaceError{Place: "/" + strconv.Itoa(i), Why: "a pair without a value"}
+			return nil, &answer.PlaceError{Place: place, Why: "a pair without a value"}
 		}
+		if keys[p.Key] {
+			return nil, &answer.PlaceError{Place: place, Why: "a second pair with the same key"}
+		}
+		keys[p.Key] = true
 	}
 	return pairs, nil
 }

@@ -51,6 +51,7 @@ func TestApplicationData_unmarshal(t *testing.T) {
 		`{"ownership":{"owners":[{"4111 1111":1}]}}`:     "/ownership/owners/0 cannot be read: an unknown name",
 		// These would lose a value.
 		`[{"key":"legal_name","value":"X"},{"key":"tax_id"}]`:           "/1 cannot be read: a pair without a value",
+		`[{"key":"tax_id","value":"1"},{"key":"tax_id","value":"2"}]`:   "/1 cannot be read: a second pair with the same key",
 		`[{"key":"legal_name","value":"X"},{"key":"tax_id","val":"1"}]`: "/1/val cannot be read: an unknown name",
 		`[{"key":"tax_id","value":"1","4111 1111":1}]`:                  "/0 cannot be read: an unknown name",
 		`[null]`: "/0 cannot be read: not an object",
