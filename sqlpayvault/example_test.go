@@ -114,11 +114,12 @@ func ExampleOpen_untilDone() {
 		options := &payvault.SubmitAllOptions{Journal: journal, Job: "cards of November"}
 		var ended error
 		for batch, err := range srv.Client().AccountUpdater.SubmitAll(ctx, stream(1000), options) {
-			if stop, ok := errors.AsType[*payvault.StopError](err); ok {
-				left++
-				if !stop.Reason.Passes() { // otherwise the next run goes on
-					ended = stop
-				}
+			if stop, ok := errors.AsType[*payvault.StopError](err); ok && stop.Reason.Passes() {
+				left++ // the next run goes on
+				break
+			}
+			if err != nil {
+				ended = err
 				break
 			}
 			failed += len(batch.Invalid) // no run sends these cards
