@@ -104,7 +104,8 @@ func (a Amount) MarshalJSON() ([]byte, error) { return a.d.AppendText(nil) }
 var grouped = regexp.MustCompile(`^-?\d{1,3}(,\d{3})+\.\d+$`)
 
 // UnmarshalJSON reads a JSON number, or a quoted number such as "12.50" or "1,234.50". A value that means "none", such
-// as null or an empty string, is read as Amount{}. Any other value is an error, such as "12.50 USD" or "1,50".
+// as null or an empty string, is read as Amount{}. Any other value is an error, such as "12.50 USD" or "1,50". A number
+// that an Amount cannot hold exactly is an error too.
 func (a *Amount) UnmarshalJSON(b []byte) error { return answer.Unfit[Amount](a.read(b)) }
 
 // UnmarshalJSONFrom is like UnmarshalJSON, but its error has the JSON pointer of the value.

@@ -241,7 +241,7 @@ type pair struct {
 //   - an object with a member "key", or with a list of pairs, such as the request body {"data": […]}.
 //
 // A pair goes into Extra if its key has no field, or if its value is an empty text. So a value with a misspelt key is
-// sent, and logs show it in clear text, even if it is a tax ID.
+// sent. Even if it is a tax ID, it is in clear text wherever you print or log the data.
 func (d *ApplicationData) UnmarshalJSON(b []byte) error {
 	pairs, err := pairsOf(b)
 	if err != nil {
@@ -307,8 +307,7 @@ func pairsOfObject(raw jsontext.Value) (pairs []pair, err error) {
 	return pairs, nil
 }
 
-// hasPair reports whether a value is a list with an object that has a member "key". The case of that name does not
-// matter.
+// hasPair reports whether a value is a list with an object that has a member "key", in upper or lower case.
 func hasPair(value jsontext.Value) bool {
 	if value.Kind() != '[' {
 		return false

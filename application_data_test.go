@@ -109,9 +109,9 @@ func TestApplicationDataOf(t *testing.T) {
 }
 
 // TestApplicationData_places replaces each value of ApplicationData, at any depth, by JSON of a wrong kind. It leaves
-// out raw JSON. The error must have the JSON pointer of the value and say what is expected there, for JSON of the
-// caller and for saved fields. An unknown name in an object is an error in JSON of the caller, and no error in a saved
-// field.
+// out values of the type json.RawMessage, because any JSON fits them. The error must have the JSON pointer of the value
+// and say what is expected there, for JSON of the caller and for saved fields. An unknown name in an object is an error
+// in JSON of the caller, and no error in a saved field.
 func TestApplicationData_places(t *testing.T) {
 	t.Parallel()
 	expected := map[reflect.Type]string{

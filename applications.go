@@ -110,9 +110,9 @@ type Validation struct {
 // OK reports whether all fields pass. Only then can the application be submitted.
 func (v *Validation) OK() bool { return len(v.Problems) == 0 }
 
-// Create starts an application and returns it with its ID, which is App.ID. A request fails before anything is sent if
-// it lacks the channel ID or the sales representative. Create does not take a merchant_id: through [Client.ForMerchant]
-// it fails with [ErrMerchantNotSupported].
+// Create starts an application and returns it with its ID, which is App.ID. Before anything is sent, Create refuses a
+// request that is nil, or that lacks the channel ID or the sales representative. Create does not take a merchant_id:
+// through [Client.ForMerchant] it fails with [ErrMerchantNotSupported].
 //
 // After [ErrOutcomeUnknown] the service may have created an application whose ID the caller does not know.
 //
@@ -158,9 +158,9 @@ func (s *ApplicationsService) SaveData(
 // pass, Validate returns the problems and no error. The problems are the messages about fields in an answer with code
 // 2, if its HTTP status is 400, 422 or below 300. Messages in the data of an answer with code 0 are problems too.
 //
-// Any other refusal is an error. Code 2 without messages is an error, because an empty Validation would mean that all
-// fields pass. Data of more than 64 KiB is an error, because the SDK does not search it for messages; [WithResponse]
-// has the whole answer.
+// Any other refusal is an error. Code 2 is an error if the data names no field, because an empty Validation would mean
+// that all fields pass. Data of more than 64 KiB is an error, because the SDK does not search it for messages;
+// [WithResponse] has the whole answer.
 //
 // Replayable. GET /platform/application/{appId}/validate.
 func (s *ApplicationsService) Validate(ctx context.Context, id ApplicationID, opts ...CallOption) (*Validation, error) {

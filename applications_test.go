@@ -111,8 +111,8 @@ func TestApplicationsValidate_long(t *testing.T) {
 	}
 }
 
-// TestApplicationsSaveData_answer checks that data counts as saved if the list of saved fields is missing, and that
-// Unread names each element, key or setting that cannot be read, and each key that is missing.
+// TestApplicationsSaveData_answer checks that SaveData succeeds even if the answer lacks the list of saved fields.
+// Unread must name each element, key or setting that cannot be read, each key that is missing, and missing data.
 func TestApplicationsSaveData_answer(t *testing.T) {
 	t.Parallel()
 	save := named(t, "applications.save_data")

@@ -26,9 +26,10 @@ type InvalidCard struct {
 	Err      error  // error of AccountUpdaterCard.Check
 }
 
-// Position turns i, the index of a card in the request, into the position of the card in the stream. An error of the
-// batch names this card data[i]. The index does not count the invalid cards, because they are not sent. If i is too
-// large for the request, the result is End or larger. The Ref of the card is Refs[position-Start], unless Refs is nil.
+// Position turns i, the index of a card in the request, into the position of the card in the stream. The service may
+// name this card data[i] in a refusal, but does not document the form. The index does not count the invalid cards,
+// because they are not sent. If i is too large for the request, the result is End or larger. The Ref of the card is
+// Refs[position-Start], unless Refs is nil.
 func (b *AccountUpdaterBatch) Position(i int) int {
 	position := b.Start + i
 	for _, invalid := range b.Invalid {

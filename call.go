@@ -87,7 +87,7 @@ func (c *call) checkPath(p *problems) []string {
 }
 
 // pathSecrets returns the values of the path that no error may repeat. It leaves out words of documented paths, words
-// of the name of the operation, and the value of publicParam.
+// of the name of the operation, and the name of an event (publicParam).
 func (c *call) pathSecrets() (ids []string) {
 	words := strings.FieldsFunc(string(c.op.Op), func(r rune) bool { return r == '.' || r == '-' || r == '_' })
 	for i, name := range urlpath.Params(c.op.Path) {

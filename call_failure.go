@@ -259,8 +259,8 @@ func (e *Error) readData(data jsontext.Value) {
 	e.Fields = fieldsOf(members, e.Code == answer.Validation)
 }
 
-// readErrors sets Fields from the member errors of a body, if it is an object. Web frameworks such as Laravel and Rails
-// write messages by field into this member.
+// readErrors sets Fields from the member errors of a body, if that member is an object. Web frameworks such as Laravel
+// and Rails write messages by field into this member.
 func (e *Error) readErrors(raw jsontext.Value) {
 	var members map[string]jsontext.Value
 	if answer.Read(raw, &members) == nil {
@@ -269,8 +269,8 @@ func (e *Error) readErrors(raw jsontext.Value) {
 }
 
 // fieldsOf returns the messages by field, or nil if there are none. If areMessages is true, every member counts as
-// messages. Otherwise, lists of texts count and nulls are left out. Then a member of any other kind makes the result
-// nil, because the members may be a saved record, which an error must not contain.
+// messages. Otherwise, lists of texts count, nulls are left out, and a member of any other kind makes the result nil:
+// the members may be a saved record, which an error must not contain.
 func fieldsOf(members map[string]jsontext.Value, areMessages bool) map[string][]string {
 	fields := make(map[string][]string, len(members))
 	for name, member := range members {

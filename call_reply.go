@@ -135,8 +135,8 @@ type pageError string
 
 func (e pageError) Error() string { return string(e) }
 
-// contentType returns the type and the subtype of an answer, such as text/html, also if the parameters after them are
-// invalid. It returns "" if the answer has no Content-Type, or if the type is invalid or too long.
+// contentType returns the type and the subtype of an answer, such as text/html. It returns "" if the answer has no
+// Content-Type, or one that cannot be parsed or is too long.
 func contentType(r transport.Result) string {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if len(kind) > 64 {

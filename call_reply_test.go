@@ -275,8 +275,8 @@ func ruleOf(t *testing.T, typeName, wire string, of reflect.Type) string {
 }
 
 // TestReading_numbers reads numbers into each text, integer and secret of most types of results, one at a time. It
-// checks that a number that has lost digits is not read as an ID, that the lost zeros of dates and codes come back, and
-// that all other texts keep the characters of the number. An integer is never rounded.
+// checks that a number that has lost digits is not read as an ID or a secret, that the lost zeros of dates and codes
+// come back, and that all other texts keep the characters of the number. An integer is never rounded.
 func TestReading_numbers(t *testing.T) {
 	t.Parallel()
 	seen, reads := map[string]bool{}, numbersRead()
@@ -438,7 +438,8 @@ func TestReading_tooMany(t *testing.T) {
 }
 
 // TestReading_label checks that an answer whose Content-Type says Latin-1 or windows-1252 is read as windows-1252, also
-// if it is a refusal. An answer that is UTF-8 is read as UTF-8, whatever its label says.
+// if it is a refusal. An answer that is UTF-8 is read as UTF-8, whatever its label says. In any other answer, bytes
+// that are not UTF-8 become U+FFFD.
 func TestReading_label(t *testing.T) {
 	t.Parallel()
 	do := readings(t)

@@ -52,9 +52,9 @@ func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogVal
 // dispute, accepting a dispute, editing a customer, and getting the summary of an account updater request. Ask the
 // operator for method, path and body.
 //
-// Authentication, retries, size limits and errors work as for operations that have a method. But Call has no rate limit
-// after status 429, and through [Client.ForMerchant] it fails with [ErrMerchantNotSupported]. If r.Replay is set, the
-// request is repeated like a replayable operation, whatever its HTTP method is.
+// Authentication, retries, size limits and errors work as for operations that have a method. But Call learns no rate
+// limit from status 429, and through [Client.ForMerchant] it fails with [ErrMerchantNotSupported]. If r.Replay is set,
+// the request is repeated like a replayable operation, whatever its HTTP method is.
 //
 // An answer is a success if its status is 2xx and its code is 0. If the answer also has an rcode, this rcode must not
 // mean failure. An answer without a code needs the rcode 000.
@@ -62,7 +62,7 @@ func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.LogVal
 // The whole JSON body of a success is decoded into out, unless out is nil. Call decodes as encoding/json does, so
 // values that out has before the call may stay. But a number in a variable of type any becomes a [json.Number], which
 // keeps all digits of an ID. If the decoding fails, out may have a part of the answer, and the error has the path of
-// the value if it is known. An answer with too many values is refused.
+// the value if it is known. An answer with too many values is an error.
 func (c *Client) Call(ctx context.Context, r Request, out any, opts ...CallOption) error {
 	op := OperationInfo{Op: r.operation(), Method: r.Method, Replay: ReplayNever}
 	if r.Replay {

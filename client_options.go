@@ -46,7 +46,7 @@ func defaultConfig() config {
 
 // WithHTTPClient makes the client use the Transport and the Timeout of hc. A transport of [NewTransport] keeps all
 // promises of the SDK, also if you set a proxy, a certificate or a limit of connections in it. If hc has no Transport,
-// the client makes one with NewTransport. For any other Transport the rules below hold.
+// the client makes one with NewTransport. Any other Transport has the limits that are described below.
 //
 // The Timeout of hc limits each attempt. A Timeout that is longer than that of [WithTimeout], 60 s by default, has no
 // effect. The client never follows redirects and never keeps cookies.
@@ -60,9 +60,9 @@ func defaultConfig() config {
 // refuse them with status 411 or 415: see docs/works-with.md. An [http.Transport] that uses HTTP/1 only, such as one of
 // NewTransport, gets these requests with their length.
 //
-// The SDK learns whether a request was sent from the hooks of [net/http/httptrace], and from reads of the request body.
-// If the RoundTripper calls no hooks, the outcome of a failed attempt is unknown. The outcome is also unknown if a
-// RoundTripper that is not an [http.Transport] gets no connection for a request without a body.
+// From the hooks of [net/http/httptrace], and from reads of the request body, the SDK learns whether a request was
+// sent. If the RoundTripper calls no hooks, the outcome of a failed attempt is unknown. The outcome is also unknown if
+// a RoundTripper that is not an [http.Transport] gets no connection for a request without a body.
 //
 // Some RoundTrippers break promises of the SDK:
 //
@@ -175,8 +175,8 @@ func WithDeveloperID(id string) Option {
 // WithLogger logs one record per attempt, "payvault attempt", and one per call, "payvault call". Their attributes are:
 //
 //   - operation, status, code, attempts, delivery
-//   - duration, and waited: how long an attempt waited for the rate limits. Both are a [time.Duration], which
-//     [slog.JSONHandler] writes in nanoseconds, such as 1500000000, and [slog.TextHandler] as 1.5s
+//   - duration, and waited: how long an attempt waited for the rate limits, if it did. Both are a [time.Duration],
+//     which [slog.JSONHandler] writes in nanoseconds, such as 1500000000, and [slog.TextHandler] as 1.5s
 //   - not_repeated: why no further attempt followed a failure; see [CallResult.NotRepeated]
 //   - unread: the paths in [Response.Unread], if there are any
 //   - error_class and error, if the attempt or the call failed; see [CallResult.ErrorClass]

@@ -30,15 +30,15 @@
 //
 // # Errors
 //
-// Every error of a call is an [*Error] or wraps one. An answer with a 2xx status is an error too if it is cut off, is
-// not JSON, or does not have the code (the rcode, for Tokenize) that means success. The exception is
-// [ApplicationsService.Validate]: its code 2 with messages about fields is a normal answer. Check an error in this
-// order:
+// Every error of a call is an [*Error] or wraps one, except the [StopError] of SubmitAll. An answer with a 2xx status
+// is an error too if it is cut off, is not JSON, or does not have the code (the rcode, for Tokenize) that means
+// success. The exception is [ApplicationsService.Validate]: its code 2 with messages about fields is a normal answer.
+// Check an error in this order:
 //
 //   - errors.Is(err, [ErrInvalidRequest]) or [ErrMerchantNotSupported]: a local check failed and nothing was sent.
 //     Correct the fields in Error.Fields, or use a client without ForMerchant.
-//   - [SafeToRetry](err): calling again does no harm. Wait for Error.RetryAfter first, if it is set. If the cause is a
-//     certificate, a key source or a context that has ended, remove the cause first.
+//   - [SafeToRetry](err): calling again does no harm. Wait for Error.RetryAfter first, if it is set. If the cause is an
+//     ended context, a certificate or a key source, remove the cause first.
 //   - errors.Is(err, [ErrOutcomeUnknown]): the operation may have been performed. docs/unknown.md says where to look
 //     before calling again, and for which operations nothing shows the outcome. A second call may fail with
 //     [ErrNotFound] or [ErrConflict] because the first call succeeded.
@@ -53,10 +53,9 @@
 // # Retries
 //
 // An operation is replayable if performing it twice has the same effect as performing it once. The HTTP method does not
-// matter. The comment of each method says whether it is replayable, and ends with its endpoint. Without [WithReplay],
-// the client repeats an operation that is not replayable only after status 429, or if the operation cannot have been
-// performed ([DeliveryNotSent]); see [SafeToRetry]. WithReplay makes one call replayable. After a failure, a call is
-// repeated or returns an error:
+// matter. The comment of each method says whether it is replayable, and ends with its endpoint. An operation that is
+// not replayable is repeated only after status 429, or if it cannot have been performed ([DeliveryNotSent]); see
+// [SafeToRetry]. [WithReplay] makes one call replayable. After a failure, a call is repeated or returns an error:
 //
 //	failure                                    replayable               all others
 //	no connection: nothing was sent            repeated                 repeated
@@ -84,10 +83,10 @@
 //
 // # More
 //
-// The directory docs of the repository has these pages: in-your-service.md (recipes), failures.md, answers.md (how
-// the answers of the service are read), unknown.md, secrets.md, partners.md, paging.md (lists and filters), bulk.md
-// ([AccountUpdaterService.SubmitAll]), logging.md ([WithLogger] and [WithObserver]), works-with.md (proxies,
-// RoundTrippers and tools) and versions.md (changes between versions). Package payvaulttest is an emulator of the
-// service for your tests, with faults on demand. The modules otelpayvault, sqlpayvault and temporalpayvault are for
+// The directory docs of the repository has, among others, these pages: in-your-service.md (recipes), failures.md,
+// answers.md (how the answers of the service are read), unknown.md, secrets.md, partners.md, paging.md (lists and
+// filters), bulk.md ([AccountUpdaterService.SubmitAll]), logging.md ([WithLogger] and [WithObserver]), works-with.md
+// (proxies, RoundTrippers and tools) and versions.md (changes between versions). Package payvaulttest is an emulator of
+// the service for your tests, with faults on demand. The modules otelpayvault, sqlpayvault and temporalpayvault are for
 // OpenTelemetry, for journals in a database, and for Temporal.
 package payvault

@@ -67,7 +67,7 @@ func (causeJournal) Begin(ctx context.Context, _ string, _ int) (payvault.BatchS
 func (causeJournal) End(context.Context, string, int, payvault.BatchOutcome) error { return nil }
 
 // besides returns the functions under test. Each function makes one call or runs SubmitAll, and returns one error per
-// call or batch. While the first requests of the function are in flight, the test ends its context with the error of
+// call or batch. While the first requests of the function are in flight, the test ends the context with the error of
 // another call. The last error of SubmitAll has to match context.Canceled and no sentinel.
 func besides(t *testing.T) map[string]func(context.Context, *payvault.Client) []error {
 	t.Helper()

@@ -77,8 +77,8 @@ func TestError_text(t *testing.T) {
 }
 
 // TestError_gateway checks the errors of answers that come from a gateway and not from the service. The text of an
-// error has the first line of a plain text, the messages of a JSON object, or the Content-Type of any other body. Card
-// numbers and IDs in these texts are redacted.
+// error has the first line of a plain text, a JSON string, the messages of a JSON object, or a Content-Type that is not
+// JSON. Card numbers and IDs in these texts are redacted.
 func TestError_gateway(t *testing.T) {
 	t.Parallel()
 	const html, plain = "text/html; charset=utf-8", "text/plain"

@@ -122,8 +122,8 @@ func bulk(t *testing.T, impl string, s *limited, items int) (failed int) {
 
 // TestLimited prints the share of the permitted rate that bulk work reaches, the number of refusals per success, and
 // the number of failed items. It checks that payvault reaches the share that the test case requires, and that no item
-// of payvault fails. The share of five clients varies much from run to run. So it is the median of nine runs; the
-// refusals are those of the last run.
+// of payvault fails. The share of five clients varies much from run to run. So it is the median of nine runs. The
+// refusals are those of the last run, and the failed items are those of all runs.
 func TestLimited(t *testing.T) {
 	t.Parallel()
 	const way = 5 * time.Millisecond
@@ -297,7 +297,8 @@ func TestLimitedCallers(t *testing.T) {
 }
 
 // TestOutage prints the number of requests per call when the service refuses all requests with status 429. It makes 10
-// calls a second for 100 seconds, each with a deadline of two seconds. The number must be at most 1.3.
+// calls a second for 100 seconds, each with a deadline of two seconds. The number must be at most 1.3, and the error of
+// each call must match ErrRateLimited.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
