@@ -237,7 +237,8 @@ type pair struct {
 // because a value would be lost:
 //
 //   - an unknown name in a pair or in the value of a field, which may be misspelt,
-//   - a pair without a value, or a second pair with the same key,
+//   - a pair without a value,
+//   - a second value for a field, also under the field's key in another case,
 //   - an object with a member "key", or with a list of pairs, such as the request body {"data": […]}.
 //
 // A pair goes into Extra if its key has no field, or if its value is an empty text. So a value with a misspelt key is
@@ -273,16 +274,10 @@ func pairsOf(raw jsontext.Value) (pairs []pair, err error) {
 	if err != nil {
 		return nil, errNoData
 	}
-	keys := map[string]bool{}
 	for i, p := range pairs {
-		place := "/" + strconv.Itoa(i)
 		if len(p.Value) == 0 {
-			return nil, &answer.PlaceError{Place: place, Why: "a pair without a value"}
+			return nil, &answer.PlaceError{Place: "/" + strconv.Itoa(i), Why: "a pair without a value"}
 		}
-		if keys[p.Key] {
-			return nil, &answer.PlaceError{Place: place, Why: "a second pair with the same key"}
-		}
-		keys[p.Key] = true
 	}
 	return pairs, nil
 }
@@ -325,12 +320,15 @@ func hasPair(value jsontext.Value) bool {
 }
 
 // setPair reads a pair into its field. A pair goes into Extra if its key has no field, or if its value is an empty
-// text. A value with [REDACTED] in it is an error.
+// text. A value with [REDACTED] in it is an error, and so is a second value for a field.
 func setPair(d *ApplicationData, p pair) error {
 	if hasMark(string(p.Value)) {
 		return redactedAt(p.Key, p.Value)
 	}
 	if field := fieldOf(d, p.Key); field.IsValid() && string(p.Value) != `""` {
+		if !field.IsZero() {
+			return &answer.PlaceError{Place: "/" + p.Key, Why: "a second value"}
+		}
 		return readSaved(p.Key, p.Value, field.Addr().Interface(), answer.ReadGiven)
 	}
 	extra := ApplicationField{Key: p.Key}

@@ -30,7 +30,7 @@ func TestApplicationData_unmarshal(t *testing.T) {
 		`[{"key":"list","value":[{"key":"a"}]},{"key":"key","value":"b"}]`: {Extra: []payvault.ApplicationField{
 			{Key: "list", Value: []any{map[string]any{"key": "a"}}}, {Key: "key", Value: "b"},
 		}},
-		`{}`: {}, `{"legal_name":"A","limited_partnership":false,"tax_id":null,"z":1,"legal_Name":"B"}`: {
+		`{}`: {}, `{"legal_name":"A","limited_partnership":false,"tax_id":null,"z":1}`: {
 			LegalName: "A", LimitedPartnership: new(false),
 			Extra: []payvault.ApplicationField{{Key: "z", Value: json.Number("1")}},
 		},
@@ -51,7 +51,8 @@ func TestApplicationData_unmarshal(t *testing.T) {
 		`{"ownership":{"owners":[{"4111 1111":1}]}}`:     "/ownership/owners/0 cannot be read: an unknown name",
 		// These would lose a value.
 		`[{"key":"legal_name","value":"X"},{"key":"tax_id"}]`:           "/1 cannot be read: a pair without a value",
-		`[{"key":"tax_id","value":"1"},{"key":"tax_id","value":"2"}]`:   "/1 cannot be read: a second pair with the same key",
+		`[{"key":"tax_id","value":"1"},{"key":"tax_id","value":"2"}]`:   "/tax_id cannot be read: a second value",
+		`{"legal_name":"A","legal_Name":"B"}`:                           "/legal_name cannot be read: a second value",
 		`[{"key":"legal_name","value":"X"},{"key":"tax_id","val":"1"}]`: "/1/val cannot be read: an unknown name",
 		`[{"key":"tax_id","value":"1","4111 1111":1}]`:                  "/0 cannot be read: an unknown name",
 		`[null]`: "/0 cannot be read: not an object",
