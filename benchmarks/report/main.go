@@ -94,8 +94,8 @@ func run(program string, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// buildBefore is the commit whose build package transactions also measures, for comparison. That build reads every date
-// and every amount with a regular expression.
+// buildBefore is an old commit. The report also runs package transactions with this build of payvault, for comparison.
+// That build reads every date and every amount with a regular expression.
 const buildBefore = "2fe18b7b5c0c77df7249bec30238391b71a3440e"
 
 // checkOut writes the files of a commit into dir, and returns the path of a go.mod that makes the benchmarks of this
