@@ -42,7 +42,7 @@
 // fault without AfterCommit answers a request, the request is recorded but not performed. [Inspect] serves a page with
 // the newest requests, the records and the faults. On the page, a click injects a fault.
 //
-// A fake of the client needs no server: [NewError] makes the errors of the SDK.
+// A fake of the client needs no server: [NewError] makes the common errors of the SDK.
 //
 // # Fake time
 //
