@@ -276,9 +276,9 @@ func (f shrinking) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// newShrinking returns a PDF that becomes shorter. The parameter to is its new size. It becomes shorter when the upload
-// reads from the offset at or a later one. If at is 0, it becomes shorter at the end of the check before the upload.
-func newShrinking(t *testing.T, size, at, to int64) *payvault.File {
+// newShrinking returns a PDF that is cut to newSize when the upload reads at cutAt or behind it. If cutAt is 0, the PDF
+// is cut at the end of the check before the upload.
+func newShrinking(t *testing.T, size, cutAt, newSize int64) *payvault.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "evidence.pdf")
 	content := append([]byte("%PDF-1.7\n"), bytes.Repeat([]byte("x"), int(size)-9)...)
@@ -288,11 +288,11 @@ func newShrinking(t *testing.T, size, at, to int64) *payvault.File {
 	t.Cleanup(func() { _ = f.Close() })
 	checked := false // set when the last byte is read, because this ends the check
 	when := func(off int64) bool {
-		now := checked && off >= at
+		now := checked && off >= cutAt
 		checked = checked || off == size-1
-		return now || off == size-1 && at == 0
+		return now || off == size-1 && cutAt == 0
 	}
-	return &payvault.File{Name: "evidence.pdf", Content: shrinking{f, when, to}, Size: size}
+	return &payvault.File{Name: "evidence.pdf", Content: shrinking{f, when, newSize}, Size: size}
 }
 
 // TestUploadOfAFileThatBecomesShorter checks that the service does not receive the end of the form if the file becomes

@@ -51,7 +51,7 @@ func TestTokenize_cardID(t *testing.T) {
 }
 
 // TestTokenize_rcode checks that the number 0 is read as the rcode 000, also beside a code without digits. The text "0",
-// an unreadable rcode and the rcode 051 must make the call fail.
+// an rcode {}, which counts as missing, and the rcode 051 must make the call fail.
 func TestTokenize_rcode(t *testing.T) {
 	t.Parallel()
 	tokenize := named(t, "tokens.tokenize without a CardID")

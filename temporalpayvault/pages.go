@@ -207,7 +207,7 @@ func (e *exporter) asksAgain(ctx context.Context, at span, short int) bool {
 }
 
 // endList ends the first list of left: it calls EndList of the Sink, records the list if it is incomplete, and moves
-// the report to the next list. The page of left is the latest page that has records, or the first page if none has.
+// the report to the next list. If left.Written is above 0, the page of left has been written.
 func (e *exporter) endList(ctx context.Context, id payvault.SubscriptionID, left span) error {
 	end := left
 	if left.Written > 0 {

@@ -68,9 +68,8 @@ func (p *Pace) Wait(ctx context.Context, longest time.Duration, l *Limit) (Place
 type Retry struct{ waiter }
 
 // JoinForRetry puts a retry into the queue. It returns nil if p limits nothing, or if the turn of the retry would come
-// after half of the time until the deadline of ctx. Two waits are subtracted before the rest is halved: a wait that the
-// service has asked for, and the wait in the Limit l after the turn. If the result is not nil, the caller has to call
-// its Wait or Leave.
+// too late for the deadline of ctx: see the comment at the top of this file. l is the Limit after the queue, or nil. If
+// the result is not nil, the caller has to call its Wait or Leave.
 func (p *Pace) JoinForRetry(ctx context.Context, longest time.Duration, l *Limit) *Retry {
 	r := &Retry{waiter{Pace: p, ctx: ctx, longest: longest, limit: l, start: time.Now()}}
 	if p.IsLimited() && r.join(true) {

@@ -112,9 +112,9 @@ func MakeUp(name string, n int) error {
 }
 
 // WriteReport writes a CSV row for each card that the summary lists as left out, each batch that it lists as refused or
-// unknown, and each range of batches that were not sent. A summary lists at most 1,000 cards, 1,000 refused batches and
-// 1,000 unknown ones. A row has the first and the last line number in the file, the status and the reason. WriteReport
-// returns the number of these rows.
+// unknown, and each range of batches that a canceled job may not have sent. A summary lists at most 1,000 cards, 1,000
+// refused batches and 1,000 unknown ones. A row has the first and the last line number in the file, the status and the
+// reason. WriteReport returns the number of these rows.
 func WriteReport(w io.Writer, file string, s *temporalpayvault.Summary) (written int, err error) {
 	var numbers []string // line numbers of the cards
 	for row, err := range rows(file) {
@@ -140,7 +140,7 @@ func WriteReport(w io.Writer, file string, s *temporalpayvault.Summary) (written
 		write(b*batch, (b+1)*batch, "unknown", "may have been performed: look it up before you send it again")
 	}
 	for _, r := range s.NotDone {
-		write(r.From*batch, r.To*batch, "not sent", "the job was canceled; start it again")
+		write(r.From*batch, r.To*batch, "perhaps not sent", "the job was canceled: start it again, to send what is not sent")
 	}
 	out.Flush()
 	return written, out.Error()

@@ -197,7 +197,7 @@ func TestWriteReport(t *testing.T) {
 	assert.Equal(t, 4, lines)
 	for _, want := range []string{
 		"first_line,last_line,status,reason\n", "\n4,4,left out,bad\n", "\n2,200,refused,declined\n", "\n202,400,unknown,",
-		"\n402,500,not sent,",
+		"\n402,500,perhaps not sent,",
 	} {
 		assert.Contains(t, out.String(), want)
 	}
