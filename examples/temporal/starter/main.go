@@ -18,8 +18,8 @@
 //
 // If a workflow is paused, the program prints the reason and ends with exit status 3. Correct the problem, resume the
 // workflow, and run the program again with the same file. If the file has changed, restore it first: a changed file is
-// another job, which sends all of its cards. Exit status 4 means that the export is incomplete: the service sent fewer
-// records than it promised.
+// another job, which sends all of its cards. Exit status 5 means that not all cards are accepted. Exit status 4 means
+// that all cards are accepted and the export is incomplete: the service sent fewer records than it promised.
 package main
 
 import (
@@ -58,18 +58,22 @@ func main() {
 }
 
 var (
-	errPaused     = errors.New("the workflow is paused")
-	errIncomplete = errors.New("the export is incomplete")
+	errPaused      = errors.New("the workflow is paused")
+	errIncomplete  = errors.New("the export is incomplete")
+	errNotAccepted = errors.New("not all cards are accepted")
 )
 
-// exitStatus returns 3 if a workflow is paused, 4 if an export lacks records, and 1 for any other error. Without a
-// server and without a file it returns 0, because then somebody only tries out the program.
+// exitStatus returns 3 if a workflow is paused, 5 if not all cards are accepted, 4 if only an export lacks records, and
+// 1 for any other error. Without a server and without a file it returns 0, because then somebody only tries out the
+// program.
 func exitStatus(err error, file string) int {
 	switch {
 	case errors.Is(err, demo.ErrNoServer) && file == "":
 		return 0
 	case errors.Is(err, errPaused):
 		return 3
+	case errors.Is(err, errNotAccepted):
+		return 5
 	case errors.Is(err, errIncomplete):
 		return 4
 	}
@@ -92,16 +96,18 @@ func run(ctx context.Context, file string, out io.Writer) error {
 	return submitAndExport(ctx, server, file, out)
 }
 
-// submitAndExport submits the cards of a file, and then exports transactions, even if batches were not accepted. After
-// an error it starts no export, so that the error is printed at once.
+// submitAndExport submits the cards of a file, and then exports transactions, even if not all cards are accepted. After
+// any other error it starts no export, so that the error is printed at once.
 func submitAndExport(ctx context.Context, server client.Client, file string, out io.Writer) error {
-	if err := submit(ctx, server, file, out); err != nil {
+	err := submit(ctx, server, file, out)
+	if err != nil && !errors.Is(err, errNotAccepted) {
 		return err
 	}
-	return export(ctx, server, out)
+	return errors.Join(err, export(ctx, server, out))
 }
 
-// submit submits the cards of a file, and reports the cards that were not accepted.
+// submit submits the cards of a file, and reports the cards that were not accepted. If there are such cards, it returns
+// an error that wraps errNotAccepted, unless the workflow was canceled.
 func submit(ctx context.Context, server client.Client, file string, out io.Writer) error {
 	snapshot, bad, err := demo.Check(ctx, file)
 	if err != nil {
@@ -134,7 +140,7 @@ func submit(ctx context.Context, server client.Client, file string, out io.Write
 		return err
 	}
 	err = report(file, &summary, out)
-	if err == nil && isCanceled {
+	if isCanceled && (err == nil || errors.Is(err, errNotAccepted)) {
 		err = fmt.Errorf("the workflow %s was canceled: run this program again to send the other batches", id)
 	}
 	return err
@@ -147,7 +153,7 @@ func workflowID(file string, s temporalpayvault.Snapshot) string {
 }
 
 // report prints the result of a file. It writes the line numbers of the cards that were not accepted to a report beside
-// the file.
+// the file, and returns an error that wraps errNotAccepted if there are any.
 func report(file string, s *temporalpayvault.Summary, out io.Writer) error {
 	fmt.Fprintf(out, "%d of %d batches accepted, %d refused, %d unknown, %d cards left out\n",
 		s.Accepted, s.Batches, s.Refused, s.Unknown, s.LeftOut)
@@ -163,11 +169,10 @@ func report(file string, s *temporalpayvault.Summary, out io.Writer) error {
 	if written == 0 {
 		return os.Remove(name)
 	}
-	fmt.Fprintln(out, "see", name)
 	if s.Refused > len(s.RefusedBatches) || s.Unknown > len(s.UnknownBatches) || s.LeftOut > len(s.InvalidCards) {
-		fmt.Fprintln(out, "It has the first 1,000 of each kind. The journal knows all refused and unknown batches.")
+		fmt.Fprintln(out, name, "has the first 1,000 of each kind. The journal knows all refused and unknown batches.")
 	}
-	return nil
+	return fmt.Errorf("%w: see %s", errNotAccepted, name)
 }
 
 // await waits for the result of a workflow. About once a second it asks for the progress, and prints the progress if it

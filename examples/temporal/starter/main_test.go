@@ -36,7 +36,7 @@ func TestExitStatus_noServer(t *testing.T) {
 }
 
 // TestReport checks that report writes a file with the line numbers of the batches that were not accepted. If all
-// batches were accepted, report must leave no file.
+// batches were accepted, report must leave no file. Otherwise the exit status must be 5.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "cards.csv")
@@ -45,7 +45,7 @@ func TestReport(t *testing.T) {
 	require.NoError(t, report(name, &temporalpayvault.Summary{Batches: 3, Accepted: 3}, &out))
 	assert.NoFileExists(t, name+".not-accepted.csv", "there is nothing to tell")
 	s := &temporalpayvault.Summary{Batches: 3, Accepted: 2, Unknown: 1, UnknownBatches: []int{1}}
-	require.NoError(t, report(name, s, &out))
+	assert.Equal(t, 5, exitStatus(report(name, s, &out), name))
 	text, err := os.ReadFile(name + ".not-accepted.csv")
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "102,201,unknown,")
