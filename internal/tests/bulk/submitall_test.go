@@ -513,8 +513,43 @@ func TestSubmitAllOfBatchesThatCannotBeSent(t *testing.T) {
 	})
 }
 
+// TestSubmitAllOfSomeBatchesThatCannotBeSent checks that batches that could not be sent do not stop SubmitAll if every
+// fourth batch is accepted.
+func TestSubmitAllOfSomeBatchesThatCannotBeSent(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	client := new(fake).client(t, payvault.WithKeySource(func(context.Context) (string, error) {
+		if calls++; calls%4 == 0 {
+			return "key", nil
+		}
+		return "", errors.New("no key now")
+	}))
+	once := payvault.WithMaxAttempts(1)
+	got, err := collect(client.AccountUpdater.SubmitAll(t.Context(), stream(4000, nil), atATime(1), once))
+	require.NoError(t, err)
+	assert.Len(t, got, 40)
+	assert.Equal(t, payvault.BatchNotSent, got[0].Status)
+}
+
+// TestSubmitAllThatStopsTwice checks that the reason for the stop does not change if another batch in flight also gets
+// an answer that stops a walk.
+func TestSubmitAllThatStopsTwice(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := fake{answer: func(r asked) (*http.Response, error) {
+			if r.n == 0 {
+				return service.Reply(http.StatusUnauthorized, `{"code":1}`), nil
+			}
+			return service.Reply(http.StatusBadRequest, ``), r.sleep(time.Second)
+		}}
+		_, err := collect(s.submitAll(t, stream(4000, nil), atATime(2)))
+		assertStopped(t, err, payvault.StopKey, payvault.ErrUnauthorized)
+		assert.Len(t, s.seen, 2)
+	})
+}
+
 // TestSubmitAllOfALostServiceWithoutAKey checks that SubmitAll stops after 10 batches of unknown outcome, even if
-// batches between them are not sent because the key source fails.
+// two batches between each of them are not sent because the key source fails.
 func TestSubmitAllOfALostServiceWithoutAKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -524,11 +559,12 @@ func TestSubmitAllOfALostServiceWithoutAKey(t *testing.T) {
 		calls := 0
 		client := s.client(t, payvault.WithKeySource(func(context.Context) (string, error) {
 			if calls++; calls%3 == 0 {
-				return "", errors.New("no key now")
+				return "key", nil
 			}
-			return "key", nil
+			return "", errors.New("no key now")
 		}))
-		_, err := collect(client.AccountUpdater.SubmitAll(t.Context(), stream(4000, nil), atATime(1)))
+		once := payvault.WithMaxAttempts(1)
+		_, err := collect(client.AccountUpdater.SubmitAll(t.Context(), stream(4000, nil), atATime(1), once))
 		assertStopped(t, err, payvault.StopUnknown)
 		assert.Len(t, s.seen, 10)
 	})
