@@ -45,8 +45,8 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// TestCall checks that payvault and the client written by hand send the same request, and that resty and go-github send
-// a request of about the same size.
+// TestCall checks that payvault and the client written by hand send the same request, and that resty sends a request of
+// about the same size.
 func TestCall(t *testing.T) {
 	t.Parallel()
 	for _, network := range []string{"http1", "tls"} {

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/google/go-github/v89/github"
 	"github.com/stretchr/testify/require"
 	"resty.dev/v3"
 
@@ -38,13 +37,11 @@ func rivals() []maker {
 	return list
 }
 
-// everyone returns the rivals and two peers: resty (an HTTP client for SDKs) and go-github (an SDK). The peers
-// were the fastest of several packages that were tried. The call of a peer is about as large as the call of a rival.
+// everyone returns the rivals and resty, an HTTP client for SDKs. It was the fastest of several packages that were
+// tried.
 func everyone() []maker {
-	const comment = `{"id":1347,"node_id":"MDU6SXNzdWUx","body":"12 St James's Square, 10001, ada@example.com",` +
-		`"created_at":"2026-01-15T09:30:42Z","updated_at":"2026-01-15T09:30:42Z","author_association":"OWNER"}`
 	list := rivals()
-	return append(list, maker{"resty", list[0].answer, tokenizeResty}, maker{"go-github", comment, commentGitHub})
+	return append(list, maker{"resty", list[0].answer, tokenizeResty})
 }
 
 // checkID returns err, or an error if the answer has no ID.
@@ -121,23 +118,6 @@ func tokenizeResty(tb testing.TB, url string, transport http.RoundTripper) call 
 		var out tokenizeResponse
 		_, err := c.R().SetContext(ctx).SetBody(newTokenizeRequest()).SetResult(&out).Post("/pg/tokenize")
 		return checkID(out.CardID, err)
-	}
-}
-
-// commentGitHub returns a call that comments on an issue. go-github makes one attempt and sets no deadline, so the
-// call sets one.
-func commentGitHub(tb testing.TB, url string, transport http.RoundTripper) call {
-	tb.Helper()
-	base := url + "/"
-	c, err := github.NewClient(github.WithHTTPClient(&http.Client{Transport: orPool(tb, transport)}),
-		github.WithAuthToken(apiKey), github.WithURLs(&base, &base))
-	require.NoError(tb, err)
-	return func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-		defer cancel()
-		text := "12 St James's Square, 10001, ada@example.com: note G of the translation, with the table of operations"
-		comment, _, err := c.Issues.CreateComment(ctx, "ada", "engine", 17, &github.IssueComment{Body: &text})
-		return checkID(comment.GetNodeID(), err)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 const lines = `cpu: any
 BenchmarkCall/net=canned/impl=payvault-2   100   9 ns/op    5000 cpu-ns/op   29 allocs/op
 BenchmarkCall/net=canned/impl=byhand-2     100   9 ns/op    4000 cpu-ns/op   42 allocs/op
-BenchmarkCall/net=canned/impl=go-github-2  100   9 ns/op    6500 cpu-ns/op   64 allocs/op
+BenchmarkCall/net=canned/impl=resty-2      100   9 ns/op    6500 cpu-ns/op   64 allocs/op
 BenchmarkCall/net=canned/impl=payvault     100   9 ns/op  350000 cpu-ns/op   29 allocs/op
 BenchmarkCall/net=canned/impl=byhand       100   9 ns/op  200000 cpu-ns/op   42 allocs/op
 BenchmarkUpload/impl=payvault-2             10   9 ns/op      12 connections  2000000 B/op
@@ -29,13 +29,13 @@ func TestTable(t *testing.T) {
 	s := parse(lines)
 	assert.Equal(t, "| a | by hand | ≤1.5 | 1.50 (178µs:102µs) |\n",
 		s.line("a", "Call/net=canned", cpu, "≤", 1.5, "byhand"), "the median of 1.25 and 1.75")
-	assert.Equal(t, "| b | go-github | ≥1.5, **missed** | 1.30 (178µs:6.5µs) |\n",
-		s.line("b", "Call/net=canned", cpu, "≥", 1.5, "byhand", "go-github"))
+	assert.Equal(t, "| b | resty | ≥1.5, **missed** | 1.30 (178µs:6.5µs) |\n",
+		s.line("b", "Call/net=canned", cpu, "≥", 1.5, "resty"))
 	assert.Equal(t, "| d | the build before | ≥1.7 | not measured, because commit 2fe18b7b cannot be had |\n",
 		s.line("d", "Upload", cpu, "≥", 1.7, "before"))
 	_, err := checkOut("0000000000000000000000000000000000000000", t.TempDir())
 	require.Error(t, err)
-	assert.Equal(t, "| c |  | ≤1.00 MB, **missed** | 2.00 MB |\n", s.line("c", "Upload", "B/op", "≤", 1e6))
+	assert.Equal(t, "| c |  | ≤1.00 MB, **missed** | 2.00 MB |\n", s.line("c", "Upload", "B/op", "≤", 1e6, ""))
 
 	path := filepath.Join(t.TempDir(), "README.md")
 	require.NoError(t, os.WriteFile(path, []byte("a\n<!-- bench -->\nold\n<!-- end of bench -->\nb\n"), 0o600))
