@@ -80,7 +80,8 @@ func TestRequiredInRequests(t *testing.T) {
 }
 
 // TestRequiredInAnswers checks that the document requires every field of the outer object of an answer, and the ID that
-// the SDK needs. The test skips Tokenize and Validate, whose rules are in testdata/refused.txt.
+// the SDK needs, and permits unknown fields. The test skips Tokenize and Validate, whose rules are in
+// testdata/refused.txt.
 func TestRequiredInAnswers(t *testing.T) {
 	t.Parallel()
 	c := load(t)
@@ -92,6 +93,7 @@ func TestRequiredInAnswers(t *testing.T) {
 		assert.ElementsMatch(t, slices.Collect(maps.Keys(schema.Properties)), schema.Required,
 			"%s: required of the answer of %s", documentFile, o.Op)
 		walk("", schema, func(at string, record *openapi3.Schema) {
+			assert.NotEqual(t, new(false), record.AdditionalProperties.Has, "additionalProperties of the answer of %s%s", o.Op, at)
 			if record.Properties[o.NeededID] != nil {
 				assert.Contains(t, record.Required, o.NeededID, "%s: required of the answer of %s%s", documentFile, o.Op, at)
 			}

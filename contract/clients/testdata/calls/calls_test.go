@@ -28,7 +28,10 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-const pdf = "%PDF-1.7"
+const (
+	pdf         = "%PDF-1.7"
+	application = 3001 // an application of the seed file
+)
 
 // newServer starts the emulator with the seed file of cmd/payvault-emulator. The examples of path parameters in the
 // OpenAPI document are IDs of this file.
@@ -154,24 +157,7 @@ func TestOapiCodegen(t *testing.T) {
 	require.NotNil(t, token.JSON200, string(token.Body))
 	assert.NotEmpty(t, token.JSON200.CardId)
 
-	customer, err := client.CustomersCreateWithResponse(ctx, oapi.CustomerCreateRequest{
-		AutoGenerateCustomerId: new(true), CustomerFirmName: new("Acme"),
-		BillingCards: &[]oapi.BillingCardRequest{{CardId: &token.JSON200.CardId}},
-	})
-	require.NoError(t, err)
-	require.NotNil(t, customer.JSON200, string(customer.Body))
-
-	page, err := client.CustomersListWithResponse(ctx,
-		&oapi.CustomersListParams{OrderOn: new("customer_id"), Count: new(int64(10))})
-	require.NoError(t, err)
-	require.NotNil(t, page.JSON200, string(page.Body))
-	assert.Len(t, page.JSON200.Data, 1)
-
-	app, err := partner.ApplicationsCreateWithResponse(ctx, oapi.ApplicationCreateRequest{ChannelId: 1, SalesRep: 2})
-	require.NoError(t, err)
-	require.NotNil(t, app.JSON200, string(app.Body))
-	id := app.JSON200.Data.App.AppId
-	saved, err := partner.ApplicationsSaveDataWithResponse(ctx, id, oapi.ApplicationSaveDataRequest{
+	saved, err := partner.ApplicationsSaveDataWithResponse(ctx, application, oapi.ApplicationSaveDataRequest{
 		Data: []oapi.ApplicationField{
 			{Key: "legal_name", Value: "Acme"},
 			{Key: "card_brands", Value: map[string]bool{"vi": true}},
@@ -180,7 +166,7 @@ func TestOapiCodegen(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, saved.JSON200, string(saved.Body))
 	assert.Len(t, saved.JSON200.Data.Fields, 2)
-	validation, err := partner.ApplicationsValidateWithResponse(ctx, id)
+	validation, err := partner.ApplicationsValidateWithResponse(ctx, application)
 	require.NoError(t, err)
 	require.NotNil(t, validation.JSON200, string(validation.Body))
 	incomplete, err := validation.JSON200.AsApplicationIncomplete()
@@ -222,9 +208,10 @@ func TestOapiCodegen(t *testing.T) {
 	performed(t, srv)
 
 	// the other kinds of answers: a complete application, a refusal, and a success with status 201
-	_, err = partner.ApplicationsSaveDataWithBodyWithResponse(ctx, id, "application/json", strings.NewReader(allData()))
+	_, err = partner.ApplicationsSaveDataWithBodyWithResponse(ctx, application, "application/json",
+		strings.NewReader(allData()))
 	require.NoError(t, err)
-	validation, err = partner.ApplicationsValidateWithResponse(ctx, id)
+	validation, err = partner.ApplicationsValidateWithResponse(ctx, application)
 	require.NoError(t, err)
 	complete, err := validation.JSON200.AsAcknowledgment()
 	require.NoError(t, err)
@@ -261,31 +248,19 @@ func TestOgen(t *testing.T) {
 	client, partner := clientFor(srv.Merchant()), clientFor(srv.Partner())
 	ctx := t.Context()
 
-	token := as[*ogen.TokenizeResult](t)(client.TokensTokenize(ctx, &ogen.TokenizeRequest{
+	as[*ogen.TokenizeResult](t)(client.TokensTokenize(ctx, &ogen.TokenizeRequest{
 		MerchantID: "100001", CardNumber: ogen.NewOptString("4111111111111111"), ExpDate: ogen.NewOptExpDate("1230"),
 	}))
-	as[*ogen.CustomerCreated](t)(client.CustomersCreate(ctx, &ogen.CustomerCreateRequest{
-		AutoGenerateCustomerID: ogen.NewOptBool(true), CustomerFirmName: ogen.NewOptString("Acme"),
-		BillingCards: []ogen.BillingCardRequest{{CardID: ogen.NewOptString(token.CardID)}},
-	}))
-	page := as[*ogen.CustomerPage](t)(client.CustomersList(ctx, ogen.CustomersListParams{
-		OrderOn: ogen.NewOptString("customer_id"), Count: ogen.NewOptInt64(10),
-	}))
-	assert.Len(t, page.Data, 1)
-
-	app := as[*ogen.ApplicationCreated](t)(partner.ApplicationsCreate(ctx,
-		&ogen.ApplicationCreateRequest{ChannelID: 1, SalesRep: 2}))
-	id := app.Data.App.AppID
 	saved := as[*ogen.ApplicationSaved](t)(partner.ApplicationsSaveData(ctx, &ogen.ApplicationSaveDataRequest{
 		Data: []ogen.ApplicationField{
 			{Key: "legal_name", Value: jx.Raw(`"Acme"`)},
 			{Key: "card_brands", Value: jx.Raw(`{"vi":true}`)},
 		},
-	}, ogen.ApplicationsSaveDataParams{AppId: id}))
+	}, ogen.ApplicationsSaveDataParams{AppId: application}))
 	assert.Len(t, saved.Data.Fields, 2)
 	validate := func() *ogen.ApplicationValidation {
 		return as[*ogen.ApplicationValidation](t)(partner.ApplicationsValidate(ctx,
-			ogen.ApplicationsValidateParams{AppId: id}))
+			ogen.ApplicationsValidateParams{AppId: application}))
 	}
 	assert.Contains(t, validate().ApplicationIncomplete.Data, "tax_id")
 
@@ -313,7 +288,8 @@ func TestOgen(t *testing.T) {
 
 	var all ogen.ApplicationSaveDataRequest
 	require.NoError(t, json.Unmarshal([]byte(allData()), &all))
-	as[*ogen.ApplicationSaved](t)(partner.ApplicationsSaveData(ctx, &all, ogen.ApplicationsSaveDataParams{AppId: id}))
+	as[*ogen.ApplicationSaved](t)(partner.ApplicationsSaveData(ctx, &all,
+		ogen.ApplicationsSaveDataParams{AppId: application}))
 	assert.True(t, validate().IsAcknowledgment())
 
 	refused := as[*ogen.FailedStatusCode](t)(client.WebhooksAddEvent(ctx,
