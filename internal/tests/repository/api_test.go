@@ -192,26 +192,3 @@ func TestAllTypes(t *testing.T) {
 	}
 	assert.ElementsMatch(t, declared, slices.Collect(maps.Keys(canary.Types())))
 }
-
-// TestDependencies checks that go.mod directly requires the three modules that the owner of the project chose. The
-// library must import two of them. The third, testify, is for tests.
-func TestDependencies(t *testing.T) {
-	t.Parallel()
-	const retries, queries, tests = "github.com/hashicorp/go-retryablehttp", "github.com/google/go-querystring/query",
-		"github.com/stretchr/testify"
-	var required, imported []string
-	direct := regexp.MustCompile(`(?m)^\t(\S+) v\S+$`) // an indirect requirement ends in a comment
-	for _, found := range direct.FindAllStringSubmatch(read(t, "go.mod"), -1) {
-		required = append(required, found[1])
-	}
-	for _, dir := range []string{".", "internal/transport"} {
-		_, files := parse(t, repo(), dir, parser.ImportsOnly)
-		for _, file := range files {
-			for _, spec := range file.Imports {
-				imported = append(imported, strings.Trim(spec.Path.Value, `"`))
-			}
-		}
-	}
-	assert.Subset(t, required, []string{retries, path.Dir(queries), tests})
-	assert.Subset(t, imported, []string{retries, queries})
-}

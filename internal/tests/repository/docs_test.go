@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"go/ast"
-	"go/doc"
 	"go/doc/comment"
 	"go/parser"
-	"go/token"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -117,18 +115,6 @@ func sections(text string) (names []string) {
 	return names
 }
 
-// TestChangelog checks that CHANGELOG.md has a line with a link for each version. The release script needs these lines.
-func TestChangelog(t *testing.T) {
-	t.Parallel()
-	text, err := fs.ReadFile(repo(), "CHANGELOG.md")
-	require.NoError(t, err)
-	sections := regexp.MustCompile(`(?m)^## \[(.+?)\]`).FindAllSubmatch(text, -1)
-	require.NotEmpty(t, sections)
-	for _, section := range sections {
-		assert.Contains(t, string(text), "\n["+string(section[1])+"]: https://")
-	}
-}
-
 // TestOperationTable checks that the table in README.md agrees with payvault.Operations and with package calls.
 func TestOperationTable(t *testing.T) {
 	t.Parallel()
@@ -177,26 +163,15 @@ func TestMethodComments(t *testing.T) {
 	}
 }
 
-// TestExamples checks that example_test.go has an example for each iterator, and for common tasks such as NewClient.
+// TestExamples checks that example_test.go has an example for each iterator.
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	file, err := parser.ParseFile(token.NewFileSet(), "", read(t, "example_test.go"), parser.ParseComments)
-	require.NoError(t, err)
-	var shown []string
-	for _, example := range doc.Examples(file) {
-		shown = append(shown, example.Name)
-	}
-	wanted := []string{
-		"", "_afterFailure", "_rateLimit", "NewClient", "Error", "OpenFile", "WithLogger",
-		"AccountUpdaterService_SubmitAll_journal",
-	}
+	examples := read(t, "example_test.go")
 	for _, c := range calls.All() {
 		if strings.Contains(c.Name, " by ") { // by an iterator
-			wanted = append(wanted, strings.Replace(c.GoName, ".", "Service_", 1))
+			name := strings.Replace(c.GoName, ".", "Service_", 1)
+			assert.True(t, strings.Contains(examples, "func Example"+name+"("), "example_test.go has no function Example%s", name)
 		}
-	}
-	for _, name := range wanted {
-		assert.True(t, slices.Contains(shown, name), "example_test.go has no function Example%s", name)
 	}
 }
 
