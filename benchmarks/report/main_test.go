@@ -17,6 +17,9 @@ BenchmarkCall/net=canned/impl=resty-2      100   9 ns/op    6500 cpu-ns/op   64 
 BenchmarkCall/net=canned/impl=payvault     100   9 ns/op  350000 cpu-ns/op   29 allocs/op
 BenchmarkCall/net=canned/impl=byhand       100   9 ns/op  200000 cpu-ns/op   42 allocs/op
 BenchmarkUpload/impl=payvault-2             10   9 ns/op      12 connections  2000000 B/op
+BenchmarkLimited/callers/impl=payvault 1 0.951 share 0.110 refusals 0 failed
+BenchmarkLimited/callers/impl=aws-standard 1 0.260 share 3.650 refusals 1449 failed
+BenchmarkLimited/per-minute/impl=payvault 1 0.951 share 0.090 refusals 1 failed
 PASS
 `
 
@@ -36,6 +39,8 @@ func TestTable(t *testing.T) {
 	_, err := checkOut("0000000000000000000000000000000000000000", t.TempDir())
 	require.Error(t, err)
 	assert.Equal(t, "| c |  | ≤1.00 MB, **missed** | 2.00 MB |\n", s.line("c", "Upload", "B/op", "≤", 1e6, ""))
+	assert.Equal(t, "| e | ≥0.95, **missed** | 0.95 (0.26) | 0.11 (3.65) | 0 (1449) |\n", s.limited("e", "callers", 0.95))
+	assert.Contains(t, s.limited("f", "per-minute", 0.95), "missed", "an item failed")
 
 	path := filepath.Join(t.TempDir(), "README.md")
 	require.NoError(t, os.WriteFile(path, []byte("a\n<!-- bench -->\nold\n<!-- end of bench -->\nb\n"), 0o600))

@@ -24,8 +24,8 @@ import (
 	"example.com/payvault/internal/tests/service"
 )
 
-// TestDocLinks checks that every name in brackets in the comments of public packages exists, except names of other
-// modules. If a name does not exist, godoc shows no link.
+// TestDocLinks checks that the comments of public packages name only pages of docs that exist, and that every name in
+// brackets exists, except names of other modules. If a name does not exist, godoc shows no link.
 func TestDocLinks(t *testing.T) {
 	t.Parallel()
 	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
@@ -44,6 +44,9 @@ func TestDocLinks(t *testing.T) {
 			}}
 			groups, reader := godoc(t, repo(), dir)
 			for _, group := range groups {
+				for _, page := range regexp.MustCompile(`docs/[\w-]+\.md`).FindAllString(group.Text(), -1) {
+					assert.NotEmpty(t, list(t, repo(), page), "no page %s", page)
+				}
 				text := string(printer.Markdown(reader.Parse(group.Text())))
 				assert.Empty(t, broken.FindString(strings.ReplaceAll(text, `\[REDACTED]`, "")), "no such name")
 			}
