@@ -266,11 +266,16 @@ func TestLimitedCallers(t *testing.T) {
 // most 1.3.
 func TestDown(t *testing.T) {
 	t.Parallel()
-	for name, refusals := range map[string]int64{"Down": 0, "Outage": math.MaxInt64} {
+	for name, test := range map[string]struct {
+		refusals int64
+		want     error
+	}{
+		"Down": {0, payvault.ErrUnavailable}, "Outage": {math.MaxInt64, payvault.ErrRateLimited},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			const calls = 1000
 			s := new(limited)
-			s.refusing.Store(refusals)
+			s.refusing.Store(test.refusals)
 			c := newPayvault(t, "http://127.0.0.1", s)
 			var running sync.WaitGroup
 			for range calls {
@@ -278,7 +283,7 @@ func TestDown(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 					defer cancel()
 					_, err := c.Customers.List(ctx, nil)
-					assert.Error(t, err)
+					assert.ErrorIs(t, err, test.want, name)
 				})
 				<-time.After(100 * time.Millisecond)
 			}
