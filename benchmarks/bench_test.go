@@ -248,9 +248,9 @@ func BenchmarkCallers(b *testing.B) {
 	}
 }
 
-// TestCallers checks that 32 callers use their connections again. Each caller makes two calls in each of ten rounds. The
-// first calls of a round are under way at the same time. On a busy machine net/http opens a few more connections than 32.
-// The callers must also return the error of a bad answer.
+// TestCallers checks that 32 callers use their connections again. Each caller makes two calls in each of ten rounds.
+// The first calls of a round are under way at the same time. On a busy machine net/http opens a few more connections
+// than 32. The callers must also return the error of a bad answer.
 func TestCallers(t *testing.T) {
 	t.Parallel()
 	const callers = 32

@@ -65,10 +65,9 @@ func orPool(tb testing.TB, transport http.RoundTripper) http.RoundTripper {
 }
 
 // newPayvault returns a client of payvault. If transport is nil, the client uses its default connection pool.
-func newPayvault(tb testing.TB, url string, transport http.RoundTripper, opts ...payvault.Option) *payvault.Client {
+func newPayvault(tb testing.TB, url string, transport http.RoundTripper) *payvault.Client {
 	tb.Helper()
-	opts = append(opts, payvault.WithHTTPClient(&http.Client{Transport: transport}))
-	client, err := payvault.NewClient(url, apiKey, opts...)
+	client, err := payvault.NewClient(url, apiKey, payvault.WithHTTPClient(&http.Client{Transport: transport}))
 	require.NoError(tb, err)
 	tb.Cleanup(client.CloseIdleConnections)
 	return client

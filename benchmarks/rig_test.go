@@ -1,7 +1,7 @@
 //go:debug x509usefallbackroots=1
 
-// Package benchmarks compares payvault with resty, with the retryer of the AWS SDK, and with code that a careful engineer
-// writes by hand for the same work.
+// Package benchmarks compares payvault with resty, with the retryer of the AWS SDK, and with code that a careful
+// engineer writes by hand for the same work.
 package benchmarks
 
 import (

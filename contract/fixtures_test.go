@@ -93,7 +93,8 @@ func TestRequiredInAnswers(t *testing.T) {
 		assert.ElementsMatch(t, slices.Collect(maps.Keys(schema.Properties)), schema.Required,
 			"%s: required of the answer of %s", documentFile, o.Op)
 		walk("", schema, func(at string, record *openapi3.Schema) {
-			assert.NotEqual(t, new(false), record.AdditionalProperties.Has, "additionalProperties of the answer of %s%s", o.Op, at)
+			assert.NotEqual(t, new(false), record.AdditionalProperties.Has, "%s: additionalProperties of the answer of %s%s",
+				documentFile, o.Op, at)
 			if record.Properties[o.NeededID] != nil {
 				assert.Contains(t, record.Required, o.NeededID, "%s: required of the answer of %s%s", documentFile, o.Op, at)
 			}

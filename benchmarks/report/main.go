@@ -244,9 +244,9 @@ func (s samples) limited(what, bench string, share float64) string {
 		what, share, missed(isReached), both("share"), both("refusals"), both("failed"))
 }
 
-// line returns the table row that compares payvault with a rival. If symbol is "≤", payvault may cost at most limit times
-// as much. If symbol is "≥", payvault has to be at least limit times as fast. If against is "", limit is the goal for the
-// figure of payvault itself.
+// line returns the table row that compares payvault with a rival. If symbol is "≤", payvault may cost at most limit
+// times as much. If symbol is "≥", payvault has to be at least limit times as fast. If against is "", limit is the goal
+// for the figure of payvault itself.
 func (s samples) line(what, bench, unit, symbol string, limit float64, against string) string {
 	own, theirs := s[key{bench, unit, "payvault"}], s[key{bench, unit, against}]
 	names := strings.NewReplacer("byhand", "by hand", "encodingjson", "encoding/json", "decoder", "the JSON decoder alone",

@@ -172,8 +172,8 @@ func TestExamples(t *testing.T) {
 	examples := read(t, "example_test.go")
 	for _, c := range calls.All() {
 		if strings.Contains(c.Name, " by ") { // by an iterator
-			name := strings.Replace(c.GoName, ".", "Service_", 1)
-			assert.True(t, strings.Contains(examples, "func Example"+name+"("), "example_test.go has no function Example%s", name)
+			name := "Example" + strings.Replace(c.GoName, ".", "Service_", 1)
+			assert.True(t, strings.Contains(examples, "func "+name+"("), "example_test.go has no function %s", name)
 		}
 	}
 }
