@@ -76,12 +76,20 @@ func exists(t *testing.T, library fs.FS, link *comment.DocLink) bool {
 // fences returns a pattern that matches the fenced code blocks of Markdown, with their language and text.
 func fences() *regexp.Regexp { return regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```\n") }
 
-// TestMarkdownLinks checks that links between files of the repository lead to existing files and headings.
+// TestMarkdownLinks checks that links between files of the repository lead to existing files and headings, and that the
+// Go files that a text names exist.
 func TestMarkdownLinks(t *testing.T) {
 	t.Parallel()
+	var sources []string
+	for _, name := range filesOf(t, ".go") {
+		sources = append(sources, path.Base(name))
+	}
 	prose := func(name string) string { return fences().ReplaceAllString(read(t, name), "") }
 	found := 0
-	for _, name := range markdownFiles(t) {
+	for _, name := range filesOf(t, ".md") {
+		for _, file := range regexp.MustCompile("`([\\w/]+\\.go)`").FindAllStringSubmatch(prose(name), -1) {
+			assert.True(t, slices.Contains(sources, path.Base(file[1])), "%s: no file %s", name, file[1])
+		}
 		for _, link := range regexp.MustCompile(`\]\(([^):\s]+)\)`).FindAllStringSubmatch(prose(name), -1) {
 			found++
 			target, section, _ := strings.Cut(link[1], "#")
@@ -98,10 +106,11 @@ func TestMarkdownLinks(t *testing.T) {
 	assert.Greater(t, found, 10)
 }
 
-func markdownFiles(t *testing.T) (names []string) {
+// filesOf returns the names of all files with an extension.
+func filesOf(t *testing.T, extension string) (names []string) {
 	t.Helper()
 	require.NoError(t, fs.WalkDir(repo(), ".", func(name string, _ fs.DirEntry, err error) error {
-		if path.Ext(name) == ".md" {
+		if path.Ext(name) == extension {
 			names = append(names, name)
 		}
 		return err
@@ -234,7 +243,7 @@ func TestDocs(t *testing.T) {
 	t.Parallel()
 	readme := markdownBlocks(t, "README.md")
 	snippets := map[string]string{}
-	for _, b := range append(commentBlocks(t), markdownBlocks(t, markdownFiles(t)...)...) {
+	for _, b := range append(commentBlocks(t), markdownBlocks(t, filesOf(t, ".md")...)...) {
 		switch b.language {
 		case "go":
 			snippets[b.name] = wholeFile(b.text)
@@ -260,7 +269,7 @@ func TestQueries(t *testing.T) {
 	documented := strings.ReplaceAll(read(t, "otelpayvault/doc.go"), ".", "_")
 	suffix := regexp.MustCompile(`(_seconds)?(_count|_bucket|_total)$`)
 	found := 0
-	for _, b := range markdownBlocks(t, markdownFiles(t)...) {
+	for _, b := range markdownBlocks(t, filesOf(t, ".md")...) {
 		if b.language == "promql" {
 			for _, name := range regexp.MustCompile(`\b(payvault|http|error)_\w+`).FindAllString(b.text, -1) {
 				found++
