@@ -73,9 +73,6 @@ func newPayvault(tb testing.TB, url string, transport http.RoundTripper) *payvau
 	return client
 }
 
-// secret makes a payvault.Secret.
-func secret(text string) payvault.Secret { return payvault.NewSecret(text) }
-
 func tokenizePayvault(tb testing.TB, url string, transport http.RoundTripper) call {
 	tb.Helper()
 	c := newPayvault(tb, url, transport)
@@ -83,7 +80,7 @@ func tokenizePayvault(tb testing.TB, url string, transport http.RoundTripper) ca
 		resp, err := c.Tokens.Tokenize(ctx, &payvault.TokenizeRequest{
 			MerchantID: 4001, CardholderName: "Ada Lovelace", AVSAddress: "12 St James's Square", AVSZip: "10001",
 			EmailAddress: []string{"ada@example.com"}, ExpDate: "1230",
-			CardNumber: secret("4111111111111111"), CVV2: secret("123"),
+			CardNumber: payvault.NewSecret("4111111111111111"), CVV2: payvault.NewSecret("123"),
 		})
 		if err != nil {
 			return err
@@ -140,7 +137,9 @@ func submit(tb testing.TB, impl, url string, n, inFlight int) iter.Seq2[string, 
 		}), inFlight)
 	}
 	cards := withoutError(count(n, func(i int) payvault.AccountUpdaterCard {
-		return payvault.AccountUpdaterCard{CardNumber: secret("4111111111111111"), ExpDate: "1230", CardID: strconv.Itoa(i)}
+		return payvault.AccountUpdaterCard{
+			CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230", CardID: strconv.Itoa(i),
+		}
 	}))
 	batches := newPayvault(tb, url, nil).AccountUpdater.SubmitAll(tb.Context(), cards,
 		&payvault.SubmitAllOptions{Concurrency: inFlight})

@@ -100,7 +100,7 @@ func bulk(t *testing.T, impl string, s *limited, items int) (failed int) {
 	if impl == "payvault" {
 		c := newPayvault(t, "http://127.0.0.1", s)
 		cards := withoutError(count(items*payvault.MaxAccountUpdaterCards, func(int) payvault.AccountUpdaterCard {
-			return payvault.AccountUpdaterCard{CardNumber: secret("4111111111111111"), ExpDate: "1230"}
+			return payvault.AccountUpdaterCard{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"}
 		}))
 		for batch, err := range c.AccountUpdater.SubmitAll(t.Context(), cards, &payvault.SubmitAllOptions{Concurrency: 32}) {
 			if err != nil || batch.Err != nil {
@@ -179,7 +179,7 @@ func TestLimited(t *testing.T) {
 
 // submitOne submits one card in a single call.
 func submitOne(ctx context.Context, c *payvault.Client) error {
-	cards := []payvault.AccountUpdaterCard{{CardNumber: secret("4111111111111111"), ExpDate: "1230"}}
+	cards := []payvault.AccountUpdaterCard{{CardNumber: payvault.NewSecret("4111111111111111"), ExpDate: "1230"}}
 	_, err := c.AccountUpdater.Submit(ctx, cards)
 	return err
 }
