@@ -263,7 +263,7 @@ func TestLimitedCallers(t *testing.T) {
 
 // TestDown prints the number of requests per call when the service is down, and when it refuses all requests with
 // status 429. The client makes 10 calls a second for 100 seconds, each with a deadline of two seconds. The number must
-// be at most 1.3.
+// be at most 1.3, and the error of each call must say why it failed.
 func TestDown(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
