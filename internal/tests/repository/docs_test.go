@@ -127,6 +127,17 @@ func sections(text string) (names []string) {
 	return names
 }
 
+// TestChangelog checks that CHANGELOG.md has a line with a link for each version. The release script needs these lines.
+func TestChangelog(t *testing.T) {
+	t.Parallel()
+	text := read(t, "CHANGELOG.md")
+	versions := regexp.MustCompile(`(?m)^## \[(.+?)\]`).FindAllStringSubmatch(text, -1)
+	require.NotEmpty(t, versions)
+	for _, version := range versions {
+		assert.Contains(t, text, "\n["+version[1]+"]: https://")
+	}
+}
+
 // TestOperationTable checks that the table in README.md agrees with payvault.Operations and with package calls.
 func TestOperationTable(t *testing.T) {
 	t.Parallel()
