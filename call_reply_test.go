@@ -313,24 +313,6 @@ func TestReading_numbers(t *testing.T) {
 	assert.Len(t, seen, len(reads))
 }
 
-// TestReading_largePage checks that a page of 15,000 records is read like any other page.
-func TestReading_largePage(t *testing.T) {
-	t.Parallel()
-	many := strings.Repeat(`{"customer_id":"C1"},`, 15_000)
-	for last, want := range map[string]string{
-		`{"customer_id":"C2","comments":"a null"}`: "C2",
-		`{"customer_id":"C2","customer_id":"C3"}`:  "C3",
-		`{"customer_id":17}`:                       "17",
-	} {
-		page, err := answering(t, 200, `{"code":0,"data":[`+many+last+`]}`).Customers.List(t.Context(), nil)
-		require.NoError(t, err, last)
-		require.Len(t, page.Items, 15_001, last)
-		assert.Equal(t, want, page.Items[15_000].ID, last)
-	}
-	_, err := answering(t, 200, `{"code":0,"data":[`+many+`null]}`).Customers.List(t.Context(), nil)
-	require.ErrorContains(t, err, "/data/15000")
-}
-
 // readings returns calls by short names, for the tests of odd answers below.
 func readings(t *testing.T) map[string]call {
 	t.Helper()

@@ -1,14 +1,12 @@
 package payvault_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -25,7 +23,6 @@ import (
 	"example.com/payvault/internal/formdata"
 	"example.com/payvault/internal/tests/calls"
 	"example.com/payvault/internal/tests/service"
-	"example.com/payvault/payvaulttest"
 )
 
 // retrieval returns the minimal answer to a retrieval dispute, with the given file.
@@ -171,75 +168,33 @@ const formEnd = "--\r\n"
 
 // careless is a service that records the bodies of requests and does not check the forms in them.
 type careless struct {
-	url    string
-	client *http.Client // HTTP client that trusts the service; nil means the default
-	got    chan []byte  // the body of each request; all bytes of the connection if newRaw made the service
+	url     string
+	options []payvault.Option // for a client of the service
+	got     chan []byte       // the body of each request, as far as it came
 }
 
-func (s *careless) handler(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
-	s.got <- body
-	service.Say(w, http.StatusOK, `{"code":0}`)
-}
-
-// newRaw starts a service that records all bytes of one connection. It answers only with status 100, for which a client
-// waits before it sends a large body.
-func newRaw(t *testing.T) *careless {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with the test
-	require.NoError(t, err)
-	s := &careless{url: "http://" + listener.Addr().String(), got: make(chan []byte, 1)}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		conn, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		var all bytes.Buffer
-		r := bufio.NewReader(io.TeeReader(conn, &all))
-		for line := ""; err == nil && line != "\r\n"; {
-			line, err = r.ReadString('\n')
-		}
-		_, _ = io.WriteString(conn, "HTTP/1.1 100 Continue\r\n\r\n")
-		_, _ = io.Copy(io.Discard, r)
-		s.got <- all.Bytes()
-		_ = conn.Close()
-	}()
-	t.Cleanup(func() {
-		_ = listener.Close()
-		<-ended
-	})
-	return s
-}
-
-func newHTTP(t *testing.T, http2 bool) *careless {
-	t.Helper()
-	s := &careless{got: make(chan []byte, 1)}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(s.handler))
-	server.EnableHTTP2 = http2
-	if http2 {
-		server.StartTLS()
-		s.client = server.Client()
-	} else {
-		server.Start()
-	}
-	s.url = server.URL
-	t.Cleanup(server.Close)
-	return s
-}
-
-// forEach runs a test with three services: a raw TCP connection, HTTP/1.1 and HTTP/2.
+// forEach runs a test with two services, one over HTTP/1.1 and one over HTTP/2.
 func forEach(t *testing.T, test func(t *testing.T, s *careless)) {
 	t.Helper()
-	for name, start := range map[string]func(t *testing.T) *careless{
-		"raw":      newRaw,
-		"HTTP/1.1": func(t *testing.T) *careless { t.Helper(); return newHTTP(t, false) },
-		"HTTP/2":   func(t *testing.T) *careless { t.Helper(); return newHTTP(t, true) },
-	} {
+	for name, isHTTP2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, start(t))
+			s := &careless{got: make(chan []byte, 1)}
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				s.got <- body
+				service.Say(w, http.StatusOK, `{"code":0}`)
+			}))
+			server.EnableHTTP2 = isHTTP2
+			if isHTTP2 {
+				server.StartTLS()
+				s.options = append(s.options, payvault.WithHTTPClient(server.Client()))
+			} else {
+				server.Start()
+			}
+			t.Cleanup(server.Close)
+			s.url = server.URL
+			test(t, s)
 		})
 	}
 }
@@ -248,99 +203,21 @@ func forEach(t *testing.T, test func(t *testing.T, s *careless)) {
 // received, and the error of the call.
 func (s *careless) upload(t *testing.T, ctx context.Context, file *payvault.File) (got []byte, err error) {
 	t.Helper()
-	var opts []payvault.Option
-	if s.client != nil {
-		opts = append(opts, payvault.WithHTTPClient(s.client))
-	}
-	err = service.Client(t, s.url, opts...).Disputes.Respond(ctx, 5002, retrieval(file))
+	err = service.Client(t, s.url, s.options...).Disputes.Respond(ctx, 5002, retrieval(file))
 	require.Error(t, err)
 	return <-s.got, err
 }
 
-// shrinking is an *os.File that becomes shorter during a read. If f.when(off) returns true, ReadAt truncates the file
-// to f.to bytes after it has read.
-type shrinking struct {
-	*os.File
-
-	when func(off int64) bool
-	to   int64
-}
-
-func (f shrinking) ReadAt(p []byte, off int64) (int, error) {
-	n, err := f.File.ReadAt(p, off)
-	if f.when(off) {
-		if err := f.Truncate(f.to); err != nil {
-			return 0, err
-		}
-	}
-	return n, err
-}
-
-// newShrinking returns a PDF that is cut to newSize when the upload reads at cutAt or behind it. If cutAt is 0, the PDF
-// is cut at the end of the check before the upload.
-func newShrinking(t *testing.T, size, cutAt, newSize int64) *payvault.File {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "evidence.pdf")
-	content := append([]byte("%PDF-1.7\n"), bytes.Repeat([]byte("x"), int(size)-9)...)
-	require.NoError(t, os.WriteFile(path, content, 0o600))
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = f.Close() })
-	checked := false // set when the last byte is read, because this ends the check
-	when := func(off int64) bool {
-		now := checked && off >= cutAt
-		checked = checked || off == size-1
-		return now || off == size-1 && cutAt == 0
-	}
-	return &payvault.File{Name: "evidence.pdf", Content: shrinking{f, when, newSize}, Size: size}
-}
-
-// TestUploadOfAFileThatBecomesShorter checks that the service does not receive the end of the form if the file becomes
-// shorter before or during the upload, and that the error says why.
-func TestUploadOfAFileThatBecomesShorter(t *testing.T) {
-	t.Parallel()
-	const large = 4 << 20
-	for name, file := range map[string]struct{ size, at, to int64 }{
-		"small, before the upload": {2000, 0, 1000},
-		"emptied before":           {2000, 0, 0},
-		"large, before the upload": {large, 0, large - 1},
-		"large, amid the upload":   {large, large / 2, large - 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			forEach(t, func(t *testing.T, s *careless) {
-				got, err := s.upload(t, t.Context(), newShrinking(t, file.size, file.at, file.to))
-				t.Logf("%d bytes came, which end with %q", len(got), got[max(0, len(got)-40):])
-				assert.False(t, bytes.Contains(got, []byte(formEnd)), "a complete form came")
-				require.ErrorIs(t, err, payvault.ErrOutcomeUnknown)
-				require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-				assert.ErrorContains(t, err, "the file has become shorter")
-			})
-		})
-	}
-	t.Run("emulator", func(t *testing.T) {
-		t.Parallel()
-		server := payvaulttest.NewServer()
-		defer server.Close()
-		dispute := server.Disputes.Seed(payvaulttest.Dispute{})
-		err := server.Client().Disputes.Respond(t.Context(), dispute.ID, retrieval(newShrinking(t, large, large/2, large-1)))
-		require.Error(t, err)
-		answered, _ := server.Disputes.Get(dispute.ID)
-		assert.Nil(t, answered.Response)
-		assert.Zero(t, server.Commits(payvault.OpDisputesRespond))
-	})
-}
-
-// content is a PDF of size bytes. After the SDK has checked the PDF, all reads that begin in its second half call the
-// function read.
+// content is a PDF of size bytes. After the SDK has checked the PDF, all reads that begin at the offset from or later
+// call the function read.
 type content struct {
-	size int64
-	read func(p []byte, off int64) (int, error)
-	done *atomic.Bool // the check is over: it ends when the last byte is read
+	size, from int64
+	read       func(p []byte, off int64) (int, error)
+	done       *atomic.Bool // the check is over: it ends when the last byte is read
 }
 
 func (c content) ReadAt(p []byte, off int64) (int, error) {
-	if c.done.Load() && off >= c.size/2 {
+	if c.done.Load() && off >= c.from {
 		return c.read(p, off)
 	}
 	if off == c.size-1 {
@@ -351,6 +228,42 @@ func (c content) ReadAt(p []byte, off int64) (int, error) {
 		copy(p, "%PDF-1.7\n")
 	}
 	return n, nil
+}
+
+// newContent returns a file with a content.
+func newContent(size, from int64, read func(p []byte, off int64) (int, error)) *payvault.File {
+	return &payvault.File{Name: "a.pdf", Content: content{size, from, read, new(atomic.Bool)}, Size: size}
+}
+
+// TestUploadOfAFileThatBecomesShorter checks that the service does not receive the end of the form if the file becomes
+// shorter before or during the upload, and that the error says why.
+func TestUploadOfAFileThatBecomesShorter(t *testing.T) {
+	t.Parallel()
+	const large = 4 << 20
+	for name, file := range map[string]struct{ size, from, end int64 }{ // from the offset from on, the file ends at end
+		"small, before the upload": {2000, 0, 1000},
+		"emptied before":           {2000, 0, 0},
+		"large, before the upload": {large, 0, large - 1},
+		"large, amid the upload":   {large, large / 2, large - 1},
+	} {
+		read := func(p []byte, off int64) (int, error) {
+			if left := max(0, file.end-off); left < int64(len(p)) {
+				return int(left), io.EOF
+			}
+			return len(p), nil
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			forEach(t, func(t *testing.T, s *careless) {
+				got, err := s.upload(t, t.Context(), newContent(file.size, file.from, read))
+				t.Logf("%d bytes came, which end with %q", len(got), got[max(0, len(got)-40):])
+				assert.False(t, bytes.Contains(got, []byte(formEnd)), "a complete form came")
+				require.ErrorIs(t, err, payvault.ErrOutcomeUnknown)
+				require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+				assert.ErrorContains(t, err, "the file has become shorter")
+			})
+		})
+	}
 }
 
 // fileError is an error of the caller. It is no pointer, unlike an error of errors.New. So %#v of another value that
@@ -382,9 +295,8 @@ func TestUploadWithAFunctionThatPanics(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			forEach(t, func(t *testing.T, s *careless) {
-				file := &payvault.File{
-					Name: "a.pdf", Content: content{4 << 20, test.read, new(atomic.Bool)}, Size: 4 << 20, Progress: test.progress,
-				}
+				file := newContent(4<<20, 2<<20, test.read)
+				file.Progress = test.progress
 				got, err := s.upload(t, t.Context(), file)
 				assert.False(t, bytes.Contains(got, []byte(formEnd)), "a complete form came")
 				require.ErrorIs(t, err, payvault.ErrOutcomeUnknown)

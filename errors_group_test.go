@@ -7,12 +7,9 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,138 +17,6 @@ import (
 	"example.com/payvault"
 	"example.com/payvault/internal/tests/service"
 )
-
-// silent returns a client of a service that answers only the creation of a payee, with status 429. The service reads
-// all other requests and never answers them.
-func silent(t *testing.T, opts ...payvault.Option) *payvault.Client {
-	t.Helper()
-	pool := service.Pipe(t, func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/payee") {
-			w.Header().Set("Retry-After", "20")
-			service.Say(w, http.StatusTooManyRequests, "")
-			return
-		}
-		_, _ = io.Copy(io.Discard, r.Body) // else the server does not notice that the client has closed the connection
-		<-r.Context().Done()
-	})
-	client, err := payvault.NewClient("http://127.0.0.1:1", service.APIKey,
-		append([]payvault.Option{payvault.WithHTTPClient(pool)}, opts...)...)
-	require.NoError(t, err)
-	return client
-}
-
-// siblings returns calls that run beside the call under test. They fail and perform nothing. The call under test must
-// not return their errors, because it may have performed something.
-func siblings(ctx context.Context, client *payvault.Client) map[string]func() error {
-	return map[string]func() error{
-		"a failed local check": func() error {
-			_, err := client.Payees.Create(ctx, &payvault.PayeeCreateRequest{})
-			return err
-		},
-		"a 429 that cannot be waited out": func() error {
-			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-			defer cancel()
-			_, err := client.Payees.Create(ctx, &payvault.PayeeCreateRequest{Name: "Acme"})
-			return err
-		},
-	}
-}
-
-// causeJournal is a journal whose Begin returns the cause of its context as an error, as some database drivers do.
-type causeJournal struct{}
-
-func (causeJournal) Begin(ctx context.Context, _ string, _ int) (payvault.BatchState, error) {
-	return payvault.BatchState{}, context.Cause(ctx)
-}
-
-func (causeJournal) End(context.Context, string, int, payvault.BatchOutcome) error { return nil }
-
-// besides returns the functions under test. Each function makes one call or runs SubmitAll, and returns one error per
-// call or batch. While the first requests of the function are in flight, the test ends the context with the error of
-// another call. The last error of SubmitAll has to match context.Canceled and no sentinel.
-func besides(t *testing.T) map[string]func(context.Context, *payvault.Client) []error {
-	t.Helper()
-	submitAll := func(ctx context.Context, c *payvault.Client, options payvault.SubmitAllOptions) (errs []error) {
-		cards := slices.Repeat([]payvault.AccountUpdaterCard{card()}, 10*payvault.MaxAccountUpdaterCards)
-		for b, err := range c.AccountUpdater.SubmitAll(ctx, payvault.Cards(cards...), &options) {
-			if err != nil {
-				service.AssertMatches(t, err)
-				assert.ErrorIs(t, err, context.Canceled)
-				return errs
-			}
-			errs = append(errs, b.Err)
-		}
-		assert.Fail(t, "SubmitAll does not say that it has stopped")
-		return errs
-	}
-	return map[string]func(context.Context, *payvault.Client) []error{
-		"a call": func(ctx context.Context, c *payvault.Client) []error {
-			return []error{c.Invoices.Send(ctx, "I1", nil)}
-		},
-		"SubmitAll": func(ctx context.Context, c *payvault.Client) []error {
-			return submitAll(ctx, c, payvault.SubmitAllOptions{})
-		},
-		"a job": func(ctx context.Context, c *payvault.Client) []error {
-			return submitAll(ctx, c, payvault.SubmitAllOptions{Journal: causeJournal{}, Job: "job"})
-		},
-	}
-}
-
-// TestError_causeIsTheErrorOfASibling cancels the context of calls as errgroup does: the cause is the error of another
-// call, the sibling. The test checks that the requests in flight are of unknown outcome, that no other request is sent,
-// and that no error matches the error of the sibling or its sentinels.
-func TestError_causeIsTheErrorOfASibling(t *testing.T) {
-	t.Parallel()
-	for _, sibling := range []string{"a failed local check", "a 429 that cannot be waited out"} {
-		for name, work := range besides(t) {
-			t.Run(name+" beside "+sibling, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					client := silent(t, payvault.WithObserver(payvault.Observer{
-						Attempt: func(_ context.Context, info payvault.CallInfo, r payvault.CallResult) {
-							if info.Op != payvault.OpPayeesCreate {
-								service.AssertMatches(t, r.Err)
-							}
-						},
-					}))
-					ctx, cancel := context.WithCancelCause(t.Context())
-					defer cancel(nil)
-					done := make(chan []error, 1)
-					go func() { done <- work(ctx, client) }()
-					synctest.Wait() // until the requests in flight wait for their answers
-					cause := siblings(t.Context(), client)[sibling]()
-					require.Error(t, cause)
-					cancel(cause)
-					errs, inFlight := <-done, 4
-					if name == "a call" {
-						inFlight = 1
-					}
-					require.Len(t, errs, map[int]int{1: 1, 4: 5}[inFlight], "one batch was waiting for room")
-					for i, err := range errs {
-						assertOwn(t, err, i < inFlight, name == "a job")
-					}
-				})
-			})
-		}
-	}
-}
-
-// assertOwn checks that an error matches only the sentinels of its own request, and not the sentinels of the error that
-// canceled the context.
-func assertOwn(t *testing.T, err error, wasSent, isJob bool) {
-	t.Helper()
-	if wasSent {
-		service.AssertMatches(t, err, payvault.ErrOutcomeUnknown)
-		assert.Equal(t, payvault.DeliveryUnknown, service.AsError(t, err).Delivery)
-	} else {
-		service.AssertMatches(t, err, payvault.ErrStopped)
-		assert.Equal(t, payvault.DeliveryNotSent, service.AsError(t, err).Delivery)
-	}
-	if wasSent && !isJob { // with a journal, the requests in flight go on until they time out
-		require.ErrorIs(t, err, context.Canceled)
-	}
-	assert.Equal(t, !wasSent && !isJob, payvault.SafeToRetry(err), err)
-}
 
 // like is an error that matches a sentinel by its method Is.
 type like struct{ sentinel error }

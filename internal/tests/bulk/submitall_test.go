@@ -355,11 +355,12 @@ func TestSubmitAllWithBatchesThatFail(t *testing.T) {
 
 // TestSubmitAllWhoseContextEnds checks what SubmitAll without a journal yields when its context ends. A batch in flight
 // is then of unknown outcome. A batch that is not yet in flight is not sent. The last error has the reason StopContext.
+// The cause of the context is the error of another call, as in errgroup. No error of the walk matches this cause.
 func TestSubmitAllWhoseContextEnds(t *testing.T) {
 	t.Parallel()
 	forEach(t, []int{1, 5}, func(t *testing.T, after int) {
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
 		s, sent, want := fake{gates: newGates(after)}, 0, batchesOf(1950)
 		next, stop := 0, error(nil)
 		for b, err := range s.client(t).AccountUpdater.SubmitAll(ctx, stream(1950, nil), nil) {
@@ -370,7 +371,7 @@ func TestSubmitAllWhoseContextEnds(t *testing.T) {
 			if next++; next == after {
 				synctest.Wait() // requests of the next batches are in flight
 				sent = len(s.asked())
-				cancel()
+				cancel(&payvault.Error{StatusCode: http.StatusNotFound, Delivery: payvault.DeliveryNotSent})
 			}
 			switch {
 			case b.Index < after:
