@@ -38,7 +38,7 @@ func TestApplicationData_unmarshal(t *testing.T) {
 			{Key: "business_email", Value: ""}, {Key: "more", Value: map[string]any{"a": []any{json.Number("1.50")}}},
 		}},
 	} {
-		var got data
+		got := data{LegalName: "before"}
 		require.NoError(t, json.Unmarshal([]byte(wire), &got))
 		assert.Equal(t, want, got)
 	}
@@ -59,6 +59,7 @@ func TestApplicationData_unmarshal(t *testing.T) {
 		`{"data":[{"key":"tax_id","value":"1"}]}`:     "/data cannot be read: a list of pairs within an object",
 		`{"fields":["x",{"Key":"tax_id","val":"1"}]}`: "/fields cannot be read: a list of pairs within an object",
 		`{"key":"tax_id","value":"1"}`:                "/key cannot be read: a pair outside a list",
+		`{"more":{"a":1,"a":2}}`:                      "/more cannot be read",
 	} {
 		require.EqualError(t, json.Unmarshal([]byte(wire), new(data)), problem)
 	}

@@ -53,7 +53,7 @@ func TestApplicationsValidate(t *testing.T) {
 		},
 		{400, `{"code":2,"data":{"tax_id":["is required"]}}`, required, nil},
 		{200, `{"code":"2","data":{"tax_id":"is required"}}`, required, nil},
-		{200, `{"code":2,"data":{"message":["is required"]}}`, service.Fields{"message": {"is required"}}, nil},
+		{422, `{"code":2,"data":{"message":["is required"]}}`, service.Fields{"message": {"is required"}}, nil},
 		{200, `{"code":2,"data":{"tax_id":[]}}`, empty, nil},
 		{
 			200, `{"code":2,"data":{"tax_id":{"0":"bad"},"legal_name":["required",5],"owner":null}}`,
@@ -178,31 +178,20 @@ func TestApplicationsSaveData_false(t *testing.T) {
 	service.AssertWire(t, mixed, string(sent.Data))
 }
 
-// TestApplicationsSaveData_zeros checks that SaveData sends an InterestCount of 0, an empty list of owners and an empty
-// text in Extra.
-func TestApplicationsSaveData_zeros(t *testing.T) {
-	t.Parallel()
-	data := &payvault.ApplicationData{
-		Ownership: payvault.Ownership{Owners: []payvault.Owner{}},
-		Extra:     []payvault.ApplicationField{{Key: "fulfillment_name", Value: ""}},
-	}
-	const fields = `[{"key":"ownership","value":{"interestCount":0,"owners":[]}},{"key":"fulfillment_name","value":""}]`
-	assert.JSONEq(t, `{"data":`+fields+`}`, perform(t, payvault.OpApplicationsSaveData, data))
-	back, err := decode[payvault.ApplicationData](fields)
-	require.NoError(t, err)
-	assert.Equal(t, *data, back)
-}
-
-// TestApplicationsSaveData_extra checks that SaveData sends the fields of Extra after the other fields.
+// TestApplicationsSaveData_extra checks that SaveData sends the fields of Extra after the other fields. It also sends an
+// empty list of owners, and the empty text of a field in Extra.
 func TestApplicationsSaveData_extra(t *testing.T) {
 	t.Parallel()
 	data := payvault.ApplicationData{LegalName: "Name", Extra: []payvault.ApplicationField{
+		{Key: "fulfillment_name", Value: ""},
 		{Key: "text", Value: "added later"},
 		{Key: "number", Value: json.Number("12345678901234567890.10")},
 		{Key: "object", Value: map[string]any{"inner": []any{true, "two", nil}}},
 		{Key: "null"},
 	}}
-	const fields = `[{"key":"legal_name","value":"Name"},{"key":"text","value":"added later"},` +
+	data.Ownership.Owners = []payvault.Owner{}
+	const fields = `[{"key":"legal_name","value":"Name"},{"key":"ownership","value":{"interestCount":0,"owners":[]}},` +
+		`{"key":"fulfillment_name","value":""},{"key":"text","value":"added later"},` +
 		`{"key":"number","value":12345678901234567890.10},{"key":"object","value":{"inner":[true,"two",null]}},` +
 		`{"key":"null","value":null}]`
 	service.AssertWire(t, data, fields)

@@ -127,7 +127,7 @@ func TestCall_refused(t *testing.T) {
 // TestCall_name checks that errors, observers and logs have the name of the request and not its path.
 func TestCall_name(t *testing.T) {
 	t.Parallel()
-	const name payvault.Operation = "disputes.accept-2_x"
+	name := payvault.Operation("disputes.accept-2_" + strings.Repeat("x", 46)) // a longer name is refused
 	accept := payvault.Request{
 		Name: string(name), Method: "PUT", Path: []string{"platform", "dispute", "id-4711", "accept"},
 	}
@@ -154,10 +154,12 @@ func TestCall_path(t *testing.T) {
 	assert.Equal(t, "customer [REDACTED]", err.Message)
 	assert.Equal(t, service.Fields{"customer_email": {"of [REDACTED]"}}, err.Fields)
 
-	client = answering(t, 400, `{"code":2,"data":{"accept_reason":["of dispute 4711 is required"]}}`)
-	request = payvault.Request{Name: "disputes.accept", Method: "POST", Path: []string{"dispute", "4711", "accept"}}
+	client = answering(t, 400, `{"code":2,"data":{"accept_reason":["of the refund 4711 is required by tomorrow"]}}`)
+	request = payvault.Request{
+		Name: "refund.accept_by-tomorrow", Method: "POST", Path: []string{"refund", "4711", "accept", "tomorrow"},
+	}
 	err = service.AsError(t, client.Call(t.Context(), request, nil))
-	assert.Equal(t, service.Fields{"accept_reason": {"of dispute [REDACTED] is required"}}, err.Fields)
+	assert.Equal(t, service.Fields{"accept_reason": {"of the refund [REDACTED] is required by tomorrow"}}, err.Fields)
 }
 
 // TestCall_replay checks that a request is repeated after status 503 only if Replay is set, whatever its method is.
@@ -169,6 +171,7 @@ func TestCall_replay(t *testing.T) {
 			err := answering(t, 503, "").Call(t.Context(), r, nil)
 			assert.Equal(t, want, service.AsError(t, err).Attempts, method)
 			assert.Equal(t, replay, payvault.SafeToRetry(err))
+			assert.ErrorIs(t, err, payvault.ErrOutcomeUnknown)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func TestNewClient_options(t *testing.T) {
 		"WithTimeout is not positive":                {payvault.WithTimeout(0), payvault.WithTimeout(-1)},
 		"WithKeySource is nil":                       {payvault.WithKeySource(nil)},
 		"WithMerchantID is not positive":             {payvault.WithMerchantID(0)},
-		"WithVendorID is not positive":               {payvault.WithVendorID(-1)},
+		"WithVendorID is not positive":               {payvault.WithVendorID(0)},
 		"WithLogger is nil":                          {payvault.WithLogger(nil)},
 		"WithUserAgent contains a control character": {payvault.WithUserAgent("acme\r\nX: y")},
 		"WithMaxResponseBytes is not positive":       {payvault.WithMaxResponseBytes(0)},

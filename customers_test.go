@@ -22,18 +22,6 @@ func TestCustomersCreate_filled(t *testing.T) {
 	}
 }
 
-// TestCustomersCreate_zeros checks that the flags of addresses and cards are also sent if they are false.
-func TestCustomersCreate_zeros(t *testing.T) {
-	t.Parallel()
-	request := &payvault.CustomerCreateRequest{
-		ID: "C", FirmName: "F", ShippingAddresses: []payvault.ShippingAddress{{Primary: new(false)}},
-		BillingCards: []payvault.BillingCardRequest{{Verify: new(false), Primary: new(false)}},
-	}
-	assertSent(t, payvault.OpCustomersCreate, request,
-		`{"customer_id":"C","customer_firm_name":"F","shipping_addresses":[{"primary":false}],`+
-			`"billing_cards":[{"verify":false,"primary":false}]}`)
-}
-
 // TestCustomersCreate_refused checks that Create refuses a nil request, and a request that has only a first name or
 // only a last name.
 func TestCustomersCreate_refused(t *testing.T) {
@@ -50,8 +38,8 @@ func TestCustomersCreate_refused(t *testing.T) {
 func TestCustomersCreate_accepted(t *testing.T) {
 	t.Parallel()
 	request := &payvault.CustomerCreateRequest{AutoGenerateCustomerID: true, FirstName: "F", LastName: "L"}
-	assertSent(t, payvault.OpCustomersCreate, request,
-		`{"auto_generate_customer_id":true,"customer_first_name":"F","customer_last_name":"L"}`)
+	assert.JSONEq(t, `{"auto_generate_customer_id":true,"customer_first_name":"F","customer_last_name":"L"}`,
+		perform(t, payvault.OpCustomersCreate, request))
 }
 
 // TestCustomersList_records checks that List fails if a record has no ID or is null, because nobody could use it.

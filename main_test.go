@@ -74,18 +74,6 @@ func perform(t *testing.T, op payvault.Operation, request any, opts ...payvault.
 	return string(got.Body)
 }
 
-// assertSent checks that an operation sends a request as the given JSON. It also checks that the JSON of the request is
-// read back as the same request, for a program that keeps requests in a queue.
-func assertSent[T any](t *testing.T, op payvault.Operation, request *T, want string) {
-	t.Helper()
-	assert.JSONEq(t, want, perform(t, op, request))
-	wire, err := payvault.MarshalWire(request)
-	require.NoError(t, err)
-	back, err := decode[T](string(wire))
-	require.NoError(t, err)
-	assert.Equal(t, *request, back)
-}
-
 // assertRefused checks that an operation refuses a request with the given problems, and that nothing is sent.
 func assertRefused(t *testing.T, op payvault.Operation, request any, problems service.Fields) {
 	t.Helper()

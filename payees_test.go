@@ -4,15 +4,7 @@ import (
 	"testing"
 
 	"example.com/payvault"
-	"example.com/payvault/internal/tests/service"
 )
-
-// TestPayeesCreate_refused checks that Create refuses a negative merchant ID.
-func TestPayeesCreate_refused(t *testing.T) {
-	t.Parallel()
-	assertRefused(t, payvault.OpPayeesCreate, &payvault.PayeeCreateRequest{Name: "N", MerchantID: -7},
-		service.Fields{"merchant_id": {"is negative"}})
-}
 
 // TestPayeesCreate_account checks that the numbers of the account are read from JSON texts and from JSON numbers. A
 // routing number that has lost a zero, and a number that is [REDACTED], are left out and named in Unread.

@@ -49,6 +49,7 @@ func TestSavedField_Decode(t *testing.T) {
 		wire := `{"key":"k","value":` + test.value + `,"type":"text","settings":{"required":false}}`
 		var saved payvault.SavedField
 		require.NoError(t, json.Unmarshal([]byte(wire), &saved))
+		assert.Equal(t, test.value == `null`, saved.Value.IsZero(), test.value)
 		require.NoError(t, saved.Decode(test.into), test.value)
 		assert.Equal(t, test.want, test.into, test.value)
 		again, err := payvault.MarshalWire(saved)

@@ -25,13 +25,6 @@ func TestTokenize_filled(t *testing.T) {
 	}
 }
 
-// TestTokenize_zeros checks that a SingleUse of false is sent.
-func TestTokenize_zeros(t *testing.T) {
-	t.Parallel()
-	assertSent(t, payvault.OpTokensTokenize, &payvault.TokenizeRequest{MerchantID: 1, SingleUse: new(false)},
-		`{"merchant_id":"1","single_use":false}`)
-}
-
 // TestTokenize_refused checks that Tokenize requires a request and a merchant ID.
 func TestTokenize_refused(t *testing.T) {
 	t.Parallel()
