@@ -66,7 +66,10 @@ func TestError_text(t *testing.T) {
 		{200, `{"code":7,"data":{"message":"Because","name":"Jane Doe"}}`, `200 OK: code 7: Because`},
 		{200, `{"data":{"message":"Jane Doe"}}`, `200 OK: ` + malformed + `no result code` + unknown},
 		{598, ``, `598` + unknown},
-		{302, ``, `302 Found: ` + malformed + `a redirect, which is not followed` + unknown},
+		{
+			300, `{"code":0,"data":{}}`,
+			`300 Multiple Choices: code 0: ` + malformed + `a redirect, which is not followed` + unknown,
+		},
 	} {
 		err := addEvent(t, answering(t, test.status, test.body))
 		want := "payvault: webhooks.add_event: status " + test.want
@@ -113,8 +116,8 @@ func TestError_gateway(t *testing.T) {
 		},
 		{400, js, `{"message":"Wrong","errors":["one"]}`, `400 Bad Request: Wrong`},
 		{
-			422, js, `{"errors":{"card_number":["4111111111111111 is bad"],"b":["c","d"]}}`,
-			`422 Unprocessable Entity: b c, d; card_number [REDACTED] is bad`,
+			400, js, `{"errors":{"card_number":["4111111111111111 is bad"],"b":["c","d"]}}`,
+			`400 Bad Request: b c, d; card_number [REDACTED] is bad`,
 		},
 		{401, js, `{"error":"invalid_token","error_description":"expired"}`, `401 Unauthorized: invalid_token: expired`},
 		{403, js, `{"msg":"one","reason":"two"}`, `403 Forbidden: one: two`},
@@ -596,7 +599,8 @@ func TestError_echoOfTheCaller(t *testing.T) {
 	const private = "ada ä+b%y&ron@example.com"
 	sent := client.Invoices.Send(t.Context(), "inv-secret", nil, payvault.WithHeader("X-Trace", "hunter2-token"))
 	_, listed := client.Customers.List(t.Context(), &payvault.ListOptions{
-		OrderOn: "customer_id", Filters: []payvault.Filter{payvault.Where("customer_email", "EQUALS", private)},
+		OrderOn: "customer_id", OrderBy: payvault.Ascending,
+		Filters: []payvault.Filter{payvault.Where("customer_email", "EQUALS", private)},
 	})
 	errs := []error{sent, listed}
 	for _, query := range []url.Values{{"filter": {"field,EQUALS," + private}}, {"q": {private}, "page": {"0"}}} {
