@@ -3,10 +3,7 @@ package payvault_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"math"
-	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -17,33 +14,6 @@ import (
 	"example.com/payvault/internal/tests/calls"
 	"example.com/payvault/internal/tests/service"
 )
-
-// TestCall checks that Client.Call sends a request unchanged, and reads the answer into the caller's type.
-func TestCall(t *testing.T) {
-	t.Parallel()
-	server := service.Answer(t, 200, `{"code":0,"message":"Success","data":{"invoice_id":"I1","amount":12.50}}`)
-	var out struct {
-		Message string
-		Data    struct {
-			InvoiceID payvault.InvoiceID `json:"invoice_id"`
-			Amount    payvault.Amount    `json:"amount"`
-		}
-	}
-	request := payvault.Request{
-		Method: "POST", Path: []string{"platform", "invoice", "add"}, Body: map[string]any{"amount": 1},
-		Query: url.Values{"merchant_id": {"7"}, "a b": {"c,d", "é&="}},
-	}
-	require.NoError(t, service.Client(t, server.URL+service.BasePath).Call(t.Context(), request, &out))
-	assert.Equal(t, "{Success {I1 12.50}}", fmt.Sprint(out))
-	got := server.Seen()[0]
-	assert.Equal(t, "POST "+service.BasePath+"/platform/invoice/add", got.Method+" "+got.Path)
-	assert.Equal(t, request.Query, got.Query)
-	assert.JSONEq(t, `{"amount":1}`, string(got.Body))
-	assert.Equal(t, http.Header{
-		"Content-Type": {"application/json"}, "Accept": {"application/json"}, "Authorization": {service.BasicToken},
-		"User-Agent": got.Header["User-Agent"], "Accept-Encoding": {"gzip"}, "Content-Length": {"12"},
-	}, got.Header)
-}
 
 // TestCall_codes checks which codes of an answer to Client.Call mean success, and that any other answer does not change
 // out. A 2xx answer with a code and an rcode is malformed if only one of them means success.
