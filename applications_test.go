@@ -178,8 +178,8 @@ func TestApplicationsSaveData_false(t *testing.T) {
 	service.AssertWire(t, mixed, string(sent.Data))
 }
 
-// TestApplicationsSaveData_extra checks that SaveData sends the fields of Extra after the other fields. It also sends an
-// empty list of owners, and the empty text of a field in Extra.
+// TestApplicationsSaveData_extra checks that SaveData sends the fields of Extra after the other fields. It also checks
+// that an empty list of owners, and the empty text of a field in Extra, are sent.
 func TestApplicationsSaveData_extra(t *testing.T) {
 	t.Parallel()
 	data := payvault.ApplicationData{LegalName: "Name", Extra: []payvault.ApplicationField{
