@@ -179,7 +179,7 @@ func TestApplicationsSaveData_false(t *testing.T) {
 }
 
 // TestApplicationsSaveData_extra checks that SaveData sends the fields of Extra after the other fields. It also checks
-// that an empty list of owners, and the empty text of a field in Extra, are sent.
+// that an empty list of owners, an empty set, and the empty text of a field in Extra are sent.
 func TestApplicationsSaveData_extra(t *testing.T) {
 	t.Parallel()
 	data := payvault.ApplicationData{LegalName: "Name", Extra: []payvault.ApplicationField{
@@ -190,7 +190,9 @@ func TestApplicationsSaveData_extra(t *testing.T) {
 		{Key: "null"},
 	}}
 	data.Ownership.Owners = []payvault.Owner{}
+	data.BusinessServicesAuthTime = payvault.AuthTimes{}
 	const fields = `[{"key":"legal_name","value":"Name"},{"key":"ownership","value":{"interestCount":0,"owners":[]}},` +
+		`{"key":"business_services_auth_time","value":"{}"},` +
 		`{"key":"fulfillment_name","value":""},{"key":"text","value":"added later"},` +
 		`{"key":"number","value":12345678901234567890.10},{"key":"object","value":{"inner":[true,"two",null]}},` +
 		`{"key":"null","value":null}]`
