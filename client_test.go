@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"net/http/cookiejar"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -167,6 +168,31 @@ func TestNewTransport(t *testing.T) {
 	other := payvault.NewTransport()
 	require.ErrorContains(t, addEvent(t, service.Client(t, srv.URL, service.Over(other))), "certificate")
 	assert.Equal(t, 128, other.MaxIdleConnsPerHost)
+}
+
+// TestWithHTTPClient checks that the client follows no redirect and keeps no cookie, even if the given http.Client
+// would do so. NewClient does not change the http.Client, and later changes by the caller have no effect.
+func TestWithHTTPClient(t *testing.T) {
+	t.Parallel()
+	jar, err := cookiejar.New(nil)
+	require.NoError(t, err)
+	own := &http.Client{Transport: &http.Transport{}, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error {
+		panic("a redirect was considered")
+	}}
+	server := service.Observe(t, func(n int, w http.ResponseWriter, r *http.Request) {
+		assert.Empty(t, r.Cookies())
+		w.Header().Set("Set-Cookie", "session=1")
+		w.Header().Set("Location", "/elsewhere")
+		service.Say(w, []int{http.StatusTemporaryRedirect, 200, 200}[n-1], `{"code":0,"data":{}}`)
+	})
+	client := service.Client(t, server.URL, payvault.WithHTTPClient(own))
+	require.ErrorIs(t, addEvent(t, client), payvault.ErrMalformedResponse)
+	require.NoError(t, addEvent(t, client))
+	assert.NotNil(t, own.CheckRedirect)
+	assert.Same(t, jar, own.Jar)
+	own.Transport, own.Timeout = nil, 1
+	require.NoError(t, addEvent(t, client), "what the caller does to it later does not matter")
+	assert.Len(t, server.Seen(), 3)
 }
 
 // TestWithUserAgent checks that the User-Agent header has the product of the caller before payvault-go.
