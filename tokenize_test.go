@@ -43,8 +43,8 @@ func TestTokenize_cardID(t *testing.T) {
 	assertRead(t, update, `{"rcode":"000"}`, &payvault.TokenizeResponse{RCode: "000"}, "/card_id")
 }
 
-// TestTokenize_rcode checks that the number 0 is read as the rcode 000, also beside a code without digits. The text "0",
-// an rcode {}, which counts as missing, and the rcode 051 must make the call fail.
+// TestTokenize_rcode checks that the number 0 is read as the rcode 000, also beside a code without digits. The text
+// "0", an rcode {}, which counts as missing, and the rcode 051 must make the call fail.
 func TestTokenize_rcode(t *testing.T) {
 	t.Parallel()
 	tokenize := named(t, "tokens.tokenize without a CardID")
