@@ -67,8 +67,8 @@ func Open(ctx context.Context, path string, opts ...Option) (*Journal, error) {
 	return j, nil
 }
 
-// findFile resolves the symbolic links of a path. It makes a new journal if there is no file, and fails if the file is
-// empty.
+// findFile resolves the symbolic links of a path. It makes a new journal if there is no file. It fails if the file is
+// empty, or if there is only a -journal file.
 //
 // The functions of this package never open a journal by package os. When a process closes a file, it loses all locks
 // that it has on the file, also those of another Journal.
@@ -77,7 +77,14 @@ func findFile(ctx context.Context, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// Look for the -journal file first: between the two looks, another process may make a new journal and write to it.
+	_, missing := os.Lstat(path + "-journal")
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+		if missing == nil {
+			return "", fmt.Errorf("sqlpayvault: there is no %[1]s, but a file %[1]s-journal of an earlier run, so the journal "+
+				"was moved away. Use it at its new place. If a run has used it there, remove %[1]s-journal before you move the "+
+				"journal back. Without the journal, the next run makes a new one here and sends all cards", path)
+		}
 		if err := makeFile(ctx, path); err != nil {
 			return "", err
 		}
@@ -93,15 +100,10 @@ func findFile(ctx context.Context, path string) (string, error) {
 	return path, err
 }
 
-// makeFile makes a new journal under a temporary name and links it to its place. It fails if there is a -journal file
-// beside this place. If another process has made a file at this place meanwhile, makeFile leaves that file alone. At
-// the first commit, SQLite syncs the folder, so the link then survives a power cut.
+// makeFile makes a new journal under a temporary name and links it to its place. If another process has made a file at
+// this place meanwhile, makeFile leaves that file alone. At the first commit, SQLite syncs the folder, so the link then
+// survives a power cut.
 func makeFile(ctx context.Context, path string) error {
-	if _, err := os.Lstat(path + "-journal"); err == nil {
-		return fmt.Errorf("sqlpayvault: there is no %[1]s, but a file %[1]s-journal of an earlier run, so the journal was "+
-			"moved away. Use it at its new place. If a run has used it there, remove %[1]s-journal before you move the journal "+
-			"back. Without the journal, the next run makes a new one here and sends all cards", path)
-	}
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-")
 	if err != nil {
 		return err
