@@ -28,21 +28,13 @@ import (
 )
 
 const (
+	kills        = 20
 	cardsPerKill = 5000
 	lostOneIn    = 20
 
 	concurrency = 32
 	lease       = 250 * time.Millisecond
 )
-
-// kills returns how often TestKilled kills its program: SQLPAYVAULT_KILLS times, or 20 times by default.
-func kills() int {
-	n, err := strconv.Atoi(os.Getenv("SQLPAYVAULT_KILLS"))
-	if err != nil {
-		return 20
-	}
-	return n
-}
 
 // forgetful is a transport that loses one of every lostOneIn answers on average.
 type forgetful struct{ http.RoundTripper }
@@ -100,12 +92,12 @@ func TestKilled(t *testing.T) {
 			Kind: payvaulttest.Delay, Delay: 4 * time.Millisecond,
 			AfterCommit: true, // the service performs the requests of a killed process
 		})
-		for range kills() {
-			killed(t, srv, place, kills()*cardsPerKill)
+		for range kills {
+			killed(t, srv, place, kills*cardsPerKill)
 		}
-		batches, err := submitCards(t.Context(), srv.URL, srv.Merchant().APIKey, place, kills()*cardsPerKill)
+		batches, err := submitCards(t.Context(), srv.URL, srv.Merchant().APIKey, place, kills*cardsPerKill)
 		require.NoError(t, err)
-		audit(t, srv, batches, kills()*cardsPerKill)
+		audit(t, srv, batches, kills*cardsPerKill)
 	})
 }
 
@@ -138,7 +130,7 @@ func audit(t *testing.T, srv *payvaulttest.Server, batches []payvault.AccountUpd
 	}
 	t.Logf("%d accepted, %d begun, %d performed", accepted, begun, len(performed))
 	assert.Positive(t, accepted)
-	assert.LessOrEqual(t, begun, kills()*concurrency, "more than are begun at a time")
+	assert.LessOrEqual(t, begun, kills*concurrency, "more than are begun at a time")
 }
 
 // newProgram returns the program submit, which is not started yet.
@@ -263,21 +255,21 @@ func TestKilledDatabase(t *testing.T) {
 	t.Parallel()
 	place := startPostgres(t)
 	srv := newServer(t, payvaulttest.Fault{Kind: payvaulttest.Delay, Delay: 4 * time.Millisecond})
-	for range kills() {
+	for range kills {
 		ctx, stop := context.WithCancel(t.Context())
 		enough := srv.Commits(payvault.OpAccountUpdaterSubmit) + 5 + rand.IntN(30) //nolint:gosec // need not be secure
 		ended := make(chan error, 1)
 		go func() {
-			_, err := submitCards(ctx, srv.URL, srv.Merchant().APIKey, place, kills()*cardsPerKill)
+			_, err := submitCards(ctx, srv.URL, srv.Merchant().APIKey, place, kills*cardsPerKill)
 			ended <- err
 		}()
 		waitFor(t, srv, enough, ended)
 		killProcess(t, place, stop)
 		require.ErrorIs(t, <-ended, context.Canceled)
 	}
-	batches, err := submitCards(t.Context(), srv.URL, srv.Merchant().APIKey, place, kills()*cardsPerKill)
+	batches, err := submitCards(t.Context(), srv.URL, srv.Merchant().APIKey, place, kills*cardsPerKill)
 	require.NoError(t, err)
-	audit(t, srv, batches, kills()*cardsPerKill)
+	audit(t, srv, batches, kills*cardsPerKill)
 }
 
 // killProcess kills the process that serves a connection to Postgres, and calls stop. It waits until Postgres has ended

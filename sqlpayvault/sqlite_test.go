@@ -51,13 +51,15 @@ func (c *endsAtCall) Done() <-chan struct{} {
 }
 
 // TestOpenWhoseContextEnds checks that the errors of Open and New contain no advice about copies or versions if the
-// context ends, at any step. The advice is for a journal without a table or a column. Somebody who follows the advice
-// in another case would send all cards again.
+// context ends, at any step. Somebody who follows the advice would send all cards again. The advice is for a journal
+// without a table or a column: Open and New refuse it and do not change it.
 func TestOpenWhoseContextEnds(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, place string) {
 		t.Helper()
-		require.NoError(t, opened(t, place).Close())
+		j := opened(t, place)
+		mustBegin(t, j, 0)
+		require.NoError(t, j.Close())
 		const advice = "version of th"
 		for n := int64(1); ; n++ {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -75,10 +77,15 @@ func TestOpenWhoseContextEnds(t *testing.T) {
 				assert.NotContains(t, err.Error(), advice)
 			}
 		}
-		execute(t, place, `ALTER TABLE payvault_jobs DROP COLUMN lease`)
-		_, _, err := open(t.Context(), place)
-		require.ErrorContains(t, err, advice)
-		require.ErrorContains(t, err, "lease")
+		for _, missing := range [][2]string{{"batches", "fields"}, {"jobs", "lease"}} {
+			execute(t, place, "ALTER TABLE payvault_"+missing[0]+" DROP COLUMN "+missing[1])
+			_, _, err := open(t.Context(), place)
+			require.ErrorContains(t, err, advice)
+			require.ErrorContains(t, err, missing[1])
+		}
+		var n int
+		require.NoError(t, direct(t, place).QueryRowContext(t.Context(), `SELECT count(*) FROM payvault_batches`).Scan(&n))
+		assert.Equal(t, 1, n)
 	})
 }
 
