@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -27,9 +28,8 @@ import (
 	"example.com/payvault/payvaulttest"
 )
 
-// death kills a worker at one of its steps. A step is a request to the service, a call of the journal, or a heartbeat
-// of the function naive. The step at which the worker dies may or may not arrive at its destination. Later steps do not
-// arrive.
+// death kills a worker at one of its steps. A step is a request to the service or a call of the journal. The step at
+// which the worker dies may or may not arrive at its destination. Later steps do not arrive.
 type death struct {
 	left   atomic.Int64 // number of steps until the death
 	halves *rand.Rand
@@ -157,58 +157,6 @@ func TestSubmit_killedAtAnyStep(t *testing.T) {
 	}
 }
 
-// naive is an activity without a journal, as a beginner would write it. The argument next points to the number of
-// the next batch, as the last heartbeat would report it.
-func naive(ctx context.Context, a *Activities, d *death, next *int) error {
-	for i := *next; i < 30; i++ {
-		cards, err := a.Cards.Cards(ctx, "deck", i*batchSize, (i+1)*batchSize)
-		if err != nil {
-			return err
-		}
-		if _, err := a.Client.AccountUpdater.Submit(ctx, cards); err != nil {
-			return err
-		}
-		if _, arrives := d.step(); arrives {
-			*next = i + 1
-		}
-	}
-	return nil
-}
-
-// TestNaive checks that audit finds the problems of the naive activity. Otherwise audit would prove nothing in
-// TestSubmit_killedAtAnyStep.
-func TestNaive(t *testing.T) {
-	t.Parallel()
-	twice := 0
-	for seed := range uint64(10) {
-		srv, d, next := newServer(t), deck{n: 2950}, 0
-		someFaults(t, srv, seed)
-		attempts(seed, func(killed *death) error {
-			return naive(t.Context(), killed.worker(srv, d, newBook()), killed, &next)
-		})
-		twice += len(audit(performed(t, srv), (&Summary{Batches: 30}).statuses()))
-	}
-	assert.Positive(t, twice)
-}
-
-// TestSubmit_twoAttempts checks that each batch is sent once if two attempts of one activity run at the same time, for
-// example because the first worker was frozen.
-func TestSubmit_twoAttempts(t *testing.T) {
-	t.Parallel()
-	srv, d := newServer(t), deck{n: 5000}
-	a := newActivities(srv, d)
-	second := make(chan error, 1)
-	go func() {
-		_, err := submit(a, orderOf(d))
-		second <- err
-	}()
-	_, err := submit(a, orderOf(d))
-	require.NoError(t, err)
-	require.NoError(t, <-second)
-	assert.Equal(t, 50, srv.Commits(op))
-	assert.Len(t, performed(t, srv), 50)
-}
-
 // source is a CardSource whose methods call functions that a test can set.
 type source struct {
 	deck
@@ -289,57 +237,31 @@ func TestSubmit_sourceIsSlow(t *testing.T) {
 	assert.Equal(t, 2, result[Summary](t, env).Accepted)
 }
 
-// TestSubmit_sourceFails checks that the activity does not report the text of an error or a panic of its source, except
-// the message of an application error.
+// TestSubmit_sourceFails checks what the activity reports of an application error of its source: the message, the type
+// and the settings for retries, but not the cause or the details. A long message is cut, and not within a letter. If
+// Temporal may not retry, the job pauses.
 func TestSubmit_sourceFails(t *testing.T) {
 	t.Parallel()
 	const secret = "4111111111111111"
-	retried := func(text string) func(*testing.T, report, error) {
-		return func(t *testing.T, _ report, err error) {
-			t.Helper()
-			app, ok := errors.AsType[*temporal.ApplicationError](err)
-			require.True(t, ok, "%v", err)
-			assert.False(t, app.NonRetryable())
-			assert.Equal(t, text, app.Message())
-		}
+	options := temporal.ApplicationErrorOptions{
+		Cause: errors.New(secret), Details: []any{secret}, NextRetryDelay: time.Hour,
 	}
-	for name, test := range map[string]struct {
-		cards func(context.Context) error
-		want  func(*testing.T, report, error)
-	}{
-		"error": {
-			func(context.Context) error { return errors.New("row of " + secret) },
-			retried("the source of cards has failed"),
-		},
-		"panic": {
-			func(context.Context) error { panic("row of " + secret) },
-			retried("the source of cards has failed"),
-		},
-		"application error": {
-			func(context.Context) error {
-				return temporal.NewApplicationErrorWithCause("no disk", "Disk", errors.New(secret))
-			},
-			retried("no disk"),
-		},
-		"for good": {
-			func(context.Context) error {
-				return temporal.NewNonRetryableApplicationError("line 7", "File", nil, secret)
-			},
-			func(t *testing.T, r report, err error) {
-				t.Helper()
-				require.NoError(t, err)
-				assert.Equal(t, report{ending: ending{Stop: "line 7"}}, r)
-			},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := deck{n: 200}
-			r, err := submit(newActivities(newServer(t), source{deck: d, cards: test.cards}), orderOf(d))
-			test.want(t, r, err)
-			assert.NotContains(t, fmt.Sprintf("%+v %+v", r, err), secret)
-		})
-	}
+	var failure error
+	d := deck{n: 200}
+	a := newActivities(newServer(t), source{deck: d, cards: func(context.Context) error { return failure }})
+	failure = temporal.NewApplicationErrorWithOptions("a"+strings.Repeat("é", maxReason), "Disk", options)
+	_, err := submit(a, orderOf(d))
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	require.True(t, ok, "%v", err)
+	text := "a" + strings.Repeat("é", (maxReason-1)/2) + "…"
+	assert.Equal(t, []any{text, "Disk", time.Hour}, []any{app.Message(), app.Type(), app.NextRetryDelay()})
+	assert.NotContains(t, fmt.Sprintf("%+v", err), secret)
+
+	options.NonRetryable = true
+	failure = temporal.NewApplicationErrorWithOptions("line 7", "File", options)
+	r, err := submit(a, orderOf(d))
+	require.NoError(t, err)
+	assert.Equal(t, report{ending: ending{Stop: "line 7"}}, r)
 }
 
 // TestSubmit_otherCards checks that nothing is sent if the checksum or the number of the cards differs from the
@@ -426,27 +348,16 @@ func TestSubmit_ends(t *testing.T) {
 	}
 }
 
-// interrupted is a CardSource whose method Cards waits until the context ends, and then fails.
-type interrupted struct {
-	deck
-
-	reading func()
-}
-
-func (s interrupted) Cards(ctx context.Context, _ string, _, _ int) ([]payvault.AccountUpdaterCard, error) {
-	s.reading()
-	<-ctx.Done()
-	return nil, errors.New("no row after 4111111111111111")
-}
-
 // TestSubmit_endsWhileItReads checks that an activity does not fail if its worker stops while the source reads cards.
 func TestSubmit_endsWhileItReads(t *testing.T) {
 	t.Parallel()
 	stopped := make(chan struct{})
 	d := deck{n: 1000}
-	a := newActivities(newServer(t), d)
-	a.Cards = interrupted{d, func() { close(stopped) }}
-	env := newAttempts(a)
+	env := newAttempts(newActivities(newServer(t), source{deck: d, cards: func(ctx context.Context) error {
+		close(stopped)
+		<-ctx.Done()
+		return ctx.Err()
+	}}))
 	env.SetWorkerStopChannel(stopped)
 	value, err := env.ExecuteActivity(activitySubmit, orderOf(d))
 	require.NoError(t, err)
@@ -611,7 +522,7 @@ func (r *rival) Begin(ctx context.Context, job string, batch int) (payvault.Batc
 }
 
 // TestSubmitCards_rival checks that a job waits for batches that another attempt has begun, before it reports them as
-// unknown. Those that stay unknown count for MaxBad, and the others do not.
+// unknown. Those that stay unknown count for MaxBad, and the others do not. No batch may be performed twice.
 func TestSubmitCards_rival(t *testing.T) {
 	t.Parallel()
 	for ends, want := range map[payvault.BatchStatus]Summary{
@@ -625,13 +536,16 @@ func TestSubmitCards_rival(t *testing.T) {
 			a := newActivities(srv, d)
 			a.Journal = &rival{book: newBook(), batches: []int{2, 3, 11}, looks: 3, ends: ends}
 			env, job := newWorkflows(a), d.job()
-			job.HeartbeatTimeout, job.MaxBad, job.BatchesPerActivity, job.Concurrency = time.Second, 3, 20, 1
+			job.HeartbeatTimeout, job.MaxBad, job.BatchesPerActivity, job.Concurrency = 3*time.Second, 3, 20, 1
 			stopped := paused(t, env, time.Hour, func() {})
 			env.ExecuteWorkflow(SubmitCards, job)
 			s := result[Summary](t, env)
 			assert.Equal(t, ends == "", stopped.Paused == reasonBad, "paused: %q", stopped.Paused)
 			want.Cards, want.Batches, want.Accepted = 4000, 40, want.Accepted+20
 			assert.Equal(t, want, s)
+			for batch, times := range performed(t, srv) {
+				assert.Equal(t, 1, times, "batch %d", batch)
+			}
 		})
 	}
 }
@@ -682,12 +596,13 @@ func TestEnding(t *testing.T) {
 }
 
 // TestSubmission_stream checks that stream waits for the interval at each batch, except at a batch that was sent
-// before. The interval is 1 s. So 11 batches take 10 s if one of them was sent before.
+// before. The interval is 1 s, because two activities share two requests a second. So 11 batches take 10 s if one of
+// them was sent before.
 func TestSubmission_stream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		j := &cardJob{dealer: dealer{dealt: &dealt{}, total: 44, per: 11, concurrency: 4, working: 1}}
-		j.RequestsPerSecond = 4
+		j := &cardJob{dealer: dealer{dealt: &dealt{}, total: 22, per: 11, concurrency: 4, working: 1}}
+		j.RequestsPerSecond = 2
 		s := &submission{order: j.order(span{To: 11}), permits: newPermits(11, nil)}
 		s.journal = &rangeJournal{known: map[int]knowledge{4: sent}}
 		cards, err := deck{n: 1050}.Cards(t.Context(), "", 0, 1050)

@@ -43,14 +43,13 @@ func TestActivityError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv := newServer(t)
-			c := srv.Client(payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1}))
 			if test.fault.Kind != "" {
 				test.fault.Times = 1
 				inject(t, srv, test.fault)
 			}
 			cards, err := deck{n: test.cards}.Cards(t.Context(), "", 0, test.cards)
 			require.NoError(t, err)
-			_, err = c.AccountUpdater.Submit(t.Context(), cards)
+			_, err = once(srv).AccountUpdater.Submit(t.Context(), cards)
 			app, ok := errors.AsType[*temporal.ApplicationError](ActivityError(err))
 			require.True(t, ok)
 			assert.Equal(t, test.want, app.Type())
@@ -60,18 +59,6 @@ func TestActivityError(t *testing.T) {
 			assert.NotContains(t, app.Error(), "11111111")
 		})
 	}
-}
-
-// TestActivityError_canceled checks that ActivityError returns context.Canceled for a call whose context was canceled
-// before the call.
-func TestActivityError_canceled(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	cards, err := deck{n: 1}.Cards(ctx, "", 0, 1)
-	require.NoError(t, err)
-	_, err = newServer(t).Client().AccountUpdater.Submit(ctx, cards)
-	assert.Equal(t, context.Canceled, ActivityError(err))
 }
 
 // joined joins errors as avast/retry-go does: Unwrap returns only the last error, and WrappedErrors returns all errors.
@@ -100,8 +87,7 @@ func TestActivityError_several(t *testing.T) {
 	require.NoError(t, err)
 	submit := func(kind payvaulttest.FaultKind) error {
 		inject(t, srv, payvaulttest.Fault{Operation: op, Kind: kind, Times: 1})
-		once := srv.Client(payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1}))
-		_, err := once.AccountUpdater.Submit(t.Context(), cards)
+		_, err := once(srv).AccountUpdater.Submit(t.Context(), cards)
 		return err
 	}
 	limited, lost, other := submit(payvaulttest.RateLimit), submit(payvaulttest.DropAfterCommit), errCut
@@ -177,7 +163,7 @@ func TestActivityError_others(t *testing.T) {
 func TestActivityError_causeOfAnotherCall(t *testing.T) {
 	t.Parallel()
 	srv := newServer(t)
-	client := srv.Client(payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1}))
+	client := once(srv)
 	invalid := client.Invoices.Send(t.Context(), "", nil)
 	require.ErrorIs(t, invalid, payvault.ErrInvalidRequest)
 	inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.DropAfterCommit, Times: 1})

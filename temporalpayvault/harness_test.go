@@ -33,7 +33,6 @@ var errCut = errors.New("cut")
 type deck struct {
 	n        int
 	checksum string
-	err      error
 }
 
 func (d deck) snapshot() Snapshot { return Snapshot{Cards: d.n, Checksum: cmp.Or(d.checksum, "sum")} }
@@ -47,7 +46,7 @@ func (d deck) Cards(_ context.Context, _ string, start, end int) ([]payvault.Acc
 			CardNumber: payvault.NewSecret(fmt.Sprintf("41111111%08d", i)), ExpDate: "1230", CardID: fmt.Sprint("c-", i),
 		})
 	}
-	return cards, d.err
+	return cards, nil
 }
 
 // job returns a job with all cards of a deck.
@@ -120,6 +119,11 @@ func newServer(t *testing.T) *payvaulttest.Server {
 // newActivities returns the activities of a worker with a new journal.
 func newActivities(srv *payvaulttest.Server, cards CardSource) *Activities {
 	return &Activities{Client: srv.Client(), Cards: cards, Journal: newBook()}
+}
+
+// once returns a client that never retries.
+func once(srv *payvaulttest.Server) *payvault.Client {
+	return srv.Client(payvault.WithRetryPolicy(payvault.RetryPolicy{MaxAttempts: 1}))
 }
 
 // inject makes the service fail with a fault. It returns a function that removes the fault.
