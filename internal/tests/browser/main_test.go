@@ -67,11 +67,14 @@ func open(t *testing.T, opts ...payvaulttest.Option) *tab {
 func openPage(t *testing.T, srv *payvaulttest.Server, inspect http.Handler) *tab {
 	t.Helper()
 	page := httptest.NewServer(inspect)
-	ctx, end := chromedp.NewContext(chromium)
-	p := &tab{T: t, ctx: ctx, srv: srv, url: page.URL}
-	require.NoError(t, chromedp.Do(ctx)) // creates the tab, which exists until this context ends
-	messages := chromedp.Console(ctx)
 	var console sync.WaitGroup
+	t.Cleanup(func() { // runs after the cleanup of newTab, which closes the tab
+		console.Wait()
+		srv.Close()
+		page.Close()
+	})
+	p := newTab(t, srv, page.URL)
+	messages := chromedp.Console(p.ctx)
 	console.Go(func() {
 		for message, err := range messages {
 			if err == nil {
@@ -79,19 +82,22 @@ func openPage(t *testing.T, srv *payvaulttest.Server, inspect http.Handler) *tab
 			}
 		}
 	})
-	t.Cleanup(func() {
-		end()
-		console.Wait()
-		srv.Close()
-		page.Close()
-	})
 	focus := emulation.SetFocusEmulationEnabledParams{Enabled: true} // a page without the focus cannot use the clipboard
-	_, err := chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, focus)
+	_, err := chromedp.Call(p.ctx, emulation.SetFocusEmulationEnabled, focus)
 	require.NoError(t, err)
 	p.do(chromedp.Navigate(page.URL))
 	p.waitFor(`document.querySelector('#connection').textContent === 'live'`)
 	p.waitFor(`document.querySelector('#presets button') && document.querySelector('#stored details')`)
 	return p
+}
+
+// newTab opens an empty tab for the page at url, and closes it after the test.
+func newTab(t *testing.T, srv *payvaulttest.Server, url string) *tab {
+	t.Helper()
+	ctx, end := chromedp.NewContext(chromium)
+	t.Cleanup(end)
+	require.NoError(t, chromedp.Do(ctx)) // creates the tab, which exists until this context ends
+	return &tab{T: t, ctx: ctx, srv: srv, url: url}
 }
 
 func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {

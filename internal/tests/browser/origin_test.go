@@ -37,10 +37,8 @@ func TestOtherOrigins(t *testing.T) {
 	}))
 	t.Cleanup(attacker.Close)
 	for _, origin := range []string{attacker.URL, strings.Replace(attacker.URL, "127.0.0.1", "localhost", 1)} {
-		ctx, end := chromedp.NewContext(chromium)
-		t.Cleanup(end)
-		require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(origin)))
-		p := &tab{T: t, ctx: ctx, srv: srv, url: page.URL}
+		p := newTab(t, srv, page.URL)
+		p.do(chromedp.Navigate(origin))
 		for name, script := range map[string]string{
 			"read": `fetch(page + 'state').then((r) => r.text(), () => 'blocked')`,
 			"post": `fetch(page + 'faults', {method: 'POST', body: '{"kind":"hang"}'}).then((r) => r.text(), () => 'blocked')`,
@@ -63,7 +61,7 @@ func TestOtherOrigins(t *testing.T) {
 		} {
 			assert.Equal(t, "blocked", eval[string](p, "{const page = '"+page.URL+"/'; "+script+"}"), "%s from %s", name, origin)
 		}
-		require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(origin)))
+		p.do(chromedp.Navigate(origin))
 		framed := `new Promise((done) => { const f = document.createElement('iframe'); f.onload = () => done(1); f.src = '` +
 			page.URL + `/'; document.body.append(f); })`
 		eval[int](p, framed)

@@ -100,10 +100,8 @@ func TestPageIsClosedFirst(t *testing.T) {
 	srv := payvaulttest.NewServer()
 	t.Cleanup(srv.Close)
 	page := httptest.NewServer(payvaulttest.Inspect(srv))
-	ctx, end := chromedp.NewContext(chromium)
-	t.Cleanup(end)
-	p := &tab{T: t, ctx: ctx, srv: srv, url: page.URL}
-	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(page.URL)))
+	p := newTab(t, srv, page.URL)
+	p.do(chromedp.Navigate(page.URL))
 	require.Error(t, p.send())
 	p.waitFor(`document.querySelectorAll('#live tbody tr').length === 1`)
 	closed := make(chan struct{})
@@ -304,10 +302,7 @@ func TestManyTabsInSight(t *testing.T) {
 // another opens the same page in a new tab.
 func (p *tab) another() *tab {
 	p.Helper()
-	ctx, end := chromedp.NewContext(chromium)
-	p.Cleanup(end)
-	next := &tab{T: p.T, ctx: ctx, srv: p.srv, url: p.url}
-	require.NoError(p, chromedp.Do(ctx)) // creates the tab, which exists until this context ends
+	next := newTab(p.T, p.srv, p.url)
 	next.do(chromedp.Navigate(p.url))
 	return next
 }
@@ -511,13 +506,8 @@ func TestManyRequests(t *testing.T) {
 	t.Parallel()
 	p := open(t, payvaulttest.WithRequestHistory(0))
 	require.Error(t, p.send())
-	const many = 5000
-	for range many {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.srv.URL+"/platform/vault/customer", nil)
-		require.NoError(t, err)
-		resp, err := p.srv.HTTPClient().Do(r)
-		require.NoError(t, err)
-		require.NoError(t, resp.Body.Close())
+	for range 5000 {
+		p.sendTo(http.MethodGet, "/platform/vault/customer", "", "")
 	}
 	p.waitFor(`document.querySelector('#count').textContent.startsWith('5,001 in all')`)
 	rows := eval[int](p, `document.querySelectorAll('#live tbody tr').length`)
@@ -695,10 +685,9 @@ func TestFirstRequest(t *testing.T) {
 		}
 		inspect.ServeHTTP(w, r)
 	}))
-	ctx, end := chromedp.NewContext(chromium)
-	t.Cleanup(func() { end(); srv.Close(); page.Close() })
-	p := &tab{T: t, ctx: ctx, srv: srv, url: page.URL}
-	require.NoError(t, chromedp.Do(ctx))
+	t.Cleanup(page.Close)
+	t.Cleanup(srv.Close)
+	p := newTab(t, srv, page.URL)
 	p.do(chromedp.Navigate(page.URL))
 	p.waitFor(`document.querySelector('#first code')`)
 	assert.Equal(t, "connecting", p.text("#connection"))
