@@ -129,16 +129,21 @@ func TestSecrets(t *testing.T) {
 	assert.Equal(t, Mark, cleaned("RED", "RED"), "a secret within the mark")
 }
 
-// TestLongTexts checks that Clean takes less than ten seconds for 64 KiB of repeated text.
+// TestLongTexts checks that Clean takes less than ten seconds for 64 KiB of repeated text. On a very busy machine a
+// single try may take longer, so the fastest of three tries counts.
 func TestLongTexts(t *testing.T) {
 	t.Parallel()
 	for _, unit := range []string{
 		"4 ", "4", "<", "<b", "%25", "%", "&amp;", `\\`, `\u005c`, "2026-01-01", "a", "-", "\xff",
 	} {
 		text := strings.Repeat(unit, (64<<10)/len(unit))
-		start := time.Now()
-		cleaned(text, "aaaaaaab", strings.Repeat("a", 1000), "2026-01-02", strings.Repeat("x", 64<<10))
-		assert.Less(t, time.Since(start), 10*time.Second, unit)
+		fastest := time.Hour
+		for try := 0; try < 3 && fastest >= 10*time.Second; try++ {
+			start := time.Now()
+			cleaned(text, "aaaaaaab", strings.Repeat("a", 1000), "2026-01-02", strings.Repeat("x", 64<<10))
+			fastest = min(fastest, time.Since(start))
+		}
+		assert.Less(t, fastest, 10*time.Second, unit)
 	}
 }
 
