@@ -59,7 +59,8 @@ func TestEveryOperation(t *testing.T) {
 	for _, o := range calls.Table() {
 		all = append(all, o.OperationInfo)
 		repeated := map[payvault.Replay]string{"with a card_id": "card_id", "same": "yes", "read": "yes", "never": "no"}
-		assert.Contains(t, o.Stated, o.Method+" "+o.Path+" "+repeated[o.Replay]+" ")
+		assert.Contains(t, o.Stated, o.Method+" "+o.Path+" "+repeated[o.Replay]+" ",
+			"operations.go and Stated in internal/tests/calls/table.go disagree")
 	}
 	for _, o := range payvault.Operations() {
 		require.True(t, slices.Contains(all, o), "Table in internal/tests/calls/table.go has no entry for %s", o.Op)

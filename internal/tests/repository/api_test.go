@@ -62,7 +62,9 @@ func TestAPI(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile(filepath.Join(calls.Root(), golden), []byte(is.String()), 0o600))
 	}
-	assert.Equal(t, read(t, golden), is.String(), "go test ./internal/tests/repository -update writes %s anew", golden)
+	if read(t, golden) != is.String() {
+		assert.Fail(t, golden+" is out of date: go test ./internal/tests/repository -update writes it anew; see git diff")
+	}
 }
 
 // TestOneName checks that fields with the same JSON or query name have the same Go name, in the client and the

@@ -170,19 +170,21 @@ func TestMethodComments(t *testing.T) {
 		payvault.ReplayNever: "Not replayable", payvault.ReplayWithCardID: "Replayable with a CardID",
 		payvault.ReplaySame: "Replayable", payvault.ReplayRead: "Replayable",
 	}
-	comments := map[string]string{} // by method, such as "PayeesService.Delete"
-	_, files := parse(t, repo(), ".", parser.ParseComments)
+	comments, places := map[string]string{}, map[string]string{} // by method, such as "PayeesService.Delete"
+	set, files := parse(t, repo(), ".", parser.ParseComments)
 	for _, file := range files {
 		for _, decl := range file.Decls {
 			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv != nil {
-				comments[typeName(f.Recv.List[0].Type)+"."+f.Name.Name] = f.Doc.Text()
+				method := typeName(f.Recv.List[0].Type) + "." + f.Name.Name
+				comments[method], places[method] = f.Doc.Text(), set.Position(f.Pos()).String()
 			}
 		}
 	}
 	for _, c := range calls.All() {
 		method := strings.Replace(c.GoName, ".", "Service.", 1)
 		last := fmt.Sprintf("\n\n%s. %s %s.\n", classes[c.Replay], c.Method, c.Path)
-		assert.True(t, strings.HasSuffix(comments[method], last), "the comment of %s does not end with %q", method, last)
+		assert.True(t, strings.HasSuffix(comments[method], last), "%s: the comment of %s does not end with %q",
+			places[method], method, last)
 	}
 }
 
@@ -202,9 +204,9 @@ func TestExamples(t *testing.T) {
 func TestUnknownOutcomes(t *testing.T) {
 	t.Parallel()
 	page := read(t, "docs/unknown.md")
-	for _, op := range payvault.Operations() {
-		if method := calls.Of(op.Op).GoName; op.Replay != payvault.ReplayRead {
-			assert.True(t, strings.Contains(page, "## "+method), "docs/unknown.md has no section %s", method)
+	for _, o := range calls.Table() {
+		if o.Replay != payvault.ReplayRead {
+			assert.True(t, strings.Contains(page, "## "+o.GoName), "docs/unknown.md has no section %s", o.GoName)
 		}
 	}
 }
@@ -218,8 +220,8 @@ func TestTestsOfOperations(t *testing.T) {
 		emulator.WriteString(read(t, name))
 	}
 	set, files := parse(t, repo(), ".", 0)
-	for _, op := range payvault.Operations() {
-		service, method, _ := strings.Cut(calls.Of(op.Op).GoName, ".")
+	for _, o := range calls.Table() {
+		service, method, _ := strings.Cut(o.GoName, ".")
 		counted := "Commits(payvault.Op" + service + method + ")"
 		assert.True(t, strings.Contains(emulator.String(), counted),
 			"no test in payvaulttest checks %s: add one to the test file of the resource there", counted)
@@ -228,7 +230,7 @@ func TestTestsOfOperations(t *testing.T) {
 				f, ok := decl.(*ast.FuncDecl)
 				if ok && f.Recv != nil && f.Name.Name == method && typeName(f.Recv.List[0].Type) == service+"Service" {
 					name := strings.TrimSuffix(set.Position(file.Pos()).Filename, ".go") + "_test.go"
-					assert.Len(t, list(t, repo(), name), 1, "%s has no tests in %s", op.Op, name)
+					assert.Len(t, list(t, repo(), name), 1, "%s has no tests in %s", o.Op, name)
 				}
 			}
 		}
