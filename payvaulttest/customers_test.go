@@ -36,6 +36,7 @@ func TestCustomerCreate(t *testing.T) {
 	require.True(t, ok)
 	addresses, _ := data["shipping_addresses"].([]any)
 	cards, _ := data["billing_cards"].([]any)
+	assert.NotZero(t, customer.RecID)
 	require.Len(t, addresses, 1)
 	require.Len(t, cards, 4)
 	delete(data, "shipping_addresses")
@@ -110,7 +111,7 @@ func TestCustomersAreCopies(t *testing.T) {
 	a := newAPI(t)
 	id := a.srv.Cards.Seed(payvaulttest.Card{CardNumber: "4111111111111111"}).ID
 	given := payvaulttest.Customer{
-		FirmName: "F", ShippingAddresses: []map[string]any{{"shipping_city": "Boston"}},
+		FirmName: "F", ShippingAddresses: []map[string]any{{"shipping_city": "Boston", "shipping_id": 7}},
 		BillingCards: []map[string]any{
 			{"card_id": id, "billing_email": []string{"a@example.com"}}, // the type in a seed that is written in Go
 			{"card_id": id, "billing_email": []any{"b@example.com"}},    // the type after decoding a request
@@ -120,6 +121,7 @@ func TestCustomersAreCopies(t *testing.T) {
 	want := a.get(t, customers).body
 	assert.Contains(t, want, "a@example.com")
 	assert.Contains(t, want, "b@example.com")
+	assert.Contains(t, want, `"shipping_id":7}`, "a seed may set the ID")
 	for _, customer := range []payvaulttest.Customer{given, stored, a.srv.Customers.All()[0]} {
 		customer.ShippingAddresses[0]["shipping_city"] = "changed"
 		customer.BillingCards[0]["billing_city"] = "changed"

@@ -83,22 +83,3 @@ func TestWaitDeliveries(t *testing.T) {
 		require.NoError(t, d.wait(t.Context()))
 	})
 }
-
-// TestDeliveriesEndWithTheServer checks that closing the server aborts the running delivery, and that no other delivery
-// is made afterwards.
-func TestDeliveriesEndWithTheServer(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		d, began := timedDispatcher(ctx), time.Now()
-		for _, event := range []payvault.Event{"a", "b", "c"} {
-			d.post("http://3s/", nil, Delivery{WebhookID: "W", Event: event})
-		}
-		time.AfterFunc(4*time.Second, cancel)
-		require.Error(t, d.wait(t.Context()))
-		d.close()
-		d.post("http://3s/", nil, Delivery{WebhookID: "W", Event: "d"})
-		assert.Equal(t, []payvault.Event{"a", "b"}, d.events())
-		assert.Equal(t, 4*time.Second, time.Since(began))
-	})
-}

@@ -32,7 +32,7 @@ func newDispute(t *testing.T, kind payvaulttest.DisputeKind) api {
 
 // answer returns a form that has only the part disputeResponse.
 func answer(text string) form {
-	return newForm().part("disputeResponse", "", text)
+	return form("").part("disputeResponse", "", text)
 }
 
 // TestDisputeRespond checks that the server stores the response to a dispute, with the size and the checksum of the
@@ -42,7 +42,7 @@ func TestDisputeRespond(t *testing.T) {
 	a := newDispute(t, "")
 	large := pdf + strings.Repeat("x", 3<<20)
 	send := func() reply {
-		return a.postForm(t, respond, newForm().part("file", "proof.pdf", large).part("disputeResponse", "", `{
+		return a.postForm(t, respond, form("").part("file", "proof.pdf", large).part("disputeResponse", "", `{
 			"message":"Ünser","cbr_response_type":"CP","amt_tran":125.50,"batch_date":"2026-01-16","reference_number":"REF",
 			"cbr_ce_type":"X","cbr_id_type":"Y","reason_desc":"Z"}`))
 	}
@@ -72,7 +72,7 @@ func TestDisputeForms(t *testing.T) {
 	t.Parallel()
 	const first, retrieval = payvaulttest.DisputeFirstTime, payvaulttest.DisputeRetrieval
 	long := func(n int) string { return `{"cbr_response_type":"OT","message":"` + strings.Repeat("ü", n) + `"}` }
-	file := func(content string) form { return newForm().part("file", "a.pdf", content) }
+	file := func(content string) form { return form("").part("file", "a.pdf", content) }
 	for name, test := range map[string]struct {
 		kind   payvaulttest.DisputeKind
 		form   form

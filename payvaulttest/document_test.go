@@ -67,7 +67,7 @@ func (a api) sendExample(t *testing.T, o *openapi.Operation, path string, exampl
 		require.NoError(t, err)
 		return a.do(t, o.Method, path, string(body))
 	case openapi.Form:
-		f := newForm()
+		f := form("")
 		parts, _ := example.(map[string]any)
 		for name, content := range parts {
 			f = f.part(name, map[string]string{"file": "a.pdf"}[name], fmt.Sprint(content))

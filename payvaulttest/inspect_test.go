@@ -94,7 +94,7 @@ func TestInspectRequests(t *testing.T) {
 	assert.Equal(t, "curl -u :merchant-api-key '"+i.srv.URL+customers+"?page=fillIn'", got["curl"])
 
 	dispute := i.srv.Disputes.Seed(payvaulttest.Dispute{Kind: payvaulttest.DisputeRetrieval})
-	form := newForm().part("disputeResponse", "", `{"message":"canary"}`).part("file", "canary.pdf", "%PDF-canary")
+	form := form("").part("disputeResponse", "", `{"message":"canary"}`).part("file", "canary.pdf", "%PDF-canary")
 	i.postForm(t, fmt.Sprintf("/platform/dispute/%d/respond", dispute.ID), form).ok(t)
 	got = i.newest(t)
 	parts := map[string]any{"disputeResponse": map[string]any{"message": "•••"}, "file": "•••"}
@@ -270,7 +270,7 @@ func TestInspectShowsNoSecrets(t *testing.T) {
 	i.post(t, "/platform/webhook/W/event/4929000000006", "").ok(t)
 	assert.Equal(t, 1, i.srv.TriggerEvent(100001, "4929000000006", "TOP"))
 	require.NoError(t, i.srv.WaitDeliveries(t.Context()))
-	i.postForm(t, "/platform/dispute/1/respond", newForm().part("TOP-1", "", "TOP").
+	i.postForm(t, "/platform/dispute/1/respond", form("").part("TOP-1", "", "TOP").
 		part("disputeResponse", "", "TOP"))
 	r := i.request(t, http.MethodPost, "/pg/tokenize", secretBody)
 	r.Header.Set("TOP", "TOP")
@@ -525,7 +525,7 @@ func TestInspectBodies(t *testing.T) {
 	send := func() string {
 		i.post(t, "/pg/tokenize?T0P=1", secretBody)
 		i.post(t, "/T0P", "T0P")
-		i.postForm(t, "/platform/dispute/7/respond", newForm().part("disputeResponse", "", `{"message":"T0P's"}`).
+		i.postForm(t, "/platform/dispute/7/respond", form("").part("disputeResponse", "", `{"message":"T0P's"}`).
 			part("file", "T0P.pdf", "%PDF-\x00"))
 		return i.ask(t, "GET", "/requests", "")
 	}

@@ -179,8 +179,6 @@ func (r reply) object(t *testing.T) map[string]any {
 // A form is the beginning of a multipart body with the boundary b. The closing boundary is still missing.
 type form string
 
-func newForm() form { return "" }
-
 // part returns the form with one more part. A part with a file name has the content type of a PDF.
 func (f form) part(name, file, content string) form {
 	f += form("--b\r\nContent-Disposition: form-data; name=\"" + name + "\"")

@@ -125,6 +125,7 @@ func TestRefusedRequests(t *testing.T) {
 			{"/1" + filter("tran_status,EQUALS"), 400, "filter[0]"},
 			{"/1" + filter("tran_date,BETWEEN_DATES,2026-01-01"), 400, "filter[0]"},
 			{"/1" + filter("tran_date,BETWEEN_DATES,2026-02-30,2026-03-01"), 400, "filter[0]"},
+			{"/1" + filter("tran_date,BETWEEN_DATES,2026-02-01,2026-02-30"), 400, "filter[0]"},
 			{"/1" + filter("tran_date,BETWEEN_DATES,2026-02-02,2026-02-01"), 400, "filter[0]"},
 			{"/1?order_on=pg_id&order_by=up", 400, "order_by"},
 			{"/1?count=0", 400, "count"},

@@ -51,21 +51,9 @@ func TestSeed(t *testing.T) {
 	assert.Equal(t, payvault.MerchantID(9), a.srv.Applications.All()[0].Partner)
 }
 
-// TestSeedIsReadStrictly checks that LoadSeed refuses unknown names, names in the wrong case, repeated names and a
-// second JSON value, and that the error tells what is wrong.
-func TestSeedIsReadStrictly(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		`{} {}`: "after", `{"ACCOUNTS":[]}`: "ACCOUNTS", `{"invoices":[{"id":1}]}`: "/invoices/0",
-		`{"invoices":[],"invoices":[]}`: "duplicate",
-	} {
-		_, err := payvaulttest.LoadSeed(strings.NewReader(text))
-		require.ErrorContains(t, err, want, text)
-	}
-}
-
-// TestSeedIsChecked checks that Start refuses records that the service could not have, and that the error has their
-// path but no card number.
+// TestSeedIsChecked checks that LoadSeed refuses unknown names, names in the wrong case, repeated names and a second
+// JSON value, and that Start refuses records that the service could not have. The error must say where the mistake is,
+// without a card number.
 func TestSeedIsChecked(t *testing.T) {
 	t.Parallel()
 	const (
@@ -75,6 +63,11 @@ func TestSeedIsChecked(t *testing.T) {
 		payments = `"subscriptions":[{"transactions":[{},{`
 	)
 	for text, where := range map[string]string{
+		`} {`:                         "after",
+		`"ACCOUNTS":[]`:               "ACCOUNTS",
+		`"invoices":[{"id":1}]`:       "/invoices/0",
+		`"invoices":[],"invoices":[]`: "duplicate",
+
 		`"accounts":[{"merchant_id":1}]`:                        "accounts[0]: ",
 		`"invoices":[{"invoice_id":"I"},{},{"invoice_id":"I"}]`: "invoices[2]: there are two",
 		`"disputes":[{"merchant_id":123}]`:                      "disputes[0]: the merchant is of no account",
@@ -98,8 +91,9 @@ func TestSeedIsChecked(t *testing.T) {
 		`"webhooks":[{"events":["transactions_status_updated"]}]`: "is spelt transaction_status_updated",
 	} {
 		seed, err := payvaulttest.LoadSeed(strings.NewReader(`{` + text + `}`))
-		require.NoError(t, err, text)
-		_, err = payvaulttest.Start(payvaulttest.WithSeed(seed))
+		if err == nil {
+			_, err = payvaulttest.Start(payvaulttest.WithSeed(seed))
+		}
 		require.ErrorContains(t, err, where, text)
 		assert.NotContains(t, err.Error(), "1111", text)
 	}

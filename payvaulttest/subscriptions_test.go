@@ -43,8 +43,9 @@ func TestSubscriptionDefaults(t *testing.T) {
 		"batch_date":"2026-01-16","amt_funded":0,"funded_currency":"840"}]}`, a.get(t, transactions).body)
 	assert.Equal(t, "4111111111111111", given[0].CardNumber, "the caller's slice is not changed")
 
-	empty := a.srv.Subscriptions.Seed(payvaulttest.Subscription{})
+	empty := a.srv.Subscriptions.Seed(payvaulttest.Subscription{Transactions: []payvaulttest.Transaction{{}}})
 	assert.NotZero(t, empty.ID)
 	assert.NotEmpty(t, empty.CustomerID)
+	assert.NotEmpty(t, empty.Transactions[0].PGID)
 	assert.Equal(t, payvault.MerchantID(merchantID), empty.MerchantID)
 }

@@ -19,10 +19,11 @@ func (a api) tokenize(t *testing.T, fields string) map[string]any {
 }
 
 // TestTokenize checks the answer and the record of a new card. Neither has the full card number or the security code.
+// The vendor_id of a merchant is ignored.
 func TestTokenize(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	answer := a.tokenize(t, `"card_number":"4111111111111111","exp_date":"1229","cvv2":"123",
+	answer := a.tokenize(t, `"card_number":"4111111111111111","exp_date":"1229","cvv2":"123","vendor_id":1,
 		"cardholder_name":"Jane Example","echo_fields":"[{\"order\": \"A-1\"}, {\"basket\":\"B\"}]","report_data":"[]"`)
 	id, _ := answer["card_id"].(string)
 	assert.NotEmpty(t, answer["pg_id"])

@@ -197,7 +197,7 @@ func TestFaultsAreNews(t *testing.T) {
 }
 
 // TestRecord checks that the feed keeps the requests and the newest deliveries, but keeps nothing before Handler is
-// called.
+// called. A body must not be kept if bodies were turned off before its request ended.
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	feed := NewFeed()
@@ -213,8 +213,9 @@ func TestRecord(t *testing.T) {
 	for range keptDeliveries + 7 {
 		feed.AddDelivery(Delivery{Time: time.Now(), WebhookID: "4929123456781234", Event: "e", Status: 200, Error: "refused"})
 	}
+	feed.Add(Request{Path: "/p", Body: "b", Answer: "a", Curl: "c"})
 	given.Number, given.Failed = 1, true
-	assert.Equal(t, []Request{given}, requests(t, h, "").Requests)
+	assert.Equal(t, []Request{given, {Number: 2, Operation: "none", Failed: true}}, requests(t, h, "").Requests)
 	state := call(h, "GET /state").Body.String()
 	const now = `"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(Z|[+-]\d\d:\d\d)"`
 	assert.Regexp(t, `"rows":\[\[`+now+`,"4929xxxxxx781234","e",200,"refused"\],`, state)
