@@ -65,7 +65,7 @@ func TestBackoffIsExponentialWithFullJitter(t *testing.T) {
 }
 
 // TestBackoffDoesNotOverflow checks that a backoff is between 0 and MaxBackoff, even if the durations of the policy or
-// the number of retries are as large as possible.
+// the number of attempts are as large as possible.
 func TestBackoffDoesNotOverflow(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]Policy{
@@ -75,9 +75,10 @@ func TestBackoffDoesNotOverflow(t *testing.T) {
 		"nothing":                  {},
 	} {
 		c := newCall(t.Context(), &Client{config: Config{Policy: policy}}, post(false))
-		for _, n := range []int{0, 1, 29, 30, 31, 62, 63, 64, 65, 1000, math.MaxInt} {
+		for _, n := range []int{1, 2, 30, 31, 32, 63, 64, 65, 66, 1000, math.MaxInt} {
+			c.result.Attempts = n
 			for range 20 {
-				wait := c.backoff(0, 0, n, nil)
+				wait := c.backoff(0, 0, 0, nil)
 				require.GreaterOrEqual(t, wait, time.Duration(0), "%s, n = %d", name, n)
 				require.LessOrEqual(t, wait, policy.MaxBackoff, "%s, n = %d", name, n)
 			}
