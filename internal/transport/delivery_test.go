@@ -50,6 +50,7 @@ func TestInspect(t *testing.T) {
 		"own dialer for TLS":       {&http.Transport{DialTLSContext: dial}, only1},
 		"own settings of TLS":      {&http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}, only1},
 		"own dialer, HTTP/2 asked": {&http.Transport{DialContext: dial, ForceAttemptHTTP2: true}, both},
+		"TLS dialer, HTTP/2 asked": {&http.Transport{DialTLSContext: dial, ForceAttemptHTTP2: true}, both},
 		"no upgrade":               {&http.Transport{TLSNextProto: upgrades{}, ForceAttemptHTTP2: true}, only1},
 		"an upgrade":               {&http.Transport{TLSNextProto: upgrade, DialContext: dial}, result{}},
 		"HTTP/1 asked":             {&http.Transport{Protocols: asked(false, false)}, only1},
