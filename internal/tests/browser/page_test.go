@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -709,9 +710,14 @@ func TestFirstRequest(t *testing.T) {
 	assert.Contains(t, p.text("#live tbody"), "200")
 }
 
+// clipboard is held while a test uses the clipboard, which all tabs share.
+var clipboard sync.Mutex
+
 // copied clicks a button that copies, and returns the text on the clipboard.
 func (p *tab) copied(selector string) string {
 	p.Helper()
+	clipboard.Lock()
+	defer clipboard.Unlock()
 	_, err := chromedp.CallBrowser(p.ctx, browser.SetPermission, browser.SetPermissionParams{
 		Permission: &browser.PermissionDescriptor{Name: "clipboard-read"}, Setting: browser.PermissionSettingGranted,
 		Origin: p.url,
