@@ -711,7 +711,7 @@ func TestFirstRequest(t *testing.T) {
 }
 
 // clipboard is held while a test uses the clipboard, which all tabs share.
-var clipboard sync.Mutex
+var clipboard sync.Mutex //nolint:gochecknoglobals // there is one clipboard
 
 // copied clicks a button that copies, and returns the text on the clipboard.
 func (p *tab) copied(selector string) string {
