@@ -539,9 +539,9 @@ func TestSubmitAllThatStopsTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := fake{answer: func(r asked) (*http.Response, error) {
 			if r.n == 0 {
-				return service.Reply(http.StatusUnauthorized, `{"code":1}`), nil
+				return service.Reply(http.StatusUnauthorized, `{"code":1}`), r.sleep(time.Second)
 			}
-			return service.Reply(http.StatusBadRequest, ``), r.sleep(time.Second)
+			return service.Reply(http.StatusBadRequest, ``), r.sleep(2 * time.Second)
 		}}
 		_, err := collect(s.submitAll(t, stream(4000, nil), atATime(2)))
 		assertStopped(t, err, payvault.StopKey, payvault.ErrUnauthorized)
