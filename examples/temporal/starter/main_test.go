@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 	"testing/synctest"
 
@@ -54,21 +55,23 @@ func TestReport(t *testing.T) {
 // errFrozen is the error of a call while the server is frozen.
 var errFrozen = serviceerror.NewDeadlineExceeded("context deadline exceeded while waiting for connections")
 
-// answer is the result of a call to the server: a summary of type S, or an error.
-type answer[S any] struct {
-	summary S
+// answer is the result of a call to the server: a summary of the type that the call wants, or an error.
+type answer struct {
+	summary any
 	err     error
 }
 
 // serverOf returns a fake server with one workflow. Each call of Get returns the next element of gets, and each call of
 // QueryWorkflow the next element of queries.
-func serverOf[S any](gets, queries []answer[S]) *mocks.Client {
+func serverOf(gets, queries []answer) *mocks.Client {
 	server, run := &mocks.Client{}, &mocks.WorkflowRun{}
 	server.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.Anything, mock.Anything).Return(run, nil)
 	run.On("GetID").Return("id")
-	fill := func(argument int, summary S) func(mock.Arguments) {
+	fill := func(argument int, summary any) func(mock.Arguments) {
 		return func(args mock.Arguments) {
-			*args.Get(argument).(*S) = summary //nolint:forcetypeassert // the test fails
+			if summary != nil {
+				reflect.ValueOf(args.Get(argument)).Elem().Set(reflect.ValueOf(summary))
+			}
 		}
 	}
 	for _, a := range gets {
@@ -87,7 +90,6 @@ func serverOf[S any](gets, queries []answer[S]) *mocks.Client {
 func TestExport(t *testing.T) {
 	t.Parallel()
 	type summary = temporalpayvault.ExportSummary
-	type answers = []answer[summary]
 	done := summary{Lists: 2, Done: 2, Pages: 3, Records: 25}
 	incomplete := done
 	incomplete.Incomplete = 1
@@ -95,24 +97,24 @@ func TestExport(t *testing.T) {
 		{Subscription: 5002, Promised: 20, Written: 10, ShortPages: []int{1}},
 	}
 	for name, test := range map[string]struct {
-		gets, queries answers
+		gets, queries []answer
 		out           []string
 		status        int    // exit status
 		err           string // "" if there is no error
 	}{
 		"frozen server": {
-			answers{{err: errFrozen}, {err: errFrozen}, {summary: done}},
-			answers{{err: errFrozen}, {summary: summary{Records: 7}}},
+			[]answer{{err: errFrozen}, {err: errFrozen}, {summary: done}},
+			[]answer{{err: errFrozen}, {summary: summary{Records: 7}}},
 			[]string{"7 records of 0 subscriptions", "25 records of 2 subscriptions"},
 			0, "",
 		},
 		"paused": {
-			answers{{err: errFrozen}},
-			answers{{summary: summary{Paused: "key"}}},
+			[]answer{{err: errFrozen}},
+			[]answer{{summary: summary{Paused: "key"}}},
 			nil, 3, "the workflow is paused: id: key",
 		},
 		"incomplete": {
-			answers{{summary: incomplete}},
+			[]answer{{summary: incomplete}},
 			nil,
 			[]string{"subscription 5002: 10 of 20 records; these pages are short: [1]"},
 			4, "the export is incomplete: 1 of 2 subscriptions lack records",
@@ -143,8 +145,7 @@ func TestSubmitAndExport_paused(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "cards.csv")
 	require.NoError(t, demo.MakeUp(name, 250))
-	type answers = []answer[temporalpayvault.Summary]
-	server := serverOf(answers{{err: errFrozen}}, answers{{
+	server := serverOf([]answer{{err: errFrozen}}, []answer{{
 		summary: temporalpayvault.Summary{Batches: 3, Accepted: 2, Refused: 1, Paused: "key"},
 	}})
 	synctest.Test(t, func(t *testing.T) {
@@ -156,6 +157,22 @@ func TestSubmitAndExport_paused(t *testing.T) {
 	})
 }
 
+// TestSubmitAndExport_notAccepted checks that the export also starts if not all cards are accepted. The error must tell
+// both of unaccepted cards and of an incomplete export, and the exit status must be 5.
+func TestSubmitAndExport_notAccepted(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "cards.csv")
+	require.NoError(t, demo.MakeUp(name, 250))
+	server := serverOf([]answer{
+		{summary: temporalpayvault.Summary{Batches: 3, Accepted: 2, Unknown: 1, UnknownBatches: []int{1}}},
+		{summary: temporalpayvault.ExportSummary{Lists: 2, Done: 2, Incomplete: 1}},
+	}, nil)
+	err := submitAndExport(t.Context(), server, name, io.Discard)
+	require.ErrorIs(t, err, errNotAccepted)
+	require.ErrorIs(t, err, errIncomplete)
+	assert.Equal(t, 5, exitStatus(err, name))
+}
+
 // TestSubmit_canceled checks that the program reports the batches that a canceled workflow may not have sent, and
 // returns an error.
 func TestSubmit_canceled(t *testing.T) {
@@ -163,7 +180,7 @@ func TestSubmit_canceled(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "cards.csv")
 	require.NoError(t, demo.MakeUp(name, 250))
 	summary := temporalpayvault.Summary{Batches: 3, Accepted: 1, NotDone: []temporalpayvault.Range{{From: 1, To: 3}}}
-	server := serverOf([]answer[temporalpayvault.Summary]{{err: temporal.NewCanceledError(summary)}}, nil)
+	server := serverOf([]answer{{err: temporal.NewCanceledError(summary)}}, nil)
 	require.ErrorContains(t, submit(t.Context(), server, name, io.Discard), "was canceled")
 	text, err := os.ReadFile(name + ".not-accepted.csv")
 	require.NoError(t, err)
