@@ -78,9 +78,10 @@ func findFile(ctx context.Context, path string) (string, error) {
 		return "", err
 	}
 	// Look for the -journal file first: between the two looks, another process may make a new journal and write to it.
-	_, missing := os.Lstat(path + "-journal")
+	_, err = os.Lstat(path + "-journal")
+	hasJournalFile := err == nil
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
-		if missing == nil {
+		if hasJournalFile {
 			return "", fmt.Errorf("sqlpayvault: there is no %[1]s, but a file %[1]s-journal of an earlier run, so the journal "+
 				"was moved away. Use it at its new place. If a run has used it there, remove %[1]s-journal before you move the "+
 				"journal back. Without the journal, the next run makes a new one here and sends all cards", path)
