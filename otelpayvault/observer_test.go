@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
@@ -374,25 +376,33 @@ func TestCodesAreShort(t *testing.T) {
 	}
 }
 
-// TestNoKeyIsNoRequest checks that a call whose key source returns an error has a span and a metric, and that its
-// attempt has neither.
+// TestNoKeyIsNoRequest checks that a retry whose key source returns an error counts as a retry, but has no span and no
+// request metric of its own.
 func TestNoKeyIsNoRequest(t *testing.T) {
 	t.Parallel()
+	asked := 0
 	r := newRig(t, payvault.WithKeySource(func(context.Context) (string, error) {
-		return "", errors.New("vault is sealed")
+		asked++
+		if asked > 1 {
+			return "", errors.New("vault is sealed")
+		}
+		return "key", nil
 	}))
+	inject(t, r.server, payvaulttest.Fault{Operation: payvault.OpCustomersList, Kind: payvaulttest.RateLimit, Times: 1})
 	_, err := r.client.Customers.List(t.Context(), nil)
 	require.Error(t, err)
 	spans := r.spans.GetSpans()
-	require.Len(t, spans, 1)
-	assert.Equal(t, "customers.list", spans[0].Name)
-	assert.Subset(t, spans[0].Attributes, []attribute.KeyValue{
-		attribute.String("error.type", "no_key"), attribute.String("payvault.delivery", "not sent"),
-		attribute.Int("payvault.attempts", 1),
+	require.Len(t, spans, 2)
+	assert.Equal(t, "customers.list", spans[1].Name)
+	assert.Subset(t, spans[1].Attributes, []attribute.KeyValue{
+		attribute.String("error.type", "no_key"), attribute.Int("payvault.attempts", 2),
 	})
 	metrics := r.metrics(t)
 	assert.Contains(t, metrics, "payvault.client.operation.duration")
-	assert.NotContains(t, metrics, "http.client.request.duration")
+	requests, _ := metrics["http.client.request.duration"].Data.(metricdata.Histogram[float64])
+	require.Len(t, requests.DataPoints, 1)
+	assert.EqualValues(t, 1, requests.DataPoints[0].Count)
+	assert.EqualValues(t, 1, retries(t, metrics))
 }
 
 // TestNoServer checks that each of three attempts that find no server has a span, and that two of them are counted as
@@ -404,9 +414,15 @@ func TestNoServer(t *testing.T) {
 	_, err := r.client.Customers.List(t.Context(), nil)
 	require.Error(t, err)
 	assert.Len(t, r.spans.GetSpans(), 4)
-	retries, _ := r.metrics(t)["payvault.client.operation.retries"].Data.(metricdata.Sum[int64])
-	require.Len(t, retries.DataPoints, 1)
-	assert.EqualValues(t, 2, retries.DataPoints[0].Value)
+	assert.EqualValues(t, 2, retries(t, r.metrics(t)))
+}
+
+// retries returns how many retries are counted. It fails the test unless all belong to one operation.
+func retries(t *testing.T, metrics map[string]metricdata.Metrics) int64 {
+	t.Helper()
+	sum, _ := metrics["payvault.client.operation.retries"].Data.(metricdata.Sum[int64])
+	require.Len(t, sum.DataPoints, 1)
+	return sum.DataPoints[0].Value
 }
 
 // TestNilOptionsAreLeftOut checks that Observer works with a nil option and with nil providers.
@@ -416,6 +432,27 @@ func TestNilOptionsAreLeftOut(t *testing.T) {
 		observer := otelpayvault.Observer(nil, otelpayvault.WithTracerProvider(nil), otelpayvault.WithMeterProvider(nil))
 		observer.End(observer.Start(t.Context(), payvault.CallInfo{}), payvault.CallInfo{}, payvault.CallResult{})
 	})
+}
+
+// TestRefusedInstruments checks that a call works with a meter that refuses to make instruments.
+func TestRefusedInstruments(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, payvault.WithObserver(otelpayvault.Observer(otelpayvault.WithMeterProvider(refusingProvider{}))))
+	r.listAfterRetry(t)
+}
+
+type refusingProvider struct{ noop.MeterProvider }
+
+func (refusingProvider) Meter(string, ...metric.MeterOption) metric.Meter { return refusingMeter{} }
+
+type refusingMeter struct{ noop.Meter }
+
+func (refusingMeter) Float64Histogram(string, ...metric.Float64HistogramOption) (metric.Float64Histogram, error) {
+	return nil, errors.New("no histograms")
+}
+
+func (refusingMeter) Int64Counter(string, ...metric.Int64CounterOption) (metric.Int64Counter, error) {
+	return nil, errors.New("no counters")
 }
 
 // TestTwoObservers checks that each of two observers records a span for a call, and a child of this span for the

@@ -31,6 +31,15 @@ func (timedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
+// A lateTransport notices a second too late that the context of a request has ended.
+type lateTransport struct{}
+
+func (lateTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	<-time.After(time.Second)
+	return nil, r.Context().Err()
+}
+
 // timedDispatcher returns a dispatcher that delivers with a timedTransport.
 func timedDispatcher(ctx context.Context) *dispatcher {
 	d := newDispatcher(ctx, false, slog.New(slog.DiscardHandler), inspect.NewFeed())
@@ -81,5 +90,20 @@ func TestWaitDeliveries(t *testing.T) {
 		defer cancel()
 		require.ErrorIs(t, d.wait(ctx), context.DeadlineExceeded)
 		require.NoError(t, d.wait(t.Context()))
+	})
+}
+
+// TestCloseWaitsForDeliveries checks that close returns only when the delivery under way has ended.
+func TestCloseWaitsForDeliveries(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		d := timedDispatcher(ctx)
+		d.client.Transport = lateTransport{}
+		d.post("http://hook/", nil, Delivery{WebhookID: "W", Event: "a"})
+		synctest.Wait()
+		cancel()
+		d.close()
+		assert.Equal(t, []payvault.Event{"a"}, d.events())
 	})
 }
