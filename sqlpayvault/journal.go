@@ -61,8 +61,15 @@ type Journal struct {
 
 	mu     sync.Mutex
 	closed bool
-	held   map[string]bool // jobs whose leases this journal has
-	later  []statement     // statements that have failed, in the order in which repeat runs them again
+	held   map[string]bool   // jobs whose leases this journal has
+	open   map[batchID]int64 // number of the Begin, for each batch that this journal has begun and not ended
+	later  []statement       // statements that have failed, in the order in which repeat runs them again
+}
+
+// batchID identifies a batch in a journal.
+type batchID struct {
+	job   string
+	batch int
 }
 
 var _ payvault.Journal = (*Journal)(nil)
@@ -99,7 +106,7 @@ func newJournal(db *sql.DB, opts []Option) *Journal {
 	j := &Journal{
 		db: db, run: rand.Text(), lease: defaultLease,
 		turns: make(chan struct{}, connectionsOf(db)), claiming: make(chan struct{}, 1), closing: make(chan struct{}),
-		held: map[string]bool{},
+		held: map[string]bool{}, open: map[batchID]int64{},
 	}
 	for _, opt := range opts {
 		opt(j)
@@ -144,23 +151,26 @@ func (j *Journal) Begin(ctx context.Context, job string, batch int) (state payva
 	})
 	switch {
 	case err == nil:
+		if !state.Begun {
+			j.setOpen(batchID{job, batch}, number)
+		}
 		return state, nil
 	case errors.Is(err, ErrRunning):
 		j.disclaim(job)
 	case isTried && !isAnswer(err): // the database may have committed the statement, and its answer was lost
-		j.repeatLater(j.takeBack(job, batch, number, number))
+		j.repeatLater(j.takeBack(job, batch, number))
 	}
 	return payvault.BatchState{}, orRunning(ctx, err)
 }
 
-// takeBack returns a statement that records a batch as not sent. Each call of Begin in this run has a number. The
-// statement changes the batch only if its status is still begun, and if a call with a number from first to last has
-// begun it. So it does no harm if a later call has begun the batch again.
-func (j *Journal) takeBack(job string, batch int, first, last int64) statement {
+// takeBack returns a statement that records a batch as not sent, if the batch is begun and if the call of Begin with a
+// number has begun it. Each call of Begin in this run has a number. So the statement does no harm if a later call has
+// begun the batch again.
+func (j *Journal) takeBack(job string, batch int, number int64) statement {
 	return func(ctx context.Context, db querier) error {
 		_, err := j.exec(ctx, db, `UPDATE {schema}.payvault_batches SET status = '`+string(payvault.BatchNotSent)+`'
-			FROM {durable} WHERE job = $1 AND batch = $2 AND run = $3 AND number BETWEEN $4 AND $5
-			AND status = '`+begun+`'`, job, batch, j.run, first, last)
+			FROM {durable} WHERE job = $1 AND batch = $2 AND run = $3 AND number = $4 AND status = '`+begun+`'`,
+			job, batch, j.run, number)
 		return err
 	}
 }
@@ -230,14 +240,15 @@ func (j *Journal) known(
 	return payvault.BatchState{Begun: true}, nil
 }
 
-// upsertBatch records an outcome. It does not record the outcome "not sent" if another run has begun the batch in the
-// meantime.
+// upsertBatch records an outcome. It records the outcome "not sent" only if the Begin with the number $11 of this run has
+// begun the batch. So a late repeat does no harm if the batch was begun again meanwhile.
 const upsertBatch = `INSERT INTO {schema}.payvault_batches AS known (job, batch, run, number, ` + outcomeColumns + `)
 	SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), CAST($3 AS TEXT), 0, ` + outcomeValues + ` FROM {durable}
 	WHERE 1 = 1 ON CONFLICT (job, batch) DO UPDATE
 	SET status = excluded.status, cards = excluded.cards, request_id = excluded.request_id,
 	status_code = excluded.status_code, code = excluded.code, message = excluded.message, fields = excluded.fields
-	WHERE excluded.status <> '` + string(payvault.BatchNotSent) + `' OR known.run = excluded.run`
+	WHERE excluded.status <> '` + string(payvault.BatchNotSent) + `'
+	OR known.status = '` + begun + `' AND known.run = excluded.run AND known.number = CAST($11 AS BIGINT)`
 
 // End records the outcome of a batch, as [payvault.Journal] requires. It needs no lease, because a run that has lost
 // its lease must still record what it has sent. If the database fails, for example because a connection drops, End
@@ -249,20 +260,17 @@ func (j *Journal) End(ctx context.Context, job string, batch int, outcome payvau
 		return err
 	}
 	defer j.working.Done()
+	number := j.takeOpen(batchID{job, batch})
 	record := func(ctx context.Context, db querier) error {
 		_, err := j.exec(ctx, db, upsertBatch, job, batch, j.run, string(outcome.Status), outcome.Cards,
-			outcome.RequestID, outcome.StatusCode, outcome.Code, outcome.Message, fields(outcome.Fields))
+			outcome.RequestID, outcome.StatusCode, outcome.Code, outcome.Message, fields(outcome.Fields), number)
 		if err != nil {
 			return err
 		}
 		return j.checkMode(ctx, db) // afterwards, so that the outcome of a batch that was sent is recorded in any case
 	}
 	err := j.try(ctx, record)
-	switch {
-	case err == nil || isAnswer(err):
-	case outcome.Status == payvault.BatchNotSent: // the batch may have been begun again when this takes effect
-		j.repeatLater(j.takeBack(job, batch, 0, j.begins.Load()))
-	default:
+	if err != nil && !isAnswer(err) {
 		j.repeatLater(record)
 	}
 	return err
@@ -294,6 +302,23 @@ func (j *Journal) end() error {
 		err = errors.Join(err, j.db.Close())
 	}
 	return err
+}
+
+// setOpen keeps the number of the Begin that has begun a batch, for the End of the batch.
+func (j *Journal) setOpen(id batchID, number int64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.open[id] = number
+}
+
+// takeOpen returns the number of the Begin that has begun a batch, and forgets it. It returns 0, which is no number of a
+// Begin, if this journal has not begun the batch.
+func (j *Journal) takeOpen(id batchID) int64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	number := j.open[id]
+	delete(j.open, id)
+	return number
 }
 
 // enter counts a method that uses the database, so that Close waits for it. It fails if the journal is closed.

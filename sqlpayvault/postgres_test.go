@@ -3,6 +3,7 @@ package sqlpayvault_test
 import (
 	"io"
 	"math"
+	"sync"
 	"testing"
 	"time"
 
@@ -142,4 +143,28 @@ func TestBeginWhoseAnswerIsLost(t *testing.T) {
 		counts, err := j.Count(t.Context(), job)
 		return err == nil && counts[payvault.BatchNotSent] == 1
 	}, 10*time.Second, 10*time.Millisecond)
+}
+
+// TestNotSentOverAnotherBegin checks that End with the outcome "not sent" does not change a batch that another call of
+// Begin on the same journal has begun meanwhile. Postgres commits this outcome, but the connection breaks before the
+// answer arrives, so End records it again. An activity of Temporal or a River job that is tried again, while its first
+// attempt still runs in the same process, makes these calls.
+func TestNotSentOverAnotherBegin(t *testing.T) {
+	t.Parallel()
+	j, d := newDropping(t, newDatabase(t, postgres(t)))
+	for batch := range 30 {
+		mustBegin(t, j, batch)
+		d.set(1, true)
+		var ending sync.WaitGroup
+		ending.Go(func() { mustEnd(t, j, batch, payvault.BatchNotSent) })
+		require.Eventually(t, func() bool {
+			state, err := j.Begin(t.Context(), job, batch)
+			return err == nil && !state.Begun
+		}, 10*time.Second, time.Microsecond)
+		ending.Wait()
+		d.set(0, false)
+		state, err := j.Begin(t.Context(), job, batch)
+		require.NoError(t, err)
+		require.True(t, state.Begun, "batch %d would be sent twice", batch)
+	}
 }

@@ -472,6 +472,25 @@ func TestSubmit_databaseAway(t *testing.T) {
 	}
 }
 
+// TestSubmit_notSentIsRecordedOnce checks that an attempt tries only once to record that a batch was not sent. Later it
+// could replace what another attempt has recorded: that the batch is begun again.
+func TestSubmit_notSentIsRecordedOnce(t *testing.T) {
+	t.Parallel()
+	srv, d, journal, ends := newServer(t), deck{n: 100}, newBook(), 0
+	journal.fail = func(end bool) error {
+		if !end {
+			return nil
+		}
+		ends++
+		return errCut
+	}
+	inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.RateLimit})
+	_, err := submit(&Activities{Client: srv.Client(), Cards: d, Journal: journal}, orderOf(d))
+	require.ErrorContains(t, err, "cut")
+	assert.Equal(t, 1, ends)
+	assert.Zero(t, srv.Commits(op))
+}
+
 // TestSubmit_notRecorded checks that an outcome that cannot be recorded is logged with the batch, the status and the
 // request ID: at the first failure, and again when the activity ends.
 func TestSubmit_notRecorded(t *testing.T) {

@@ -82,12 +82,13 @@ func (j *rangeJournal) End(ctx context.Context, job string, batch int, o payvaul
 
 // record records the outcome of a batch. If the journal fails, record tries again as long as the activity may run,
 // because the service gives its answer only once. It logs the outcome at the first and at the last failure, so that
-// somebody can record it, even if the process is killed meanwhile.
+// somebody can record it, even if the process is killed meanwhile. It does not try again to record that a batch was not
+// sent: another attempt of the activity may have begun the batch meanwhile.
 func (j *rangeJournal) record(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
 	for tries := 1; ; tries++ {
 		err := j.Journal.End(ctx, job, batch, o)
-		if err == nil {
-			return nil
+		if err == nil || o.Status == payvault.BatchNotSent {
+			return err
 		}
 		outcome := []any{"batch", batch, "status", o.Status, "requestID", o.RequestID, "error", err}
 		if tries == 1 {

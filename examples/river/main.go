@@ -90,12 +90,13 @@ func (j partJournal) Begin(ctx context.Context, job string, batch int) (payvault
 
 // End records the outcome of a batch. After an error of the journal, for example while the database is away, End tries
 // again until the context of the River job ends. Then it logs the outcome, so that somebody can record it with
-// -resolve, and returns the error.
+// -resolve, and returns the error. It does not try again to record that a batch was not sent: another worker may have
+// begun the batch meanwhile.
 func (j partJournal) End(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
 	for {
 		err := j.Journal.End(ctx, job, j.first+batch, o)
-		if err == nil {
-			return nil
+		if err == nil || o.Status == payvault.BatchNotSent {
+			return err
 		}
 		select {
 		case <-time.After(100 * time.Millisecond): // the journal itself has tried for some seconds

@@ -74,6 +74,14 @@ func TestPartJournal_End_givesUp(t *testing.T) { //nolint:paralleltest // it rep
 	assert.Contains(t, logged.String(), `the batch of card 5700 is accepted, request ID "r-1", which is not recorded`)
 }
 
+// TestPartJournal_End_notSent checks that End tries only once to record that a batch was not sent.
+func TestPartJournal_End_notSent(t *testing.T) {
+	t.Parallel()
+	journal := partJournal{&away{failed: map[int]int{}, recorded: map[int]string{}}, t.Context(), 50}
+	err := journal.End(t.Context(), "job", 7, payvault.BatchOutcome{Status: payvault.BatchNotSent})
+	require.EqualError(t, err, "connection refused")
+}
+
 // TestWork_batchesLeft checks that Work returns an error if some batches of its job were not sent, so that River runs
 // the job again.
 func TestWork_batchesLeft(t *testing.T) {
