@@ -48,7 +48,8 @@ func refusesAll(e *Error) bool {
 	return isTurnedAway || isKeyRefused(e) || hasNoCode(e)
 }
 
-// isKeyRefused reports whether the service refused the API key, by status 401 or 403.
+// isKeyRefused reports whether the status is 401 or 403. After a 403 without a code, a firewall may have refused, and
+// not the service.
 func isKeyRefused(e *Error) bool {
 	return e.StatusCode == http.StatusUnauthorized || e.StatusCode == http.StatusForbidden
 }

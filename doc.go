@@ -64,6 +64,7 @@
 //	429 or 503, Retry-After beyond 30 s        error                    error (of a 503: of unknown outcome)
 //	lost, timed out, status 502, 503, 504      repeated                 error of unknown outcome
 //	status 408 on a connection used before     repeated                 error of unknown outcome
+//	status 403 without a code that refuses     error, DeliveryUnknown   error of unknown outcome
 //	any other status from 500 on               error, DeliveryUnknown   error of unknown outcome
 //	2xx or 3xx that is no documented answer    error, DeliveryUnknown   error of unknown outcome
 //	other 400 to 499, or a code that refuses   error, DeliveryAnswered  error, DeliveryAnswered

@@ -76,12 +76,12 @@ const (
 	//   - The status is 408.
 	//   - The status is any other from 400 to 499, except 401, 403 and 429, and the body is empty, cut off or too large.
 	BatchRefused BatchStatus = "refused"
-	// BatchUnknown is a batch that may have reached the service in an attempt that got no usable answer. Status 408 on a
-	// connection that may have been used before is no usable answer.
+	// BatchUnknown is a batch that may have reached the service in an attempt that got no usable answer. Status 403
+	// without a code is no usable answer, and neither is status 408 on a connection that may have been used before.
 	BatchUnknown BatchStatus = "unknown"
 	// BatchNotSent is a batch that was not performed in this run, for one of these reasons:
 	//   - The batch was not sent.
-	//   - The batch was refused with status 401, 403 or 429.
+	//   - The batch was refused with status 401 or 429, or with status 403 and a code.
 	//   - A proxy refused the batch. The SDK concludes this from any other status from 400 to 499, except 408, if the body
 	//     is complete, not empty and has no code.
 	//

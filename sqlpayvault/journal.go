@@ -240,8 +240,8 @@ func (j *Journal) known(
 	return payvault.BatchState{Begun: true}, nil
 }
 
-// upsertBatch records an outcome. It records the outcome "not sent" only if the Begin with the number $11 of this run has
-// begun the batch. So a late repeat does no harm if the batch was begun again meanwhile.
+// upsertBatch records an outcome. It records the outcome "not sent" only if the Begin with the number $11 of this run
+// has begun the batch. So a late repeat does no harm if the batch was begun again meanwhile.
 const upsertBatch = `INSERT INTO {schema}.payvault_batches AS known (job, batch, run, number, ` + outcomeColumns + `)
 	SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), CAST($3 AS TEXT), 0, ` + outcomeValues + ` FROM {durable}
 	WHERE 1 = 1 ON CONFLICT (job, batch) DO UPDATE
@@ -311,8 +311,8 @@ func (j *Journal) setOpen(id batchID, number int64) {
 	j.open[id] = number
 }
 
-// takeOpen returns the number of the Begin that has begun a batch, and forgets it. It returns 0, which is no number of a
-// Begin, if this journal has not begun the batch.
+// takeOpen returns the number of the Begin that has begun a batch, and forgets it. It returns 0, which is the number of
+// no Begin, if this journal has not begun the batch.
 func (j *Journal) takeOpen(id batchID) int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -359,8 +359,9 @@ func TestSubmitCards_scatteredRefusals(t *testing.T) {
 	assert.Equal(t, []int{560, 40}, []int{s.Accepted, s.Refused})
 }
 
-// TestSubmitCards_noDecision checks that the job pauses if the service refuses the key, or if an answer 400 or 404 has
-// no code of the service. After the pause, the job must send the batch again.
+// TestSubmitCards_noDecision checks that the job pauses if the service refuses the key, or if an answer 400, 403 or 404
+// has no code of the service. After the pause, the job must send the batches again, except those with a 403 without a
+// code: they are of unknown outcome.
 func TestSubmitCards_noDecision(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -368,7 +369,8 @@ func TestSubmitCards_noDecision(t *testing.T) {
 		reason string
 	}{
 		"key":       {payvaulttest.Fault{Status: http.StatusUnauthorized}, "key: unauthorized"},
-		"forbidden": {payvaulttest.Fault{Status: http.StatusForbidden}, "no code: a request was refused with status 403"},
+		"forbidden": {payvaulttest.Fault{Status: http.StatusForbidden, Body: `{"code":403}`}, "key: forbidden"},
+		"firewall":  {payvaulttest.Fault{Status: http.StatusForbidden}, "no code: a request was refused with status 403"},
 		"wrong path": {
 			payvaulttest.Fault{
 				Status: http.StatusNotFound, Body: "<h1>Not Found</h1>", Header: http.Header{"Content-Type": {"text/html"}},
@@ -388,8 +390,9 @@ func TestSubmitCards_noDecision(t *testing.T) {
 			s := result[Summary](t, env)
 			assert.Contains(t, stopped.Paused, test.reason)
 			assert.Zero(t, stopped.Refused)
-			assert.Equal(t, 50, s.Accepted)
-			assert.Equal(t, 50, srv.Commits(op))
+			assert.Equal(t, 50, s.Accepted+s.Unknown)
+			assert.Equal(t, s.Accepted, srv.Commits(op))
+			assert.Equal(t, name == "firewall", s.Unknown > 0)
 		})
 	}
 }

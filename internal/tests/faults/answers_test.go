@@ -142,20 +142,24 @@ func lostFaults() []*fault {
 }
 
 // statusFaults returns answers with statuses from 400 to 600. Each status comes with several bodies, which must not
-// change its effect.
+// change its effect. Only for a 403 it matters whether the body has a code that refuses.
 func statusFaults() []*fault {
 	var all []*fault
 	for _, status := range []int{
 		400, 401, 402, 403, 404, 405, 408, 409, 422, 425, 429, 499, 500, 501, 502, 503, 504, 505, 529, 599, 600,
 	} {
-		is := refused
+		coded := refused // the effect with a code
 		switch {
 		case status == 429:
-			is = turnedAway
+			coded = turnedAway
 		case status >= 502 && status <= 504:
-			is = gatewayDown
+			coded = gatewayDown
 		case status >= 500:
-			is = failed
+			coded = failed
+		}
+		is := coded
+		if status == 403 {
+			is = blocked
 		}
 		name := strconv.Itoa(status)
 		all = append(all,
@@ -163,7 +167,7 @@ func statusFaults() []*fault {
 			answer(name+" truncated JSON", status, "", `{"code":7,"rcode":"7"`, is),
 			answer(name+" with success", status, zero, success, is),
 			answer(name+" oversized", status, zero, success+strings.Repeat(" ", sizeLimit), is),
-			answer(name+" with a code", status, "7", `{"code":7,"rcode":"7","message":"No","rmsg":"No"}`, is))
+			answer(name+" with a code", status, "7", `{"code":7,"rcode":"7","message":"No","rmsg":"No"}`, coded))
 	}
 	return all
 }

@@ -30,7 +30,8 @@ const (
 	heldOff     effect = "429 for long"
 	gatewayDown effect = "502, 503 or 504"          // the service behind the gateway may have performed the operation
 	failed      effect = "another 5xx"              // also a 503 whose Retry-After is too long
-	refused     effect = "4xx"                      // the service has refused the operation
+	blocked     effect = "403 without a code"       // a firewall may have refused the answer of the service
+	refused     effect = "another 4xx"              // the service has refused the operation
 	rejected    effect = "2xx with another code"    // the service has refused the operation
 	malformed   effect = "2xx that is none"         // the operation may have been performed
 	tooLarge    effect = "2xx above the size limit" // the operation may have been performed
@@ -70,6 +71,7 @@ func ruleFor(e effect) rule {
 		heldOff:     {never, payvault.DeliveryAnswered, always, nil},
 		gatewayDown: {ifRepeated, payvault.DeliveryUnknown, ifRepeated, nil},
 		failed:      {never, payvault.DeliveryUnknown, ifRepeated, nil},
+		blocked:     {never, payvault.DeliveryUnknown, never, nil},
 		refused:     {never, payvault.DeliveryAnswered, never, nil},
 		rejected:    {never, payvault.DeliveryAnswered, never, nil},
 		malformed:   {never, payvault.DeliveryUnknown, ifRepeated, payvault.ErrMalformedResponse},
@@ -192,6 +194,7 @@ func TestDocs(t *testing.T) {
 		{"429 with too long a Retry-After", []effect{heldOff}},
 		{"502, 503, 504", []effect{gatewayDown}},
 		{"any other 5xx; 503 with too long a Retry-After", []effect{failed}},
+		{"403 without a code", []effect{blocked}},
 		{"any other 4xx; 200 with another code", []effect{refused, rejected}},
 		{"200 empty, cut off, malformed or without a code", []effect{malformed}},
 		{"endless body, compressed bomb, redirect", []effect{tooLarge, redirected}},

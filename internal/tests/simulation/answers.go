@@ -64,12 +64,14 @@ func (x *exchange) answer() answer {
 }
 
 // decidesNothing reports whether the SDK may treat the answer as a refusal that does not concern the batch, such as a
-// refused key. The SDK does so after status 401 and 403. After another 4xx status, except 408 and 429, it may do so if
-// the body is complete, is not empty, and may lack a result code.
+// refused key. The SDK does so after status 401, and after status 403 with a code that refuses. After another 4xx
+// status, except 408 and 429, it may do so if the body is complete, is not empty, and may lack a result code.
 func (x *exchange) decidesNothing() bool {
 	switch status := x.step.Status; {
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+	case status == http.StatusUnauthorized:
 		return true
+	case status == http.StatusForbidden:
+		return slices.Contains([]string{"refusal", "validation", "mutated"}, x.step.Body)
 	case status/100 != 4 || status == http.StatusRequestTimeout || status == http.StatusTooManyRequests:
 		return false
 	}

@@ -216,6 +216,9 @@ func (d die) step(k kind) Step {
 	case n < 48:
 		s.Status = pick(d, []int{400, 401, 403, 404, 405, 408, 409, 410, 413, 415, 422, 425, 431, 451, 499})
 		s.Body = d.anyBody()
+		if s.Status == 403 && slices.Contains([]string{"nothing", "text", "success"}, s.Body) {
+			s.Perform = d.chance(50) // a firewall has refused the answer
+		}
 	case n < 58:
 		s.Status, s.Body, s.RetryAfter = 429, d.anyBody(), d.retryAfter()
 	case n < 72:

@@ -117,6 +117,11 @@ func guards() []guard {
 			"",
 		},
 		{
+			"a 403 without a code", "errors.go",
+			"case e.StatusCode == http.StatusForbidden: return false",
+			"",
+		},
+		{
 			"status 408 on a connection that was idle", delivery,
 			"status == http.StatusRequestTimeout && !trace.isNew()",
 			"status == http.StatusRequestTimeout && false",
@@ -145,8 +150,8 @@ func guards() []guard {
 		},
 		{
 			"a redirect is no refusal", "errors.go",
-			"e.rejected() || e.StatusCode/100 == 4 && !provesNothing",
-			"e.rejected() || e.StatusCode/100 == 4 && !provesNothing || e.StatusCode/100 == 3",
+			"return e.StatusCode/100 == 4",
+			"return e.StatusCode/100 == 4 || e.StatusCode/100 == 3",
 		},
 		{
 			"safe to retry only what is replayable", "errors.go",
