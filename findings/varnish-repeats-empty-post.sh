@@ -66,7 +66,7 @@ varnishd -F -n "$dir/work" -a 127.0.0.1:$((port + 1)) -T none -f "$dir/default.v
 servers+=($!)
 post() { echo "the client got $(curl -sS -o /dev/null -w '%{http_code}' "$@")" >>seen; }
 url=http://127.0.0.1:$((port + 1))
-curl -sS -o /dev/null --retry 20 --retry-connrefused --retry-delay 1 "$url/warm" 2>/dev/null
+curl -sS --retry 20 --retry-connrefused --retry-delay 1 "$url/warm" >warm 2>&1
 post -X POST -H 'Content-Length: 0' $url/send
 post -d amount=10 $url/pay
 cat seen
