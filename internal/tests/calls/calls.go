@@ -210,15 +210,6 @@ func (o *Operation) Fixture(kind string) string {
 // Answer returns the documented answer of a success.
 func (o *Operation) Answer() string { return Fixture(o.Fixture("response.json")) }
 
-// TolerantAnswer returns the file "response.tolerant.json" of the operation: the values of Answer in other JSON forms,
-// such as numbers as texts. If testdata has no such file, it returns Answer.
-func (o *Operation) TolerantAnswer() string {
-	if _, err := os.Stat(file(o.Fixture("response.tolerant.json"))); err != nil {
-		return o.Answer()
-	}
-	return Fixture(o.Fixture("response.tolerant.json"))
-}
-
 // Lists reports whether the operation returns a page of a list.
 func (o *Operation) Lists() bool {
 	_, lists := o.Full.(*payvault.ListOptions)
@@ -227,15 +218,12 @@ func (o *Operation) Lists() bool {
 
 // Fixture reads a file of testdata, without its last line break.
 func Fixture(name string) string {
-	text, err := os.ReadFile(file(name))
+	text, err := os.ReadFile(filepath.Join(Root(), "testdata", filepath.FromSlash(name)))
 	if err != nil {
 		panic(err)
 	}
 	return strings.TrimSuffix(string(text), "\n")
 }
-
-// file returns the path of a file in testdata.
-func file(name string) string { return filepath.Join(Root(), "testdata", filepath.FromSlash(name)) }
 
 // Root returns the path from the working directory to the root of the repository.
 func Root() string {

@@ -91,8 +91,7 @@ func TestFull(t *testing.T) {
 	})
 }
 
-// TestMinimal checks that a request with only its required fields is sent without any other field, and that responses
-// in undocumented JSON forms are read. TestReading of the root package checks the values that are read.
+// TestMinimal checks that a request with only its required fields is sent without any other field.
 func TestMinimal(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, o *calls.Operation) {
@@ -100,9 +99,8 @@ func TestMinimal(t *testing.T) {
 		if o.Op == payvault.OpTokensTokenize || o.Op == payvault.OpCustomersCreate {
 			opts = nil // the options would fill fields of these requests
 		}
-		got, result, err := service.Exchange(t, o, o.Minimal, o.TolerantAnswer(), opts...)
+		got, _, err := service.Exchange(t, o, o.Minimal, o.Answer(), opts...)
 		require.NoError(t, err)
-		assert.NotNil(t, result)
 		assertRequest(t, o, got, "", o.MinimalJSON)
 	})
 }
