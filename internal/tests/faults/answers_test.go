@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -46,6 +47,8 @@ func connectionFaults() []*fault {
 		{name: "key source has the time of the attempt", is: noKey, cause: context.DeadlineExceeded, key: late},
 		{name: "connection refused", is: unsent, cause: syscall.ECONNREFUSED, network: dialing(refused)},
 		{name: "DNS failure", is: unsent, cause: unresolved, network: dialing(unresolved)},
+		// http.Transport returns the error of a handshake, such as io.EOF, in the same way as the error of the dialer.
+		{name: "TLS handshake cut off", is: unsent, cause: io.EOF, network: dialing(io.EOF)},
 		{name: "dialer with an error of its own", is: unsent, cause: errOwn, network: dialing(errOwn)},
 		{name: "certificate of a stranger", is: distrusted, network: dialing(stranger)},
 		{name: "certificate of no CA", is: distrusted, network: dialing(x509.UnknownAuthorityError{})},
@@ -204,6 +207,19 @@ func notSuccess() []*fault {
 		answer("200 with the success of others", 200, zero, `{"code":"000","rcode":"0"}`, malformed),
 		answer("200 too large", 200, "", success+strings.Repeat(" ", sizeLimit), tooLarge),
 	}
+	endless, bomb := answer("200 endless", 200, "", "", tooLarge), answer("200 compressed bomb", 200, "", "", tooLarge)
+	endless.serve = func(w http.ResponseWriter, _ *http.Request) {
+		for err := error(nil); err == nil; { // until the client closes the connection
+			_, err = io.WriteString(w, success)
+		}
+	}
+	bomb.serve = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		zipped := gzip.NewWriter(w)
+		_, _ = io.WriteString(zipped, success+strings.Repeat(" ", 100*sizeLimit))
+		_ = zipped.Close()
+	}
+	all = append(all, endless, bomb)
 	for _, text := range []string{
 		"", "\x00\x00", strings.Repeat("[", 4000), `[{"code":0,"rcode":"000"}]`, `null`, `{}`, success + `}`, success[:24],
 		strings.Repeat(" ", sizeLimit), // exactly as long as sizeLimit allows
