@@ -158,6 +158,33 @@ func TestApplicationsSaveData_invalid(t *testing.T) {
 	}
 }
 
+// TestApplicationsSaveData_unwritable checks that data is not sent if a value in it is not UTF-8 or contains
+// [REDACTED]. The error has the path of the value, in which the key of a pair stands for the pair.
+func TestApplicationsSaveData_unwritable(t *testing.T) {
+	t.Parallel()
+	const bad = "J\xe4ne"
+	lost, client := payvault.NewSecret(mark), service.Client(t, service.Nowhere)
+	field := func(key string, value any) payvault.ApplicationData {
+		return payvault.ApplicationData{Extra: []payvault.ApplicationField{{Key: "first"}, {Key: key, Value: value}}}
+	}
+	owner := func(o payvault.Owner) payvault.ApplicationData {
+		return payvault.ApplicationData{BusinessName: "first", Ownership: payvault.Ownership{Owners: []payvault.Owner{{}, o}}}
+	}
+	for path, data := range map[string]payvault.ApplicationData{
+		"legal_name": {LegalName: bad}, "tax_id": {TaxID: lost}, "more[1]": field("more", []any{1, lost}),
+		"more": field("more", map[string]any{"4111111111111111": lost}), "quoted": field("quoted", mark+", x"),
+		"ownership.owners[1].name.last_name": owner(payvault.Owner{Name: payvault.OwnerName{LastName: bad}}),
+		"ownership.owners[1].relatedBusinesses[0].ssn": owner(payvault.Owner{
+			RelatedBusinesses: []json.RawMessage{[]byte(`{"ssn":"[REDACTED]"}`)},
+		}),
+	} {
+		_, err := client.Applications.SaveData(t.Context(), 4004, &data)
+		e := service.AsError(t, err)
+		assert.Len(t, e.Fields, 1, path)
+		assert.Len(t, e.Fields[path], 1, "%s: %v", path, err)
+	}
+}
+
 // TestApplicationsSaveData_false checks that SaveData sends false, for fields of type *bool and for flags of a struct.
 func TestApplicationsSaveData_false(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,10 @@
 package payvault_test
 
 import (
+	"bytes"
+	"encoding/gob"
 	"encoding/json"
+	"encoding/xml"
 	"testing"
 	"time"
 
@@ -76,6 +79,31 @@ func TestDate_refused(t *testing.T) {
 	}
 	assert.False(t, payvault.Date{}.Valid(), "no date is no day")
 	assert.True(t, payvault.Date{2000, 2, 29}.Valid())
+}
+
+// TestDate_otherEncodings checks that dates keep their value in XML and gob. Reading an invalid text fails in XML, and
+// so does writing an invalid date.
+func TestDate_otherEncodings(t *testing.T) {
+	t.Parallel()
+	type record struct {
+		Date payvault.Date `xml:"date"`
+		None payvault.Date `xml:"none"`
+	}
+	in := record{Date: payvault.Date{2026, time.March, 14}}
+	text, err := xml.Marshal(in)
+	require.NoError(t, err)
+	assert.Equal(t, "<record><date>2026-03-14</date><none></none></record>", string(text))
+	var out record
+	require.NoError(t, xml.Unmarshal(text, &out))
+	assert.Equal(t, in, out)
+	assert.Error(t, xml.Unmarshal([]byte("<record><date>14.3.2026</date></record>"), new(record)))
+	var gobbed bytes.Buffer
+	require.NoError(t, gob.NewEncoder(&gobbed).Encode(in))
+	out = record{}
+	require.NoError(t, gob.NewDecoder(&gobbed).Decode(&out))
+	assert.Equal(t, in, out)
+	_, err = xml.Marshal(payvault.Date{2026, 2, 30})
+	assert.Error(t, err)
 }
 
 // TestTimestamp checks that an instant is read from the forms that services send, and is written with the same offset.

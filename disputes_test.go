@@ -75,6 +75,7 @@ func TestDisputesRespond_invalid(t *testing.T) {
 	}{
 		{&response{Evidence: pdf("%PDF-", 5).Evidence}, "message", "is required without cbr_response_type"},
 		{&response{Message: "text"}, "file", "is required without cbr_response_type"},
+		{&response{Type: payvault.DisputeOther, Message: "J\xe4ne"}, "message", notUTF8},
 		{pdf(strings.Repeat(" ", 1020)+"%PDF-", 1025), "file", "is not a PDF"},
 		{pdf("", 0), "file", "is empty"},
 		{pdf("%PDF-", -1), "file", "is empty"},

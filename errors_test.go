@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -635,6 +636,24 @@ func TestError_everyKey(t *testing.T) {
 	_, err := service.Client(t, server.URL, payvault.WithKeySource(source)).Applications.Validate(t.Context(), 1)
 	service.AssertHidden(t, err, "rotated-key", base64.StdEncoding.EncodeToString([]byte(":rotated-key-3")))
 	assert.Equal(t, "[REDACTED] then [REDACTED] then Basic [REDACTED]", service.AsError(t, err).Message)
+}
+
+// TestError_longSwipe checks that redacting an error allocates less than 20 MB if the request has a card swipe of 8
+// KB. The SDK looks for each part of the swipe in the error.
+//
+//nolint:paralleltest // it counts the allocations of the process
+func TestError_longSwipe(t *testing.T) {
+	client := service.Client(t, service.Nowhere, service.Over(service.Canned(200, `{"rcode":"905","rmsg":"bad"}`)))
+	for shape, unit := range map[string]string{"names": "A ", "fields": "A/B C^", "tracks": ";411111111=A/B C?"} {
+		swipe := "%B4111111111111111^DOE/" + strings.Repeat(unit, 8<<10/len(unit)) + "^2512?"
+		request := &payvault.TokenizeRequest{MerchantID: 1, CardSwipe: payvault.NewSecret(swipe)}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := client.Tokens.Tokenize(t.Context(), request)
+		runtime.ReadMemStats(&after)
+		require.ErrorIs(t, err, payvault.ErrRejected)
+		assert.Less(t, (after.TotalAlloc-before.TotalAlloc)>>20, uint64(20), "MB for a swipe of 8 KB: %s", shape)
+	}
 }
 
 // TestError_long checks that an Error does not keep a message or data of more than 64 KiB, and that the text of an

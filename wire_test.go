@@ -222,29 +222,6 @@ func TestUnwritable_requests(t *testing.T) {
 		_, err := client.Tokens.Tokenize(t.Context(), &test.request)
 		service.AssertInvalid(t, err, payvault.OpTokensTokenize, test.want)
 	}
-	response := &payvault.DisputeRespondRequest{Type: payvault.DisputeOther, Message: bad}
-	err := client.Disputes.Respond(t.Context(), 5002, response)
-	service.AssertInvalid(t, err, payvault.OpDisputesRespond, service.Fields{"message": {notUTF8}})
-
-	field := func(key string, value any) payvault.ApplicationData {
-		return payvault.ApplicationData{Extra: []payvault.ApplicationField{{Key: "first"}, {Key: key, Value: value}}}
-	}
-	owner := func(o payvault.Owner) payvault.ApplicationData {
-		return payvault.ApplicationData{BusinessName: "first", Ownership: payvault.Ownership{Owners: []payvault.Owner{{}, o}}}
-	}
-	for path, data := range map[string]payvault.ApplicationData{
-		"legal_name": {LegalName: bad}, "tax_id": {TaxID: lost}, "more[1]": field("more", []any{1, lost}),
-		"more": field("more", map[string]any{"4111111111111111": lost}), "quoted": field("quoted", mark+", x"),
-		"ownership.owners[1].name.last_name": owner(payvault.Owner{Name: payvault.OwnerName{LastName: bad}}),
-		"ownership.owners[1].relatedBusinesses[0].ssn": owner(payvault.Owner{
-			RelatedBusinesses: []json.RawMessage{[]byte(`{"ssn":"[REDACTED]"}`)},
-		}),
-	} {
-		_, err = client.Applications.SaveData(t.Context(), 4004, &data)
-		e := service.AsError(t, err)
-		assert.Len(t, e.Fields, 1, path)
-		assert.Len(t, e.Fields[path], 1, "%s: %v", path, err)
-	}
 }
 
 // TestUnwritable_ownTypes checks that a call fails if its body is of the caller's own type and has a value that cannot
