@@ -1,6 +1,7 @@
 package payvaulttest_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -129,4 +130,25 @@ func TestCustomersAreCopies(t *testing.T) {
 		customer.BillingCards[1]["billing_email"].([]any)[0] = "changed"
 		assert.Equal(t, want, a.get(t, customers).body)
 	}
+}
+
+// TestCustomerList checks that a list has only the customers of the merchant, and 25 customers on a page by default.
+func TestCustomerList(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	assert.JSONEq(t, `{"code":0,"message":"Success","totalPages":0,"totalRecords":0,"data":[]}`, a.get(t, customers).body)
+	created := a.post(t, customers, `{"customer_id":"Z","customer_firm_name":"Firm","comments":"c"}`).ok(t)
+	rows, _ := a.get(t, customers).object(t)["data"].([]any)
+	assert.Equal(t, []any{created}, rows, "as create answered")
+	for i := range 25 {
+		a.srv.Customers.Seed(payvaulttest.Customer{ID: fmt.Sprintf("C%02d", i), FirmName: "F"})
+	}
+	got, _, pages := a.list(t, customers, "customer_id")
+	assert.Len(t, got, 25)
+	assert.InEpsilon(t, 2, pages, 0)
+	got, _, _ = a.list(t, customers+"?page=1&order_on=customer_id&merchant_id=100001", "customer_id")
+	assert.Equal(t, []string{"Z"}, got)
+	got, _, _ = a.second(t).list(t, customers, "customer_id")
+	assert.Empty(t, got)
+	assert.Equal(t, 5, a.srv.Commits(payvault.OpCustomersList))
 }

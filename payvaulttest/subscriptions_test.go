@@ -27,6 +27,15 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// TestTransactions checks that a partner may list the transactions of a merchant's subscription.
+func TestTransactions(t *testing.T) {
+	t.Parallel()
+	a := seedTransactions(t)
+	records, _, _ := a.partner().list(t, transactions+"?merchant_id=100001", "pg_id")
+	assert.Len(t, records, 5)
+	assert.Equal(t, 1, a.srv.Commits(payvault.OpSubscriptionsTransactions))
+}
+
 // TestSubscriptionDefaults checks the values that the server fills in if a seeded subscription does not have them.
 func TestSubscriptionDefaults(t *testing.T) {
 	t.Parallel()

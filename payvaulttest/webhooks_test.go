@@ -63,27 +63,6 @@ func TestAddEvent(t *testing.T) {
 	assert.Zero(t, a.srv.TriggerEvent(merchantID, payvault.EventTransactionStatusUpdated, nil))
 }
 
-// TestDeliveriesOfTheAccountUpdater checks that a submission triggers both events of the account updater.
-func TestDeliveriesOfTheAccountUpdater(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t, payvaulttest.WithClock(noon))
-	user := newReceiver(t)
-	a.srv.Webhooks.Seed(payvaulttest.Webhook{ID: "WH1", NotificationURL: user.url})
-	a.post(t, "/platform/webhook/WH1/event/account_updater_request_created", "").ok(t)
-	a.post(t, "/platform/webhook/WH1/event/account_updater_request_completed", "").ok(t)
-
-	id, _ := a.post(t, "/platform/aus/add",
-		`{"data":[{"card_number":"4111111111111111","exp_date":"1229"}]}`).ok(t)["request_id"].(string)
-	for _, event := range []string{"created", "completed"} {
-		assert.JSONEq(t, `{"event":"account_updater_request_`+event+`","webhook_id":"WH1","merchant_id":100001,
-			"occurred_at":"2026-01-15T12:00:00-05:00","data":{"request_id":"`+id+`"}}`, user.next(t, a.srv))
-	}
-	assert.Equal(t, []payvaulttest.Delivery{
-		{WebhookID: "WH1", Event: payvault.EventAccountUpdaterRequestCreated, Status: http.StatusAccepted},
-		{WebhookID: "WH1", Event: payvault.EventAccountUpdaterRequestCompleted, Status: http.StatusAccepted},
-	}, a.srv.Deliveries())
-}
-
 // TestRedeliver checks that Redeliver delivers a notification again with the same body, also if the delivery was a
 // repeat itself. Redeliver must panic if there is no such delivery.
 func TestRedeliver(t *testing.T) {
