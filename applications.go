@@ -13,6 +13,8 @@ import (
 	"example.com/payvault/internal/answer"
 )
 
+// More tests of this file are in internal/tests/operations, over the table in internal/tests/calls.
+
 // ApplicationsService boards merchants: it creates an application, fills it with data and validates it. It is for
 // partner accounts only.
 type ApplicationsService struct{ caller *caller }

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 )
 
+// More tests of this file are in internal/tests/operations, over the table in internal/tests/calls.
+
 // AccountUpdaterService submits cards, so that the card networks refresh the data of the cards.
 type AccountUpdaterService struct{ caller *caller }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 )
 
+// The tests of this file are in internal/tests/bulk.
+
 // AccountUpdaterBatch is the result of up to 100 cards of a stream.
 type AccountUpdaterBatch struct {
 	Index       int           // number of the batch in the stream, zero-based

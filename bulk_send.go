@@ -6,7 +6,7 @@ import (
 	"example.com/payvault/internal/transport"
 )
 
-// The functions of this file send one batch and record it in the journal.
+// The functions of this file send one batch and record it in the journal. Their tests are in internal/tests/bulk.
 
 // send sends a batch in one call. If the journal says that the batch may have been sent before, send takes the outcome
 // from the journal instead. It sets the status, the RequestID and the error of the batch.

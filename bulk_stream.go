@@ -2,7 +2,8 @@ package payvault
 
 import "iter"
 
-// The functions of this file read the stream into batches, and yield the batches in their order.
+// The functions of this file read the stream into batches, and yield the batches in their order. Their tests are in
+// internal/tests/bulk.
 
 // Cards returns a stream of the given cards, for [AccountUpdaterService.SubmitAll].
 func Cards(cards ...AccountUpdaterCard) iter.Seq2[AccountUpdaterCard, error] {

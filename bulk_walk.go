@@ -9,6 +9,8 @@ import (
 	"example.com/payvault/internal/window"
 )
 
+// The tests of this file are in internal/tests/bulk.
+
 // bulkWalk is one loop over the result of SubmitAll, called a walk. One goroutine reads the stream and puts a task for
 // each batch into a window.Window. Each task sends its batch in a goroutine of its own. The caller's loop takes the
 // batches from the window in their order.

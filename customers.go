@@ -6,6 +6,8 @@ import (
 	"strconv"
 )
 
+// More tests of this file are in internal/tests/operations, over the table in internal/tests/calls.
+
 // CustomersService keeps customer profiles in the customer vault.
 type CustomersService struct{ caller *caller }
 

@@ -14,6 +14,8 @@ import (
 	"example.com/payvault/internal/formdata"
 )
 
+// More tests of this file are in internal/tests/operations, over the table in internal/tests/calls.
+
 // DisputesService answers disputes.
 type DisputesService struct{ caller *caller }
 

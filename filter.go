@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-querystring/query"
 )
 
+// More tests of this file are in internal/tests/operations, with the filters in internal/tests/calls/records.go.
+
 // Condition is the middle part of a filter. The service documents [ConditionBetweenDates] only. Write any other
 // condition of the service as text.
 type Condition string

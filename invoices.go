@@ -5,6 +5,8 @@ import (
 	"strconv"
 )
 
+// More tests of this file are in internal/tests/operations, over the table in internal/tests/calls.
+
 // InvoicesService sends saved invoices.
 type InvoicesService struct{ caller *caller }
 

@@ -7,6 +7,8 @@ import (
 	"io"
 )
 
+// The tests of this file are in internal/tests/bulk.
+
 // Journal records each batch of [AccountUpdaterService.SubmitAll] before the batch is sent, and again when the call of
 // the batch has ended. So a later run of the same job does not repeat a batch that may have been performed, even if
 // this process is killed. Package sqlpayvault, a module of its own, keeps a journal in SQLite or Postgres. One journal

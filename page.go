@@ -8,6 +8,8 @@ import (
 	"strings"
 )
 
+// The tests of this file are in internal/tests/bulk.
+
 // Page is one page of a list.
 type Page[T any] struct {
 	Items        []T `json:"data"`         // records in the order of the service

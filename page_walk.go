@@ -17,6 +17,8 @@ import (
 	"example.com/payvault/internal/window"
 )
 
+// The tests of this file are in internal/tests/bulk.
+
 // pageLimit is the first page number that a walk refuses, so that the walk ends even if the service never reports the
 // end of the list.
 const pageLimit = 1 << 20

@@ -8,6 +8,8 @@ import (
 	"example.com/payvault/internal/answer"
 )
 
+// More tests of this file are in internal/tests/operations, over the table in internal/tests/calls.
+
 // PayeesService keeps payee profiles in the payee vault, which the operator enables per account.
 type PayeesService struct{ caller *caller }
 

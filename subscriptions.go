@@ -7,6 +7,8 @@ import (
 	"example.com/payvault/internal/answer"
 )
 
+// More tests of this file are in internal/tests/operations, over the table in internal/tests/calls.
+
 // SubscriptionsService lists the transactions of recurring-billing subscriptions and cancels subscriptions.
 type SubscriptionsService struct{ caller *caller }
 

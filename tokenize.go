@@ -2,6 +2,8 @@ package payvault
 
 import "context"
 
+// More tests of this file are in internal/tests/operations, over the table in internal/tests/calls.
+
 // TokensService stores card and ACH payment data under card IDs.
 type TokensService struct{ caller *caller }
 

@@ -10,6 +10,8 @@ import (
 	"net/http"
 )
 
+// More tests of this file are in internal/tests/operations, over the table in internal/tests/calls.
+
 // WebhooksService attaches event kinds to webhooks.
 type WebhooksService struct{ caller *caller }
 

@@ -6,6 +6,8 @@ import (
 	"go/ast"
 	"go/doc/comment"
 	"go/parser"
+	"go/token"
+	"go/types"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -170,22 +172,29 @@ func TestMethodComments(t *testing.T) {
 		payvault.ReplayNever: "Not replayable", payvault.ReplayWithCardID: "Replayable with a CardID",
 		payvault.ReplaySame: "Replayable", payvault.ReplayRead: "Replayable",
 	}
-	comments, places := map[string]string{}, map[string]string{} // by method, such as "PayeesService.Delete"
+	set, declared := methods(t)
+	for _, c := range calls.All() {
+		method := strings.Replace(c.GoName, ".", "Service.", 1)
+		require.Contains(t, declared, method)
+		last := fmt.Sprintf("\n\n%s. %s %s.\n", classes[c.Replay], c.Method, c.Path)
+		assert.True(t, strings.HasSuffix(declared[method].Doc.Text(), last), "%s: the comment of %s does not end with %q",
+			set.Position(declared[method].Pos()), method, last)
+	}
+}
+
+// methods returns the methods of the SDK by names such as "PayeesService.Delete".
+func methods(t *testing.T) (set *token.FileSet, byName map[string]*ast.FuncDecl) {
+	t.Helper()
+	byName = map[string]*ast.FuncDecl{}
 	set, files := parse(t, repo(), ".", parser.ParseComments)
 	for _, file := range files {
 		for _, decl := range file.Decls {
 			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv != nil {
-				method := typeName(f.Recv.List[0].Type) + "." + f.Name.Name
-				comments[method], places[method] = f.Doc.Text(), set.Position(f.Pos()).String()
+				byName[typeName(f.Recv.List[0].Type)+"."+f.Name.Name] = f
 			}
 		}
 	}
-	for _, c := range calls.All() {
-		method := strings.Replace(c.GoName, ".", "Service.", 1)
-		last := fmt.Sprintf("\n\n%s. %s %s.\n", classes[c.Replay], c.Method, c.Path)
-		assert.True(t, strings.HasSuffix(comments[method], last), "%s: the comment of %s does not end with %q",
-			places[method], method, last)
-	}
+	return set, byName
 }
 
 // TestExamples checks that example_test.go has an example for each iterator.
@@ -211,30 +220,52 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 }
 
-// TestTestsOfOperations checks that each file with the method of an operation has a test file beside it, and that the
-// emulator's tests call Commits for each operation.
+// TestTestsOfOperations checks that each file with a method that performs an operation has a test beside it, or names
+// the folder of its tests, which must call the method. Tests of the emulator must call Commits for each operation.
 func TestTestsOfOperations(t *testing.T) {
 	t.Parallel()
-	var emulator strings.Builder
-	for _, name := range list(t, repo(), "payvaulttest/*_test.go") {
-		emulator.WriteString(read(t, name))
-	}
-	set, files := parse(t, repo(), ".", 0)
-	for _, o := range calls.Table() {
-		service, method, _ := strings.Cut(o.GoName, ".")
-		counted := "Commits(payvault.Op" + service + method + ")"
-		assert.True(t, strings.Contains(emulator.String(), counted),
-			"no test in payvaulttest checks %s: add one to the test file of the resource there", counted)
-		for _, file := range files {
-			for _, decl := range file.Decls {
-				f, ok := decl.(*ast.FuncDecl)
-				if ok && f.Recv != nil && f.Name.Name == method && typeName(f.Recv.List[0].Type) == service+"Service" {
-					name := strings.TrimSuffix(set.Position(file.Pos()).Filename, ".go") + "_test.go"
-					assert.Len(t, list(t, repo(), name), 1, "%s has no tests in %s", o.Op, name)
-				}
-			}
+	emulator := calledIn(t, "payvaulttest")
+	named := regexp.MustCompile(`(?m)^// The tests of this file are in (internal/tests/\w+)`)
+	set, declared := methods(t)
+	for _, c := range calls.All() {
+		service, method, _ := strings.Cut(c.GoName, ".")
+		require.Contains(t, declared, service+"Service."+method)
+		source := set.Position(declared[service+"Service."+method].Pos()).Filename
+		beside := strings.TrimSuffix(source, ".go") + "_test.go"
+		if folder := named.FindStringSubmatch(read(t, source)); folder != nil {
+			assert.True(t, calledIn(t, folder[1])[method], "%s names %s, where no test calls %s", source, folder[1], method)
+		} else if assert.Len(t, list(t, repo(), beside), 1, "%s has no tests in %s", c.Name, beside) {
+			assert.Contains(t, read(t, beside), "\nfunc Test", beside)
 		}
 	}
+	for _, o := range calls.Table() {
+		counted := "Commits(payvault.Op" + strings.Replace(o.GoName, ".", "", 1) + ")"
+		assert.True(t, emulator[counted], "no test in payvaulttest checks %s: add one to the test file of the resource there",
+			counted)
+	}
+}
+
+// calledIn returns the names of the methods that tests in a directory call, such as Commits, and their calls with one
+// argument, such as Commits(payvault.OpPayeesCreate).
+func calledIn(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	called := map[string]bool{}
+	for _, name := range list(t, repo(), path.Join(dir, "*_test.go")) {
+		file, err := parser.ParseFile(token.NewFileSet(), name, read(t, name), parser.SkipObjectResolution)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				if method, ok := call.Fun.(*ast.SelectorExpr); ok {
+					called[method.Sel.Name] = true
+					if len(call.Args) == 1 {
+						called[method.Sel.Name+"("+types.ExprString(call.Args[0])+")"] = true
+					}
+				}
+			}
+			return true
+		})
+	}
+	return called
 }
 
 // TestNumberTable checks that docs/answers.md has the current table of the rules for JSON numbers.
