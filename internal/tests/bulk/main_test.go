@@ -1,5 +1,6 @@
 // Package bulk tests the functions that make many calls: the iterators over lists, called walks here, and SubmitAll
-// with its journal. It also tests how both obey the rate limit and the retry budget.
+// with its journal. It also tests what all calls of a client share, single calls too: the rate limits and the retry
+// budget.
 package bulk
 
 import (
