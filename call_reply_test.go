@@ -88,9 +88,9 @@ func otherForms(value any) (forms []otherForm) {
 		add(unreadable, text, object)
 	case bool:
 		if value {
-			add(same, `"true"`, `"Y"`, `"yes"`, `"1"`, `1`)
+			add(same, `"true"`, `"t"`, `"Y"`, `"yes"`, `"on"`, `"1"`, `1`)
 		} else {
-			add(same, `"false"`, `"N"`, `"no"`, `"0"`, `0`)
+			add(same, `"false"`, `"f"`, `"N"`, `"no"`, `"off"`, `"0"`, `0`)
 		}
 		add(unreadable, text, object)
 	case string:
@@ -370,6 +370,8 @@ func TestReading_malformed(t *testing.T) {
 		call, body, reason string
 	}{
 		{"create", `{"code":0,"rcode":"051","data":{"payee_id":1}}`, "both success and failure"},
+		{"create", `{"code":0,"rcode":"099","data":{"payee_id":1}}`, "both success and failure"},
+		{"create", `{"code":0,"rcode":"000","rcode":"051","data":{"payee_id":1}}`, "both success and failure"},
 		{"create", `{"code":5,"rcode":"000","data":{"payee_id":1}}`, "both success and failure"},
 		{"Client.Call", `{"code":{},"N":5}`, "no result code"},
 		{"list", `"text"`, "malformed response: the body cannot be read"},
@@ -424,6 +426,7 @@ func TestReading_label(t *testing.T) {
 		{"application/json; charset=l1", "M\xfcller", "Müller"},
 		{"application/json; charset=cp819", "M\xfcller", "Müller"},
 		{"application/json; charset=cswindows1252", "M\xfcller \x80", "Müller €"},
+		{"application/json; charset=cp1252", "M\xfcller \x80", "Müller €"},
 		{"application/json; charset=ISO-8859-15", "M\xfcller", "M\ufffdller"},
 		{"application/json; charset=iso-8859-1", "Müller", "Müller"},
 		{"application/json; charset=utf-8", "M\xfcller", "M\ufffdller"},

@@ -3,9 +3,11 @@ package payvault_test
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -316,6 +318,25 @@ func TestClient_ForMerchant_refused(t *testing.T) {
 		want := service.Fields{"merchant_id": {"of ForMerchant is not positive"}}
 		service.AssertInvalid(t, err, payvault.OpPayeesDelete, want)
 	}
+}
+
+// TestWithRetryPolicy_maxBackoff checks that no wait before a retry is longer than MaxBackoff, so that a call makes all
+// its attempts shortly before its deadline.
+func TestWithRetryPolicy_maxBackoff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		refused := service.RoundTripper(func(*http.Request) (*http.Response, error) {
+			return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+		})
+		client := service.Client(t, service.Nowhere, service.Over(refused), payvault.WithRetryPolicy(
+			payvault.RetryPolicy{MaxAttempts: 4, MinBackoff: time.Hour, MaxBackoff: time.Millisecond}))
+		start := time.Now()
+		_, err := client.Applications.Validate(ctx, 1)
+		assert.Equal(t, 4, service.AsError(t, err).Attempts)
+		assert.LessOrEqual(t, time.Since(start), 3*time.Millisecond)
+	})
 }
 
 // TestWithTimeout_isOfOneAttempt checks that WithTimeout and the Timeout of the caller's http.Client both limit a

@@ -52,6 +52,10 @@ func TestDate_location(t *testing.T) {
 	require.NoError(t, err)
 	first := time.Date(2018, 11, 4, 1, 0, 0, 0, saoPaulo) // first instant of the day, because clocks skipped midnight
 	assert.Equal(t, first, payvault.Date{2018, 11, 4}.In(saoPaulo))
+	asuncion, err := time.LoadLocation("America/Asuncion")
+	require.NoError(t, err)
+	first = time.Date(2023, 10, 1, 1, 0, 0, 0, asuncion) // as before, on the first of a month
+	assert.Equal(t, first, payvault.Date{2023, 10, 1}.In(asuncion))
 	amman, err := time.LoadLocation("Asia/Amman")
 	require.NoError(t, err)
 	midnight := time.Date(2021, 10, 28, 21, 0, 0, 0, time.UTC) // the first of two midnights in Amman

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -147,6 +148,7 @@ func TestLoopsWithAJournal(t *testing.T) {
 // any other failed batch it must yield an error with the same text, status, code, fields and delivery as the first run.
 func TestJournalOfFailures(t *testing.T) {
 	t.Parallel()
+	long := strings.Repeat("x", 300) // as long as the text of an error permits
 	for status, test := range map[int]struct {
 		body          string
 		want          payvault.BatchStatus
@@ -165,8 +167,10 @@ func TestJournalOfFailures(t *testing.T) {
 			map[string][]string{"data[43].exp_date": {"of [REDACTED]"}},
 		},
 		401: {`{"code":1,"message":"key"}`, payvault.BatchNotSent, "1", "key", nil},
+		403: {`<html>`, payvault.BatchUnknown, "", "", nil},
 		404: {`<html>`, payvault.BatchNotSent, "", "", nil},
 		429: {``, payvault.BatchNotSent, "", "", nil},
+		422: {`{"code":7,"message":"` + long + `"}`, payvault.BatchRefused, "7", long, nil},
 		502: {`{"message":"upstream"}`, payvault.BatchUnknown, "", "upstream", nil},
 	} {
 		s, j := fake{answer: gives(status, test.body, 0)}, newJournal(t, nil)
@@ -435,6 +439,18 @@ func TestStoppedWalkDoesNotWait(t *testing.T) {
 		require.ErrorIs(t, got[0].Err, payvault.ErrStopped)
 		require.ErrorContains(t, got[0].Err, "status 503 Service Unavailable: the walk was stopped (outcome unknown)")
 		assert.Equal(t, payvault.BatchUnknown, j.outcome(0).Status)
+	})
+}
+
+// TestStoppedWalkEndsBegin checks that a walk that stops ends the context of a Begin that waits, for example for the
+// lease of another run.
+func TestStoppedWalkEndsBegin(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, j := fake{answer: gives(401, ``, 0)}, newJournal(t, nil)
+		j.hang = true
+		_, err := collect(s.submitAll(t, stream(200, nil), j.options(2)))
+		assertStopped(t, err, payvault.StopKey, payvault.ErrUnauthorized)
 	})
 }
 

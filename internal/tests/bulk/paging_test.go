@@ -394,7 +394,7 @@ func (e pagingExample) reply(page int) *http.Response {
 		case "code 4":
 			return service.Reply(http.StatusOK, `{"code":4,"message":"page out of range"}`)
 		case "page of a proxy":
-			return service.Reply(http.StatusNotFound, "<html>")
+			return service.Reply(http.StatusNotFound, "404 page not found\n")
 		case "empty":
 			return service.Reply(http.StatusOK, pageBody(e.totalPages, e.totalRecords))
 		default:

@@ -329,6 +329,8 @@ func TestSubmitAllWaitsAsLongAsACall(t *testing.T) {
 		s := refusing(times(1, "1800")...)
 		c := s.client(t, payvault.WithRetryPolicy(payvault.RetryPolicy{MaxRetryAfter: time.Hour}))
 		assert.Equal(t, batchesOf(100), complete(t, c.AccountUpdater.SubmitAll(t.Context(), stream(100, nil), nil)))
+		byDefault := refusing(times(1, "60")...).submitAll(t, stream(100, nil), nil)
+		assert.Equal(t, batchesOf(100), complete(t, byDefault), "longer than a call waits")
 	})
 }
 
