@@ -139,6 +139,19 @@ func TestSpansOfACallWithARetry(t *testing.T) {
 	assert.False(t, second.StartTime.Before(first.EndTime.Add(-time.Millisecond)))
 }
 
+// TestSpanAfterAWait checks that the span of an attempt does not include the wait for the rate limits.
+func TestSpanAfterAWait(t *testing.T) {
+	t.Parallel()
+	spans := tracetest.NewInMemoryExporter()
+	observer := otelpayvault.Observer(
+		otelpayvault.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))))
+	ctx := observer.Start(t.Context(), payvault.CallInfo{})
+	observer.Attempt(ctx, payvault.CallInfo{}, payvault.CallResult{Duration: time.Second, Waited: time.Minute})
+	require.Len(t, spans.GetSpans(), 1)
+	span := spans.GetSpans()[0]
+	assert.Equal(t, time.Second, span.EndTime.Sub(span.StartTime))
+}
+
 // TestSpansOfAFailure checks the status and the attributes of the spans of three failed calls. The first call has an
 // unknown outcome, the service refuses the second call, and the third call is invalid and not sent.
 func TestSpansOfAFailure(t *testing.T) {

@@ -67,7 +67,8 @@ func TestDisputeRespond(t *testing.T) {
 	assert.Equal(t, 1, a.srv.Commits(payvault.OpDisputesRespond))
 }
 
-// TestDisputeForms checks which forms each kind of dispute accepts, and that a refused form changes nothing.
+// TestDisputeForms checks which forms each kind of dispute accepts, and that a refused form changes nothing. A dispute
+// that has accepted a form accepts no second one.
 func TestDisputeForms(t *testing.T) {
 	t.Parallel()
 	const first, retrieval = payvaulttest.DisputeFirstTime, payvaulttest.DisputeRetrieval
@@ -109,6 +110,9 @@ func TestDisputeForms(t *testing.T) {
 			}
 			dispute, _ := a.srv.Disputes.Get(1)
 			assert.Equal(t, test.status == http.StatusOK, dispute.Response != nil)
+			if dispute.Response != nil {
+				a.postForm(t, respond, test.form).refused(t, http.StatusConflict)
+			}
 		})
 	}
 }
@@ -119,7 +123,7 @@ type endless struct{}
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
 // TestBrokenForms checks that the server refuses a form that is too large, a form that is cut off, and a body that is
-// not a form.
+// not a form. It accepts a file of 63 MiB.
 func TestBrokenForms(t *testing.T) {
 	t.Parallel()
 	a := newDispute(t, payvaulttest.DisputeFirstTime)
@@ -141,6 +145,9 @@ func TestBrokenForms(t *testing.T) {
 		send(strings.NewReader(body)).refused(t, http.StatusBadRequest)
 	}
 	assert.Empty(t, a.srv.AllCommits())
+	rest := "\r\n" + string(answer(noDefence)) + "--b--\r\n"
+	large := send(io.MultiReader(strings.NewReader(head), io.LimitReader(endless{}, 63<<20), strings.NewReader(rest)))
+	assert.Equal(t, http.StatusOK, large.status, large.body)
 }
 
 // TestUnknownDisputes checks that a request gets status 404 if no dispute has the ID, or if the dispute belongs to

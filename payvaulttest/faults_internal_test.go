@@ -1,6 +1,8 @@
 package payvaulttest
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,4 +28,15 @@ func TestPermittedRate(t *testing.T) {
 			assert.InDelta(t, want, taken, 1, "at %v a second", rate)
 		})
 	}
+}
+
+// TestSlowDripWithoutDelay checks that SlowDrip waits for 10 ms after each byte if the fault has no Delay.
+func TestSlowDripWithoutDelay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began, w := time.Now(), httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+		(&Fault{Kind: SlowDrip}).around(nil, false).ServeHTTP(w, r)
+		assert.Equal(t, time.Duration(w.Body.Len())*10*time.Millisecond, time.Since(began))
+	})
 }

@@ -167,6 +167,16 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestOversizedBodyWithoutSize checks that the answer of OversizedBody is too large for a client if the fault has no
+// Size.
+func TestOversizedBodyWithoutSize(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	inject(t, a.srv, payvaulttest.Fault{Kind: payvaulttest.OversizedBody})
+	_, err := a.srv.Client().Customers.List(t.Context(), nil)
+	require.ErrorIs(t, err, payvault.ErrResponseTooLarge)
+}
+
 // TestTokenizeFaultsSpeakTokenize checks that a fault answers a tokenize request with rcode and rmsg, even if the key
 // is unknown. Such a request must not be performed, even with AfterCommit.
 func TestTokenizeFaultsSpeakTokenize(t *testing.T) {

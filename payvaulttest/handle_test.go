@@ -49,6 +49,11 @@ func TestHandle(t *testing.T) {
 	i.as(payvaulttest.Account{APIKey: "unknown"}).do(t, http.MethodPut, path, `{}`).refused(t, http.StatusUnauthorized)
 	i.post(t, path, `{}`).refused(t, http.StatusNotFound)
 	assert.Equal(t, 1, i.srv.Commits(acceptDispute))
+	i.srv.Handle(http.MethodGet, "/same", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotModified)
+	})
+	assert.Equal(t, http.StatusNotModified, i.get(t, "/same").status)
+	assert.Zero(t, i.srv.Commits("GET /same"), "only 2xx counts")
 	assert.Equal(t, acceptDispute, i.srv.Requests()[0].Operation)
 	assert.JSONEq(t, `{"note":"ok"}`, string(i.srv.Requests()[0].Body()))
 	state := i.ask(t, http.MethodGet, "/state", "")

@@ -82,7 +82,7 @@ func TestRedeliver(t *testing.T) {
 }
 
 // TestTransactionStatusUpdated checks that an event is delivered only to the webhooks of its merchant that have this
-// event.
+// event. If two webhooks have it, each delivery has the ID of its own webhook.
 func TestTransactionStatusUpdated(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -113,6 +113,15 @@ func TestTransactionStatusUpdated(t *testing.T) {
 	assert.Contains(t, user.next(t, a.srv), `"data":{"pg_id":"X"}`)
 	assert.Zero(t, a.srv.TriggerEvent(partnerID, payvault.EventTransactionStatusUpdated, nil))
 	assert.Len(t, a.srv.Deliveries(), 2)
+
+	a.srv.Webhooks.Seed(payvaulttest.Webhook{
+		ID: "WH4", NotificationURL: user.url,
+		Events: []payvault.Event{payvault.EventTransactionStatusUpdated},
+	})
+	assert.Equal(t, 2, a.srv.TriggerEvent(merchantID, payvault.EventTransactionStatusUpdated, nil))
+	require.NoError(t, a.srv.WaitDeliveries(t.Context()))
+	both := a.srv.Deliveries()[2:]
+	assert.ElementsMatch(t, []payvault.WebhookID{"WH1", "WH4"}, []payvault.WebhookID{both[0].WebhookID, both[1].WebhookID})
 }
 
 // TestDeliveriesThatFail checks that a delivery is tried only once, goes only to loopback, and does not follow a

@@ -135,6 +135,9 @@ func TestResolve(t *testing.T) {
 		state, err = second.Begin(t.Context(), job, 4)
 		require.NoError(t, err)
 		assert.Equal(t, 100, state.Outcome.Cards)
+		reworded := accepted
+		reworded.Message = "only the message differs"
+		require.ErrorContains(t, second.Resolve(t.Context(), job, 4, reworded), "is neither of unknown outcome nor refused")
 		for _, batch := range []int{3, 5} {
 			err := second.Resolve(t.Context(), job, batch, payvault.BatchOutcome{Status: payvault.BatchNotSent})
 			require.ErrorContains(t, err, "is neither of unknown outcome nor refused")

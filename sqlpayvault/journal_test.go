@@ -208,8 +208,9 @@ type dropping struct {
 	mu      sync.Mutex
 	left    int // number of statements that still break
 	after   bool
-	commits int   // number of transactions that were committed
-	hold    *hold // if set, it blocks all statements
+	commits int    // number of transactions that were committed
+	hold    *hold  // if set, it blocks all statements
+	last    string // the newest statement
 }
 
 // hold blocks statements. Each statement sends to the channel entered, and then receives from the channel release.
@@ -283,6 +284,7 @@ func (c *droppingConn) ExecContext(ctx context.Context, q string, args []driver.
 	c.mu.Lock()
 	drop, after, hold := c.left > 0, c.after, c.hold
 	c.left = max(0, c.left-1)
+	c.last = q
 	c.mu.Unlock()
 	if hold != nil {
 		hold.entered <- struct{}{}
@@ -572,6 +574,9 @@ func TestDatabaseThatComesBack(t *testing.T) {
 				d.set(0, false)
 				<-time.After(time.Second)
 				closing.Wait()
+				if isClosed {
+					assert.Contains(t, d.last, "SET holder = ''", "the lease is released after the outcomes are recorded")
+				}
 
 				other := opened(t, path, sqlpayvault.WithoutLease())
 				mustBegin(t, other, 0)

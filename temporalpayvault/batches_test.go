@@ -237,6 +237,24 @@ func TestSubmit_sourceIsSlow(t *testing.T) {
 	assert.Equal(t, 2, result[Summary](t, env).Accepted)
 }
 
+// TestSubmit_heartbeatTimeout checks that an activity has the HeartbeatTimeout of its job, but at least 1 s. If the job
+// has none, the activity has 30 s.
+func TestSubmit_heartbeatTimeout(t *testing.T) {
+	t.Parallel()
+	for timeout, want := range map[time.Duration]time.Duration{
+		0: 30 * time.Second, 2 * time.Minute: 2 * time.Minute, time.Millisecond: time.Second,
+	} {
+		job := deck{n: 100}.job()
+		job.HeartbeatTimeout = timeout
+		env := newWorkflows(newActivities(newServer(t), source{deck: deck{n: 100}, cards: func(ctx context.Context) error {
+			assert.Equal(t, want, activity.GetInfo(ctx).HeartbeatTimeout)
+			return nil
+		}}))
+		env.ExecuteWorkflow(SubmitCards, job)
+		assert.Equal(t, 1, result[Summary](t, env).Accepted)
+	}
+}
+
 // TestSubmit_sourceFails checks what the activity reports of an application error of its source: the message, the type
 // and the settings for retries, but not the cause or the details. A long message is cut, and not within a letter. If
 // Temporal may not retry, the job pauses.
@@ -541,7 +559,8 @@ func (r *rival) Begin(ctx context.Context, job string, batch int) (payvault.Batc
 }
 
 // TestSubmitCards_rival checks that a job waits for batches that another attempt has begun, before it reports them as
-// unknown. Those that stay unknown count for MaxBad, and the others do not. No batch may be performed twice.
+// unknown. Those that stay unknown count for MaxBad, and the others do not. No batch may be performed twice. An invalid
+// card after such a batch is reported by its position in the snapshot.
 func TestSubmitCards_rival(t *testing.T) {
 	t.Parallel()
 	for ends, want := range map[payvault.BatchStatus]Summary{
@@ -552,7 +571,7 @@ func TestSubmitCards_rival(t *testing.T) {
 		t.Run(fmt.Sprintf("ends as %q", ends), func(t *testing.T) {
 			t.Parallel()
 			srv, d := newServer(t), deck{n: 4000}
-			a := newActivities(srv, d)
+			a := newActivities(srv, spoiled{d, func(i int) bool { return i == 1205 }})
 			a.Journal = &rival{book: newBook(), batches: []int{2, 3, 11}, looks: 3, ends: ends}
 			env, job := newWorkflows(a), d.job()
 			job.HeartbeatTimeout, job.MaxBad, job.BatchesPerActivity, job.Concurrency = 3*time.Second, 3, 20, 1
@@ -560,6 +579,9 @@ func TestSubmitCards_rival(t *testing.T) {
 			env.ExecuteWorkflow(SubmitCards, job)
 			s := result[Summary](t, env)
 			assert.Equal(t, ends == "", stopped.Paused == reasonBad, "paused: %q", stopped.Paused)
+			require.Len(t, s.InvalidCards, 1)
+			assert.Equal(t, 1205, s.InvalidCards[0].Card)
+			want.LeftOut, want.InvalidCards = 1, s.InvalidCards
 			want.Cards, want.Batches, want.Accepted = 4000, 40, want.Accepted+20
 			assert.Equal(t, want, s)
 			for batch, times := range performed(t, srv) {
@@ -616,7 +638,7 @@ func TestEnding(t *testing.T) {
 
 // TestSubmission_stream checks that stream waits for the interval at each batch, except at a batch that was sent
 // before. The interval is 1 s, because two activities share two requests a second. So 11 batches take 10 s if one of
-// them was sent before.
+// them was sent before. With one request in 100 s the interval is 200 s.
 func TestSubmission_stream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -632,5 +654,7 @@ func TestSubmission_stream(t *testing.T) {
 			n++
 		}
 		assert.Equal(t, []any{1050, 10 * time.Second}, []any{n, time.Since(began)})
+		j.RequestsPerSecond = 0.01
+		assert.Equal(t, 200*time.Second, j.order(span{To: 11}).Interval)
 	})
 }

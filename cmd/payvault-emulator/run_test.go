@@ -235,6 +235,7 @@ func TestRunThatFails(t *testing.T) {
 		{"-rate -1", exitFailed, "-rate: "},
 		{"-retry-after 1", exitFailed, "needs -rate"},
 		{"-allow-remote -inspect :0", exitFailed, "-inspect :0 is not a loopback"},
+		{"-inspect 0.0.0.0:0", exitFailed, "-inspect 0.0.0.0:0 is not a loopback"},
 		{"-inspect 127.0.0.1:99999", exitFailed, "-inspect: "},
 		{"-inspect 127.0.0.1", exitFailed, "-inspect must be host:port, such as"},
 	} {
