@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -9,14 +10,15 @@ import (
 	"net/http/httptrace"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// derived returns base, and RoundTrippers that call base with a derived context. Tracing libraries do so, and so does
-// an http.Client that has a Timeout.
+// derived returns base, and RoundTrippers that pass the request on to base. One adds a header. The others derive a
+// context, as tracing libraries do, and an http.Client that has a Timeout.
 func derived(base http.RoundTripper) map[string]http.RoundTripper {
 	return map[string]http.RoundTripper{
 		"plain": base,
@@ -31,6 +33,11 @@ func derived(base http.RoundTripper) map[string]http.RoundTripper {
 			return base.RoundTrip(req.Clone(ctx))
 		}),
 		"http.Client with Timeout": forgetful((&http.Client{Transport: base, Timeout: time.Minute}).Do),
+		"an Idempotency-Key": forgetful(func(req *http.Request) (*http.Response, error) {
+			req = req.Clone(req.Context())
+			req.Header.Set("Idempotency-Key", "1")
+			return base.RoundTrip(req)
+		}),
 	}
 }
 
@@ -72,6 +79,43 @@ func TestNeverTwiceOnHTTP2(t *testing.T) {
 						}
 					}
 				}
+			})
+		}
+	}
+}
+
+// TestNeverTwiceOnHTTP1 checks that a request without Replay is performed once if the server reads it from a reused
+// HTTP/1 connection and then closes the connection. net/http repeats such a request if it has a safe method or an
+// Idempotency-Key, and can be sent again.
+func TestNeverTwiceOnHTTP1(t *testing.T) {
+	t.Parallel()
+	for wrapper := range derived(nil) {
+		for _, request := range []*Request{
+			(&Request{Method: http.MethodPost}).text("{}"),
+			{Method: http.MethodPost},
+			{Method: http.MethodDelete},
+			(&Request{Method: http.MethodPost}).upload(3),
+			{Method: http.MethodGet},
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				served := 0
+				tr := pipes(t, func(conn net.Conn) { // it answers only the first request
+					for r := bufio.NewReader(conn); readRequest(r) == nil; {
+						if served++; served > 1 {
+							return
+						}
+						_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+					}
+				})
+				c := New(testConfig(derived(tr)[wrapper]))
+				request.Header = http.Header{}
+				_, err := c.Do(t.Context(), request.to(t, "http://service.test/"))
+				require.NoError(t, err)
+				result, err := c.Do(t.Context(), request)
+				require.Error(t, err)
+				assert.Equal(t, Unknown, result.Delivery, wrapper)
+				assert.Equal(t, 1, result.Attempts, wrapper)
+				assert.Equal(t, 2, served, "%s, %s: performed more than once", wrapper, request.Method)
 			})
 		}
 	}
