@@ -348,6 +348,7 @@ func TestWithTimeout_isOfOneAttempt(t *testing.T) {
 		{5 * second, none, 5 * second},
 		{none, 3 * second, 3 * second},
 		{2 * second, 3 * second, 2 * second},
+		{5 * second, 3 * second, 3 * second},
 		{none, none, time.Minute}, // the default value
 	} {
 		synctest.Test(t, func(t *testing.T) {

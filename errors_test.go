@@ -31,7 +31,6 @@ import (
 	"example.com/payvault/internal/pool"
 	"example.com/payvault/internal/tests/calls"
 	"example.com/payvault/internal/tests/service"
-	"example.com/payvault/internal/transport"
 )
 
 // TestError_text checks that the text of an error has status, code, message, detail, fields and cause on one line,
@@ -520,22 +519,6 @@ func TestSafeToRetry(t *testing.T) {
 		assert.Equal(t, 2, service.AsError(t, err).Attempts)
 		assert.Equal(t, c.Repeats, payvault.SafeToRetry(err), c.Name)
 	}
-}
-
-// TestDelivery checks that the constants of Delivery have the same values as the constants of package transport, and
-// that DeliveryUnknown is zero.
-func TestDelivery(t *testing.T) {
-	t.Parallel()
-	assert.Zero(t, payvault.DeliveryUnknown)
-	for text, pair := range map[string][2]payvault.Delivery{
-		"unknown":  {payvault.DeliveryUnknown, payvault.Delivery(transport.Unknown)},
-		"not sent": {payvault.DeliveryNotSent, payvault.Delivery(transport.NotSent)},
-		"answered": {payvault.DeliveryAnswered, payvault.Delivery(transport.Answered)},
-	} {
-		assert.Equal(t, pair[0], pair[1], text)
-		assert.Equal(t, text, pair[0].String())
-	}
-	assert.Equal(t, "unknown", payvault.Delivery(99).String())
 }
 
 const (

@@ -45,18 +45,15 @@ func TestAttemptLeavesNothing(t *testing.T) {
 	assert.ErrorIs(t, last.Err(), context.Canceled, "the attempt is over")
 }
 
-// TestKeySourceHasNoHooks checks that the context of the key source has a deadline, but not the httptrace hooks of the
-// request. With the hooks, a connection of the key source would count as a connection of the request.
+// TestKeySourceHasNoHooks checks that the context of the key source does not have the httptrace hooks of the request.
+// With the hooks, a connection of the key source would count as a connection of the request.
 func TestKeySourceHasNoHooks(t *testing.T) {
 	t.Parallel()
-	config := testConfig(&script{steps: []step{func(*http.Request) (*http.Response, error) { return nil, errRefused }}})
+	config := testConfig(&script{steps: []step{answer(http.StatusOK, "")}})
 	config.Authorization = func(ctx context.Context) (string, error) {
-		_, limited := ctx.Deadline()
-		assert.True(t, limited)
 		assert.Nil(t, httptrace.ContextClientTrace(ctx))
 		return "Basic key", nil
 	}
-	result, err := New(config).Do(t.Context(), post(false))
-	require.ErrorIs(t, err, errRefused)
-	assert.Equal(t, Unknown, result.Delivery, "a transport that calls no hooks proves nothing")
+	_, err := New(config).Do(t.Context(), post(false))
+	require.NoError(t, err)
 }

