@@ -96,7 +96,6 @@ func TestActivityError_several(t *testing.T) {
 		TypeOutcomeUnknown: {
 			errors.Join(limited, lost), errors.Join(lost, limited), fmt.Errorf("all: %w", errors.Join(limited, other, lost)),
 			fmt.Errorf("%w: %w", limited, fmt.Errorf("%w: %w", other, errors.Join(limited, lost))),
-			joined{limited, other, lost},
 			listed{lost, other},
 			joined{limited, fmt.Errorf("wrapped: %w", lost), limited},
 		},
