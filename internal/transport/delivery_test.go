@@ -1,257 +1,94 @@
 package transport
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
 	"net/http/httputil"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"example.com/payvault/internal/pool"
 )
 
-// TestInspect checks the results of inspect: which RoundTrippers are standard, and which ones use only HTTP/1.
-func TestInspect(t *testing.T) {
+// TestDeliveryWithoutResponse checks the Delivery of a request that failed without a response. Delivery depends on the
+// error, on the httptrace hooks that were called, and on whether the body was read. The RoundTripper is not an
+// *http.Transport, so it may send data without calling a hook.
+func TestDeliveryWithoutResponse(t *testing.T) {
 	t.Parallel()
-	asked := func(h2, unencrypted bool) *http.Protocols {
-		p := new(http.Protocols)
-		p.SetHTTP1(true)
-		p.SetHTTP2(h2)
-		p.SetUnencryptedHTTP2(unencrypted)
-		return p
-	}
-	type upgrades = map[string]func(string, *tls.Conn) http.RoundTripper
-	upgrade := upgrades{"h2": func(string, *tls.Conn) http.RoundTripper { return nil }}
-	dial := func(context.Context, string, string) (net.Conn, error) { return nil, net.ErrClosed }
-	type result struct{ standard, onlyHTTP1 bool }
-	both, only1 := result{standard: true}, result{standard: true, onlyHTTP1: true}
+	errWrite := &net.OpError{Op: "write", Err: errRefused}
+	errRead := &net.OpError{Op: "read", Err: errRefused}
+	type hooks struct{ asked, connected, wroteHeaders, readBody bool }
 	for name, test := range map[string]struct {
-		rt   http.RoundTripper
-		want result
+		body  string
+		hooks hooks
+		err   error
+		want  Delivery
 	}{
-		"some RoundTripper":        {forgetful(nil), result{}},
-		"the default":              {&http.Transport{}, both},
-		"own dialer":               {&http.Transport{DialContext: dial}, only1},
-		"own dialer for TLS":       {&http.Transport{DialTLSContext: dial}, only1},
-		"own settings of TLS":      {&http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}, only1},
-		"own dialer, HTTP/2 asked": {&http.Transport{DialContext: dial, ForceAttemptHTTP2: true}, both},
-		"TLS dialer, HTTP/2 asked": {&http.Transport{DialTLSContext: dial, ForceAttemptHTTP2: true}, both},
-		"no upgrade":               {&http.Transport{TLSNextProto: upgrades{}, ForceAttemptHTTP2: true}, only1},
-		"an upgrade":               {&http.Transport{TLSNextProto: upgrade, DialContext: dial}, result{}},
-		"HTTP/1 asked":             {&http.Transport{Protocols: asked(false, false)}, only1},
-		"HTTP/2 asked":             {&http.Transport{Protocols: asked(true, false), DialContext: dial}, both},
-		"h2c asked":                {&http.Transport{Protocols: asked(false, true)}, both},
-		"both":                     {&http.Transport{Protocols: asked(true, true)}, both},
-		"own pool":                 {pool.New(), only1},
+		"no hooks":                      {"{}", hooks{}, errRefused, Unknown},
+		"no connection":                 {"{}", hooks{asked: true}, errRefused, NotSent},
+		"no connection, body read":      {"{}", hooks{asked: true, readBody: true}, errRefused, Unknown},
+		"no connection, no body":        {"", hooks{asked: true}, errRefused, Unknown},
+		"connection":                    {"{}", hooks{asked: true, connected: true}, errRefused, NotSent},
+		"connection, canceled":          {"{}", hooks{asked: true, connected: true}, context.Canceled, Unknown},
+		"connection, timeout":           {"{}", hooks{asked: true, connected: true}, context.DeadlineExceeded, Unknown},
+		"headers, failed write":         {"{}", hooks{true, true, true, false}, errWrite, NotSent},
+		"headers, failed read":          {"{}", hooks{true, true, true, false}, errRead, Unknown},
+		"headers, other failure":        {"{}", hooks{true, true, true, false}, errRefused, Unknown},
+		"part of the body":              {"{}", hooks{true, true, true, true}, errWrite, Unknown},
+		"headers of a body of no bytes": {"", hooks{true, true, true, false}, errWrite, Unknown},
 	} {
-		for range 2 { // a second call must return the same, although the first one has set up the Transport
-			standard, onlyHTTP1 := inspect(test.rt)
-			assert.Equal(t, test.want, result{standard, onlyHTTP1}, name)
-		}
-	}
-}
-
-// TestUpgradeOfTheCallers checks that a request is sent only once if an HTTP/2 transport that the caller has put into
-// TLSNextProto sends it and then fails.
-func TestUpgradeOfTheCallers(t *testing.T) {
-	t.Parallel()
-	server := httptest.NewUnstartedServer(nil)
-	startHTTP2(server)
-	t.Cleanup(server.Close)
-	sent := 0
-	upgrade := func(string, *tls.Conn) http.RoundTripper {
-		return forgetful(func(req *http.Request) (*http.Response, error) {
-			sent++
-			_, err := io.Copy(io.Discard, req.Body)
-			return nil, cmp.Or(err, error(errLost))
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			broken := forgetful(func(req *http.Request) (*http.Response, error) {
+				trace := httptrace.ContextClientTrace(req.Context())
+				if test.hooks.asked {
+					trace.GetConn("service.test:443")
+				}
+				if test.hooks.connected {
+					trace.GotConn(httptrace.GotConnInfo{})
+				}
+				if test.hooks.wroteHeaders {
+					trace.WroteHeaders()
+				}
+				if test.hooks.readBody {
+					_, _ = req.Body.Read(make([]byte, 1))
+				}
+				return nil, test.err
+			})
+			request := post(false).text(test.body)
+			result, err := New(testConfig(broken)).Do(t.Context(), request)
+			require.ErrorIs(t, err, test.err)
+			assert.Equal(t, test.want, result.Delivery)
+			assert.Equal(t, map[Delivery]int{Unknown: 1, NotSent: 3}[test.want], result.Attempts)
 		})
 	}
-	config := server.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
-	config.NextProtos = []string{"h2"}
-	c := New(testConfig(&http.Transport{
-		TLSClientConfig: config,
-		TLSNextProto:    map[string]func(string, *tls.Conn) http.RoundTripper{"h2": upgrade},
-	}))
-	for _, request := range []*Request{post(false), post(false).upload(3), post(false).text("")} {
-		before := sent
-		result, err := c.Do(t.Context(), request.to(t, server.URL))
-		require.ErrorIs(t, err, errLost)
-		assert.Equal(t, Unknown, result.Delivery)
-		assert.Equal(t, 1, sent-before, "%d bytes", request.Length)
-	}
 }
 
-// TestNewBesideARequest fails only with -race. It checks that there is no data race if New inspects a Transport while
-// another client sends the first request with it.
-func TestNewBesideARequest(t *testing.T) {
+// TestNoConnection checks that Delivery is NotSent if an *http.Transport got no connection, even with HTTP/2 and
+// without a body.
+func TestNoConnection(t *testing.T) {
 	t.Parallel()
-	shared := http.DefaultTransport.(*http.Transport).Clone()
-	var both sync.WaitGroup
-	both.Go(func() {
-		//nolint:testifylint // only the race counts
-		_, _ = New(testConfig(shared)).Do(t.Context(), post(false).to(t, "http://127.0.0.1:1"))
-	})
-	both.Go(func() { New(testConfig(shared)) })
-	both.Wait()
-}
-
-// TestResentByTheRoundTripper checks that Unsure is set if a RoundTripper used two connections for one attempt. Then a
-// 429 is retried only if the request has Replay.
-func TestResentByTheRoundTripper(t *testing.T) {
-	t.Parallel()
-	for status, attempts := range map[int]map[bool]int{
-		http.StatusOK:              {false: 1, true: 1},
-		http.StatusTooManyRequests: {false: 1, true: 3},
-	} {
-		for replay, want := range attempts {
-			c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
-				hooks := httptrace.ContextClientTrace(req.Context())
-				for range 2 {
-					hooks.GetConn("service.test:443")
-					hooks.GotConn(httptrace.GotConnInfo{})
-				}
-				return response(status, strings.NewReader(""), 0), nil
-			})))
-			result, err := c.Do(t.Context(), post(replay))
-			require.NoError(t, err)
-			assert.Equal(t, want, result.Attempts, "status %d, replay %t", status, replay)
-			assert.True(t, result.Unsure)
+	for _, http2 := range []bool{false, true} {
+		refusing := &http.Transport{
+			ForceAttemptHTTP2: http2,
+			DialContext:       func(context.Context, string, string) (net.Conn, error) { return nil, errRefused },
+		}
+		for _, request := range []*Request{post(false).text(""), post(false).text("{}"), post(false).upload(3)} {
+			result, err := New(testConfig(refusing)).Do(t.Context(), request)
+			require.ErrorIs(t, err, errRefused)
+			assert.Equal(t, NotSent, result.Delivery)
+			assert.Equal(t, 3, result.Attempts)
 		}
 	}
-}
-
-// TestRequestThatIsDumped checks that Unsure stays false if a RoundTripper logs each request with
-// httputil.DumpRequestOut, which calls the hooks of httptrace.
-func TestRequestThatIsDumped(t *testing.T) {
-	t.Parallel()
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusConflict)
-	}))
-	defer srv.Close()
-	pool := &http.Transport{}
-	defer pool.CloseIdleConnections()
-	c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
-		if _, err := httputil.DumpRequestOut(req, true); err != nil {
-			return nil, err
-		}
-		return pool.RoundTrip(req)
-	})))
-	result, err := c.Do(t.Context(), post(false).to(t, srv.URL))
-	require.NoError(t, err)
-	assert.Equal(t, []any{http.StatusConflict, Answered, false}, []any{result.Status, result.Delivery, result.Unsure})
-}
-
-// TestRequestTimeoutOnTheLastConnection checks the Delivery after status 408. It is Answered only if the hooks prove
-// that the last connection was new. A used connection may have got the 408 before the request.
-func TestRequestTimeoutOnTheLastConnection(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		reused []bool // whether each connection of an attempt was reused
-		replay bool
-		want   Delivery
-		sent   int
-	}{
-		{nil, false, Unknown, 1},
-		{[]bool{true}, false, Unknown, 1},
-		{[]bool{true}, true, Unknown, 3},
-		{[]bool{false}, true, Answered, 1},
-		{[]bool{true, false}, false, Answered, 1},
-		{[]bool{false, true}, false, Unknown, 1},
-	} {
-		c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
-			for _, reused := range test.reused {
-				httptrace.ContextClientTrace(req.Context()).GotConn(httptrace.GotConnInfo{Reused: reused})
-			}
-			return response(http.StatusRequestTimeout, strings.NewReader(""), 0), nil
-		})))
-		result, err := c.Do(t.Context(), post(test.replay))
-		require.NoError(t, err)
-		assert.Equal(t, test.want, result.Delivery, "%v", test.reused)
-		assert.Equal(t, test.sent, result.Attempts, "%v", test.reused)
-	}
-}
-
-// TestLargestLimits checks that the largest MaxResponseBytes, AttemptTimeout and upload length cause no overflow.
-func TestLargestLimits(t *testing.T) {
-	t.Parallel()
-	config := testConfig(&script{steps: times(2, answer(http.StatusOK, "body"))})
-	config.MaxResponseBytes = math.MaxInt64
-	config.AttemptTimeout = math.MaxInt64
-	c := New(config)
-	for _, request := range []*Request{post(false), post(false).upload(10 * uploadRate)} {
-		result, err := c.Do(t.Context(), request)
-		require.NoError(t, err)
-		assert.Equal(t, "body", string(result.Body))
-	}
-	for _, timeout := range []time.Duration{time.Second, math.MaxInt64} {
-		for _, length := range []int64{1 << 52, 1 << 58, math.MaxInt64} {
-			config := testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
-				deadline, _ := req.Context().Deadline()
-				assert.Greater(t, time.Until(deadline), 100*365*24*time.Hour)
-				return nil, errLost
-			}))
-			config.AttemptTimeout = timeout
-			_, err := New(config).Do(t.Context(), post(false).upload(length))
-			require.ErrorIs(t, err, errLost)
-		}
-	}
-}
-
-// TestMeansToResend checks the Body and the GetBody of requests. net/http may repeat a request with Replay and without
-// a body. Its Body is http.NoBody, so that HTTP/2 ends the stream with the headers. net/http may repeat any other
-// request only on HTTP/1, and a GET only if it also has Replay. A request that must not be repeated has no GetBody, and
-// has a Body even if the body is empty.
-func TestMeansToResend(t *testing.T) {
-	t.Parallel()
-	requests := []*Request{post(false).text(""), post(false).text("{}"), post(false).upload(3)}
-	for _, request := range requests {
-		for _, method := range []string{http.MethodPost, http.MethodDelete, http.MethodGet} {
-			for _, replay := range []bool{false, true} {
-				for _, onlyHTTP1 := range []bool{false, true} {
-					mayRepeat := onlyHTTP1 && (replay || method != http.MethodGet)
-					c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
-						assert.Equal(t, mayRepeat && request.Length > 0, req.GetBody != nil)
-						if replay && request.Length == 0 {
-							assert.Equal(t, http.NoBody, req.Body)
-						} else {
-							assert.Equal(t, !mayRepeat || request.Length > 0, req.Body != nil)
-						}
-						return response(http.StatusOK, strings.NewReader(""), 0), nil
-					})))
-					c.onlyHTTP1 = onlyHTTP1
-					request.Method, request.Replay = method, replay
-					_, err := c.Do(t.Context(), request)
-					require.NoError(t, err)
-				}
-			}
-		}
-	}
-}
-
-// TestHost checks that the Host field of a request is set, for RoundTrippers that sign requests.
-func TestHost(t *testing.T) {
-	t.Parallel()
-	c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
-		assert.Equal(t, "service.test", req.Host)
-		return nil, io.ErrUnexpectedEOF
-	})))
-	_, err := c.Do(t.Context(), post(false))
-	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
 
 // TestRefusedClientCertificate checks a server that requires a client certificate, and gets none or refuses it. The
@@ -361,5 +198,81 @@ func TestUnprocessed(t *testing.T) {
 		result, err := c.Do(t.Context(), post(false))
 		require.ErrorIs(t, err, test.err)
 		assert.Equal(t, test.want, result.Delivery, name)
+	}
+}
+
+// TestResentByTheRoundTripper checks that Unsure is set if a RoundTripper used two connections for one attempt. Then a
+// 429 is retried only if the request has Replay.
+func TestResentByTheRoundTripper(t *testing.T) {
+	t.Parallel()
+	for status, attempts := range map[int]map[bool]int{
+		http.StatusOK:              {false: 1, true: 1},
+		http.StatusTooManyRequests: {false: 1, true: 3},
+	} {
+		for replay, want := range attempts {
+			c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
+				hooks := httptrace.ContextClientTrace(req.Context())
+				for range 2 {
+					hooks.GetConn("service.test:443")
+					hooks.GotConn(httptrace.GotConnInfo{})
+				}
+				return response(status, strings.NewReader(""), 0), nil
+			})))
+			result, err := c.Do(t.Context(), post(replay))
+			require.NoError(t, err)
+			assert.Equal(t, want, result.Attempts, "status %d, replay %t", status, replay)
+			assert.True(t, result.Unsure)
+		}
+	}
+}
+
+// TestRequestThatIsDumped checks that Unsure stays false if a RoundTripper logs each request with
+// httputil.DumpRequestOut, which calls the hooks of httptrace.
+func TestRequestThatIsDumped(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusConflict)
+	}))
+	defer srv.Close()
+	pool := &http.Transport{}
+	defer pool.CloseIdleConnections()
+	c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
+		if _, err := httputil.DumpRequestOut(req, true); err != nil {
+			return nil, err
+		}
+		return pool.RoundTrip(req)
+	})))
+	result, err := c.Do(t.Context(), post(false).to(t, srv.URL))
+	require.NoError(t, err)
+	assert.Equal(t, []any{http.StatusConflict, Answered, false}, []any{result.Status, result.Delivery, result.Unsure})
+}
+
+// TestRequestTimeoutOnTheLastConnection checks the Delivery after status 408. It is Answered only if the hooks prove
+// that the last connection was new. A used connection may have got the 408 before the request.
+func TestRequestTimeoutOnTheLastConnection(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		reused []bool // whether each connection of an attempt was reused
+		replay bool
+		want   Delivery
+		sent   int
+	}{
+		{nil, false, Unknown, 1},
+		{[]bool{true}, false, Unknown, 1},
+		{[]bool{true}, true, Unknown, 3},
+		{[]bool{false}, true, Answered, 1},
+		{[]bool{true, false}, false, Answered, 1},
+		{[]bool{false, true}, false, Unknown, 1},
+	} {
+		c := New(testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
+			for _, reused := range test.reused {
+				httptrace.ContextClientTrace(req.Context()).GotConn(httptrace.GotConnInfo{Reused: reused})
+			}
+			return response(http.StatusRequestTimeout, strings.NewReader(""), 0), nil
+		})))
+		result, err := c.Do(t.Context(), post(test.replay))
+		require.NoError(t, err)
+		assert.Equal(t, test.want, result.Delivery, "%v", test.reused)
+		assert.Equal(t, test.sent, result.Attempts, "%v", test.reused)
 	}
 }

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"net/http"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -205,9 +204,10 @@ func TestLimitThatEndsACall(t *testing.T) {
 	})
 }
 
-// TestLimitBesideLearnedRate checks that 15 calls at once succeed if the caller has set a limit of 10 requests a second,
-// and the learned rate is one request in 1.25 seconds. A refusal has just confirmed this rate, so the calls wait for
-// it. Each call must end this wait early enough to wait for the limit, behind the other calls, before its deadline.
+// TestLimitBesideLearnedRate checks that 15 calls at once succeed if the caller has set a limit of 10 requests a
+// second, and the learned rate is one request in 1.25 seconds. A refusal has just confirmed this rate, so the calls
+// wait for it. Each call must end this wait early enough to wait for the limit, behind the other calls, before its
+// deadline.
 func TestLimitBesideLearnedRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -253,117 +253,4 @@ func TestLimitWhileHeld(t *testing.T) {
 		require.NoError(t, err)
 		assert.InDelta(t, 13.6, time.Since(start).Seconds(), 0.61, "with a jitter of a tenth")
 	})
-}
-
-// TestCauseOfTheContext checks that Do returns context.Canceled and not the cause of the context, which may be the
-// error of another call.
-func TestCauseOfTheContext(t *testing.T) {
-	t.Parallel()
-	returnsCause := func(req *http.Request) (*http.Response, error) { return nil, context.Cause(req.Context()) }
-	for _, cause := range []error{&overload.HeldError{After: time.Minute}, &KeyError{errNoKey}, ErrTooLarge, ErrStopped} {
-		for _, end := range []step{returnsCause, answer(503, "")} {
-			ctx, cancel := context.WithCancelCause(t.Context())
-			config := testConfig(forgetful(func(req *http.Request) (*http.Response, error) {
-				cancel(cause)
-				return end(req)
-			}))
-			config.Policy.MinBackoff, config.Policy.MaxBackoff = time.Hour, time.Hour
-			_, err := New(config).Do(ctx, post(true))
-			require.Equal(t, context.Canceled, err)
-		}
-	}
-}
-
-// TestBudgetOfACallThatHasEnded checks that a call takes nothing from the retry budget if its context or Stop
-// ends before the retry.
-func TestBudgetOfACallThatHasEnded(t *testing.T) {
-	t.Parallel()
-	const retriesInBudget = 100
-	synctest.Test(t, func(t *testing.T) {
-		config := testConfig(nil)
-		config.Budget = new(overload.Budget)
-		for name, end := range map[string]func(ctx context.Context, r *Request) (context.Context, context.CancelFunc){
-			"deadline": func(ctx context.Context, _ *Request) (context.Context, context.CancelFunc) {
-				return context.WithTimeout(ctx, time.Millisecond)
-			},
-			"stopped": func(ctx context.Context, r *Request) (context.Context, context.CancelFunc) {
-				stop, cancel := context.WithTimeout(ctx, time.Millisecond)
-				r.Gate = &Gate{Patience: time.Minute, Stop: stop}
-				return ctx, cancel
-			},
-		} {
-			for _, lost := range []step{hang, func(req *http.Request) (*http.Response, error) {
-				<-time.After(time.Second)
-				return answer(503, "")(req)
-			}, answer(503, ""), answer(503, "", "Retry-After", "5")} {
-				for range retriesInBudget + 20 {
-					config.HTTP = &http.Client{Transport: &script{steps: times(1, lost)}}
-					config.Policy.MinBackoff, config.Policy.MaxBackoff = time.Hour, time.Hour
-					request := post(true)
-					ctx, cancel := end(t.Context(), request)
-					result, err := New(config).Do(ctx, request)
-					require.True(t, err != nil || result.Status == 503, name)
-					cancel()
-				}
-			}
-		}
-		for range retriesInBudget {
-			require.Positive(t, config.Budget.Take(false), "the budget is still full")
-		}
-	})
-}
-
-// TestBudgetOfACall checks what calls take from the retry budget, and what they put back into it. A call makes at most
-// two attempts.
-func TestBudgetOfACall(t *testing.T) {
-	t.Parallel()
-	sent := 0
-	everySecond := func(req *http.Request) (*http.Response, error) {
-		sent++
-		return answer(map[int]int{0: 200, 1: 503}[sent%2], "")(req)
-	}
-	for name, test := range map[string]struct {
-		spent int // how much of the budget of 500 is taken before the calls
-		step  step
-		calls int
-		want  bool // whether the budget permits another retry after the calls
-	}{
-		"lost":                 {400, lost(errLost), 19, true},
-		"lost, once more":      {400, lost(errLost), 20, false},
-		"timeout":              {400, hang, 9, true},
-		"timeout, once more":   {400, hang, 10, false},
-		"success":              {500, answer(200, ""), 5, true},
-		"success, fewer":       {500, answer(200, ""), 4, false},
-		"success of a retry":   {495, everySecond, 2, true}, // puts back what the retry has cost
-		"refusal":              {500, answer(404, ""), 50, false},
-		"failure":              {500, lost(errLost), 50, false},
-		"stopped, no attempts": {495, nil, 50, true},
-		"refused by the rate":  {495, answer(429, ""), 9, true}, // a retry after a 429 costs nothing
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			config := testConfig(&script{steps: times(2*test.calls, test.step)})
-			config.Budget = new(overload.Budget)
-			for range test.spent / 5 {
-				config.Budget.Take(false)
-			}
-			for range test.calls {
-				request := post(true)
-				request.MaxAttempts, request.Pace = 2, limited()
-				c := New(config)
-				if test.step == nil {
-					stop, cancel := context.WithCancel(t.Context())
-					request.Gate = &Gate{Stop: stop}
-					c.config.Authorization = func(context.Context) (string, error) {
-						cancel()
-						return "Basic key", nil
-					}
-				}
-				_, err := c.Do(t.Context(), request)
-				if test.step == nil {
-					require.ErrorIs(t, err, ErrStopped)
-				}
-			}
-			assert.Equal(t, test.want, config.Budget.Take(false) > 0, name)
-		})
-	}
 }

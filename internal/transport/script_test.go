@@ -227,3 +227,8 @@ func (zeros) Read(p []byte) (int, error) {
 
 // repeated returns the letter x, n times.
 func repeated(n int) string { return string(bytes.Repeat([]byte("x"), n)) }
+
+// forgetful makes a RoundTripper from a function. Unlike a script, it records no requests.
+type forgetful step
+
+func (f forgetful) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

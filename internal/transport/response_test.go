@@ -1,23 +1,18 @@
 package transport
 
 import (
-	"bufio"
 	"compress/gzip"
-	"context"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"example.com/payvault/internal/pool"
 )
 
 // TestBodyCap checks that a response fails with ErrTooLarge if its body or its Content-Length exceeds MaxResponseBytes,
@@ -119,6 +114,24 @@ func TestBodyCapCountsAfterDecompression(t *testing.T) {
 	}
 }
 
+// countConnections starts a server. It returns the server and a counter of the connections that the server has
+// accepted.
+func countConnections(
+	t *testing.T, handler http.HandlerFunc, start func(*httptest.Server),
+) (*httptest.Server, *atomic.Int64) {
+	t.Helper()
+	server, opened := httptest.NewUnstartedServer(handler), new(atomic.Int64)
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	start(server)
+	t.Cleanup(server.Close)
+	return server, opened
+}
+
 // TestConnectionIsUsedAgain checks that successive calls share one connection, whatever the status, size and transfer
 // encoding of the answers. Before each of these calls, a call to an address without a server fails. This failure must
 // not close the connection.
@@ -161,131 +174,41 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 	assert.EqualValues(t, 1, opened.Load())
 }
 
-// TestRequestBodies checks the Content-Length, the Transfer-Encoding and the body that reach the server.
-func TestRequestBodies(t *testing.T) {
+// TestRedirectsAreNotFollowed checks that Do returns a response with a status 3xx unchanged and sends no second
+// request.
+func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
-	type arrived struct {
-		length   int64
-		encoding []string
-		body     string
-	}
-	var got atomic.Value
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		b, err := io.ReadAll(r.Body)
-		assert.NoError(t, err)
-		got.Store(arrived{r.ContentLength, r.TransferEncoding, string(b)})
-	}))
-	t.Cleanup(server.Close)
-	c := New(testConfig(nil))
-	t.Cleanup(c.CloseIdleConnections)
-	for name, test := range map[string]struct {
-		request *Request
-		want    arrived
-	}{
-		"POST, JSON":   {(&Request{Method: http.MethodPost}).text(`{}`), arrived{2, nil, `{}`}},
-		"POST, empty":  {&Request{Method: http.MethodPost}, arrived{0, nil, ""}},
-		"POST, upload": {(&Request{Method: http.MethodPost}).upload(3), arrived{3, nil, "\x00\x00\x00"}},
-		"DELETE":       {&Request{Method: http.MethodDelete}, arrived{0, nil, ""}},
-		"GET":          {&Request{Method: http.MethodGet}, arrived{0, nil, ""}},
-		"GET, JSON":    {(&Request{Method: http.MethodGet}).text(`{}`), arrived{2, nil, `{}`}},
-	} {
-		for _, replay := range []bool{false, true} {
-			request := test.request.to(t, server.URL)
-			request.Header, request.Replay = http.Header{}, replay
-			_, err := c.Do(t.Context(), request)
-			require.NoError(t, err)
-			assert.Equal(t, test.want, got.Load(), "%s, replay %t", name, replay)
+	for _, status := range []int{300, 301, 302, 303, 304, 305, 307, 308} {
+		for _, location := range []string{"https://other.test/x", "/relative", "", "://%zz", "mailto:x@y"} {
+			s := &script{steps: []step{answer(status, "moved", "Location", location, "X-Other", "1")}}
+			result, err := New(testConfig(s)).Do(t.Context(), post(true))
+			require.NoError(t, err, "%d to %q", status, location)
+			assert.Equal(t, status, result.Status)
+			assert.Equal(t, "moved", string(result.Body))
+			assert.Equal(t, location, result.Header.Get("Location"), "the caller sees it")
+			assert.Equal(t, "1", result.Header.Get("X-Other"))
+			assert.Len(t, s.sent, 1)
+			s.assertClosed(t)
 		}
 	}
 }
 
-// TestUploadThatIsRefused checks uploads that the server refuses without reading them. In each case the call must get
-// the refusal. If an upload has at least 64 KiB and the Transport uses only HTTP/1, the client must ask the server
-// first (Expect: 100-continue), and so read no byte of the upload. Otherwise the client does not ask.
-func TestUploadThatIsRefused(t *testing.T) {
+// TestResponsesThatHandMadeRoundTrippersGive checks that a nil Body or Header in a response of the caller's
+// RoundTripper counts as an empty one.
+func TestResponsesThatHandMadeRoundTrippersGive(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Expected", r.Header.Get("Expect"))
-		w.WriteHeader(http.StatusUnauthorized)
-	}))
-	t.Cleanup(server.Close)
-	both := http.DefaultTransport.(*http.Transport).Clone()
-	t.Cleanup(both.CloseIdleConnections)
-	const asks = "100-continue"
-	for name, test := range map[string]struct {
-		rt   http.RoundTripper
-		size int64
-		want string
-	}{
-		"long":               {nil, 64 << 10, asks},
-		"very long":          {nil, 8 << 20, asks},
-		"short":              {nil, 64<<10 - 1, ""},
-		"HTTP/2 is possible": {both, 64 << 10, ""},
+	for _, resp := range []http.Response{
+		{StatusCode: 200, Header: http.Header{}},
+		{StatusCode: 200},
+		{StatusCode: 101},
+		{StatusCode: 429},
+		{StatusCode: 200, ContentLength: -7},
 	} {
-		c := New(testConfig(test.rt))
-		t.Cleanup(c.CloseIdleConnections)
-		request := post(false).upload(test.size).to(t, server.URL)
-		var read atomic.Bool
-		open := request.Open
-		request.Open = func() io.Reader { return reported{open(), &read} }
-		result, err := c.Do(t.Context(), request)
-		require.NoError(t, err, name)
-		assert.Equal(t, http.StatusUnauthorized, result.Status, name)
-		assert.Equal(t, Answered, result.Delivery, name)
-		assert.Equal(t, test.want, result.Header.Get("Expected"), name)
-		assert.Equal(t, test.want != asks, read.Load(), name)
-	}
-}
-
-// reported is an io.Reader that sets read to true when its method Read is called.
-type reported struct {
-	io.Reader
-
-	read *atomic.Bool
-}
-
-func (r reported) Read(p []byte) (int, error) {
-	r.read.Store(true)
-	return r.Reader.Read(p)
-}
-
-// TestUploadWithoutConsent checks an upload to a server that never sends status 100. A server that waits for the upload
-// gets it after a second. If the server closes the connection instead, a request without Replay is not repeated. Its
-// outcome is unknown, because the server has the headers.
-func TestUploadWithoutConsent(t *testing.T) {
-	t.Parallel()
-	for closes, want := range map[bool]Delivery{false: Answered, true: Unknown} {
-		synctest.Test(t, func(t *testing.T) {
-			start := time.Now()
-			requests := 0
-			serve := func(conn net.Conn) {
-				defer func() { _ = conn.Close() }()
-				request, err := http.ReadRequest(bufio.NewReader(conn))
-				if err != nil {
-					return
-				}
-				requests++
-				if closes {
-					return
-				}
-				n, _ := io.Copy(io.Discard, request.Body)
-				assert.EqualValues(t, 64<<10, n)
-				_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-			}
-			own := pool.New()
-			own.DialContext = func(context.Context, string, string) (net.Conn, error) {
-				client, server := net.Pipe()
-				go serve(server)
-				return client, nil
-			}
-			defer own.CloseIdleConnections()
-			result, err := New(testConfig(own)).Do(t.Context(), post(false).upload(64<<10).to(t, "http://service.test"))
-			assert.Equal(t, closes, err != nil, "%v", err)
-			assert.Equal(t, want, result.Delivery)
-			assert.Equal(t, 1, requests)
-			if !closes {
-				assert.Equal(t, time.Second, time.Since(start))
-			}
-		})
+		c := New(testConfig(forgetful(func(*http.Request) (*http.Response, error) { return &resp, nil })))
+		result, err := c.Do(t.Context(), post(false))
+		require.NoError(t, err)
+		assert.Equal(t, resp.StatusCode, result.Status)
+		assert.Empty(t, result.Body)
+		assert.Equal(t, Answered, result.Delivery)
 	}
 }
