@@ -55,8 +55,9 @@ func isKeyRefused(e *Error) bool {
 }
 
 // hasNoCode reports whether an answer has a status from 400 to 499 and no code, like the answer of a proxy. It is false
-// if an earlier attempt may have performed the operation. Status 408 is excluded, because the service itself may send
-// it when a request takes too long. Status 429 is excluded, because SubmitAll waits and sends the batch again.
+// if the operation may have been performed, by an earlier attempt or before a 403. Status 408 is excluded, because the
+// service itself may send it when a request takes too long. Status 429 is excluded, because SubmitAll waits and sends
+// the batch again.
 func hasNoCode(e *Error) bool {
 	switch e.StatusCode {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:
@@ -115,7 +116,7 @@ const (
 	StopJournal StopReason = "journal"
 	// StopOtherCards means that the journal has another number of cards for a batch than this run.
 	StopOtherCards StopReason = "other cards"
-	// StopKey means that the service has refused the key, by status 401, or by 403 with a code.
+	// StopKey means that the service has refused the key, by status 401, or by 403 with a code that refuses.
 	StopKey StopReason = "key"
 	// StopNoCode means that a batch got a status from 400 to 499 without a code of the service. Statuses 401, 408 and 429
 	// are excluded. Such an answer mostly comes from something in front of the service, such as a proxy, or from a wrong
@@ -147,7 +148,7 @@ func refusalStop(e *Error) *StopError {
 	switch {
 	case e.StatusCode == http.StatusUnauthorized:
 		return &StopError{Reason: StopKey, cause: fmt.Errorf("%w: %s", ErrUnauthorized, text)}
-	case e.StatusCode == http.StatusForbidden && e.Code != "":
+	case e.StatusCode == http.StatusForbidden && e.rejected():
 		return &StopError{Reason: StopKey, cause: fmt.Errorf("%w: %s", ErrForbidden, text)}
 	case errors.Is(e, ErrRateLimited):
 		if e.RetryAfter > 0 { // the request may not even have been sent

@@ -42,7 +42,8 @@
 //   - errors.Is(err, [ErrOutcomeUnknown]): the operation may have been performed. docs/unknown.md says where to look
 //     before calling again, and for which operations nothing shows the outcome. A second call may fail with
 //     [ErrNotFound] or [ErrConflict] because the first call succeeded.
-//   - errors.Is(err, [ErrUnauthorized]) or [ErrForbidden]: the key or the rights of the account are wrong.
+//   - errors.Is(err, [ErrUnauthorized]) or [ErrForbidden]: the key or the rights of the account are wrong. Without
+//     Error.Code, a firewall may have refused.
 //   - errors.Is(err, [ErrRejected]): the service refused. Error.Code, Message and Fields say why.
 //   - Any other error of a call that was sent is about its answer: it matches [ErrMalformedResponse] or
 //     [ErrResponseTooLarge], or Error.StatusCode says what came.

@@ -28,7 +28,9 @@ type Journal interface {
 	// again. Once an attempt may have performed the batch, SubmitAll makes neither of these two calls.
 	Begin(ctx context.Context, job string, batch int) (BatchState, error)
 	// End records the outcome of a batch and replaces the earlier record. The context does not end when the context of
-	// SubmitAll ends.
+	// SubmitAll ends. SubmitAll calls End once after each Begin that succeeds. A journal that wraps another one must not
+	// repeat an End with BatchNotSent that has failed: another call may have begun the batch meanwhile, and the repeat
+	// would let a third call send it again.
 	End(ctx context.Context, job string, batch int, outcome BatchOutcome) error
 }
 
@@ -83,9 +85,9 @@ const (
 	BatchUnknown BatchStatus = "unknown"
 	// BatchNotSent is a batch that was not performed in this run, for one of these reasons:
 	//   - The batch was not sent.
-	//   - The batch was refused with status 401 or 429, or with status 403 and a code.
-	//   - A proxy refused the batch. The SDK concludes this from any other status from 400 to 499, except 408, if the body
-	//     is complete, not empty and has no code.
+	//   - The batch was refused with status 401 or 429, or with status 403 and a code that refuses.
+	//   - A proxy refused the batch. The SDK concludes this from any other status from 400 to 499, except 403 and 408, if
+	//     the body is complete, not empty and has no code.
 	//
 	// If SubmitAll has stopped before it asked the journal about the batch, the error matches [ErrStopped]. An earlier run
 	// may have sent such a batch. Then the journal has its record, and the next run yields the batch from the journal.

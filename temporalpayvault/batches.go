@@ -183,8 +183,11 @@ func (s *submission) send(
 			s.add(b)
 		}
 	}
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errEnd):
+	cause := context.Cause(ctx)
+	stop, _ := errors.AsType[*temporal.ApplicationError](last)
+	mayPass := stop == nil || !stop.NonRetryable()
+	switch {
+	case errors.Is(cause, errEnd) && mayPass: // another activity meets the reason again
 		return nil
 	case last != nil:
 		return last

@@ -490,8 +490,8 @@ func TestSubmit_databaseAway(t *testing.T) {
 	}
 }
 
-// TestSubmit_notSentIsRecordedOnce checks that an attempt tries only once to record that a batch was not sent. Later it
-// could replace what another attempt has recorded: that the batch is begun again.
+// TestSubmit_notSentIsRecordedOnce checks that an attempt tries only once to record that a batch was not sent, and logs
+// the failure. A second try could replace what another attempt has recorded: that the batch is begun again.
 func TestSubmit_notSentIsRecordedOnce(t *testing.T) {
 	t.Parallel()
 	srv, d, journal, ends := newServer(t), deck{n: 100}, newBook(), 0
@@ -503,9 +503,13 @@ func TestSubmit_notSentIsRecordedOnce(t *testing.T) {
 		return errCut
 	}
 	inject(t, srv, payvaulttest.Fault{Operation: op, Kind: payvaulttest.RateLimit})
-	_, err := submit(&Activities{Client: srv.Client(), Cards: d, Journal: journal}, orderOf(d))
+	var logged bytes.Buffer
+	env := loggedAttempts(&Activities{Client: srv.Client(), Cards: d, Journal: journal},
+		log.NewStructuredLogger(slog.New(slog.NewTextHandler(&logged, nil))))
+	_, err := env.ExecuteActivity(activitySubmit, orderOf(d))
 	require.ErrorContains(t, err, "cut")
 	assert.Equal(t, 1, ends)
+	assert.Regexp(t, `is not recorded" .*batch=0 status="not sent"`, logged.String())
 	assert.Zero(t, srv.Commits(op))
 }
 

@@ -190,7 +190,7 @@ func TestExportLists_badAnswer(t *testing.T) {
 		"half a page":   {Kind: payvaulttest.Respond, Status: http.StatusOK, Body: `{"code":0,"data":[{"customer_id":`},
 		"refused":       {Kind: payvaulttest.OtherCode, Code: 9},
 		"HTML":          {Kind: payvaulttest.Respond, Status: http.StatusNotFound, Body: "<h1>Not Found</h1>"},
-		"key forgotten": {Kind: payvaulttest.Respond, Status: http.StatusForbidden},
+		"key forgotten": {Kind: payvaulttest.Respond, Status: http.StatusForbidden, Body: `{"code":403}`},
 	} {
 		for _, stays := range []bool{false, true} {
 			for _, lists := range []int{0, 6} {

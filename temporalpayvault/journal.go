@@ -82,19 +82,20 @@ func (j *rangeJournal) End(ctx context.Context, job string, batch int, o payvaul
 
 // record records the outcome of a batch. If the journal fails, record tries again as long as the activity may run,
 // because the service gives its answer only once. It logs the outcome at the first and at the last failure, so that
-// somebody can record it, even if the process is killed meanwhile. It does not try again to record that a batch was not
-// sent: another attempt of the activity may have begun the batch meanwhile.
+// somebody can record it, even if the process is killed meanwhile. It tries and logs only once to record that a batch
+// was not sent: another attempt of the activity may have begun the batch before a second try.
 func (j *rangeJournal) record(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
 	for tries := 1; ; tries++ {
 		err := j.Journal.End(ctx, job, batch, o)
-		if err == nil || o.Status == payvault.BatchNotSent {
-			return err
+		if err == nil {
+			return nil
 		}
 		outcome := []any{"batch", batch, "status", o.Status, "requestID", o.RequestID, "error", err}
-		if tries == 1 {
+		isRepeatable := o.Status != payvault.BatchNotSent
+		if tries == 1 && isRepeatable {
 			j.logger.Warn("payvault: the journal fails to record an outcome and is tried again", outcome...)
 		}
-		if !j.rest() {
+		if !isRepeatable || !j.rest() {
 			j.logger.Error("payvault: the outcome of a batch is not recorded", outcome...)
 			return err
 		}

@@ -256,8 +256,9 @@ func (e *exporter) badAnswer(ctx context.Context, id payvault.SubscriptionID, er
 	return pauseFor(reason)
 }
 
+// isAboutTheKey reports whether the service has refused the key. A 403 without a code may come from a firewall.
 func isAboutTheKey(e *payvault.Error) bool {
-	return e.Is(payvault.ErrUnauthorized) || e.Is(payvault.ErrForbidden)
+	return e.Is(payvault.ErrUnauthorized) || e.Is(payvault.ErrForbidden) && e.Code != ""
 }
 
 // options returns the list options for all pages from the page that the report names.

@@ -106,7 +106,8 @@ type jobInput struct {
 //   - when the same activity has failed for an hour, for example because all workers have another journal,
 //   - when somebody fails an activity by hand, for example with the CLI of Temporal.
 //
-// After a status of 500 or more, the outcome of the batch is unknown, which counts for Job.MaxBad.
+// After a status of 500 or more, or a 403 without a code, the outcome of the batch is unknown, which counts for
+// Job.MaxBad.
 func SubmitCards(ctx workflow.Context, job Job) (*Summary, error) {
 	return submitCards(ctx, jobInput{Job: job})
 }

@@ -371,6 +371,9 @@ func TestSubmitCards_noDecision(t *testing.T) {
 		"key":       {payvaulttest.Fault{Status: http.StatusUnauthorized}, "key: unauthorized"},
 		"forbidden": {payvaulttest.Fault{Status: http.StatusForbidden, Body: `{"code":403}`}, "key: forbidden"},
 		"firewall":  {payvaulttest.Fault{Status: http.StatusForbidden}, "no code: a request was refused with status 403"},
+		"firewall, few permits": {
+			payvaulttest.Fault{Status: http.StatusForbidden}, "no code: a request was refused with status 403",
+		},
 		"wrong path": {
 			payvaulttest.Fault{
 				Status: http.StatusNotFound, Body: "<h1>Not Found</h1>", Header: http.Header{"Content-Type": {"text/html"}},
@@ -386,13 +389,17 @@ func TestSubmitCards_noDecision(t *testing.T) {
 			mend := inject(t, srv, test.fault)
 			env := newWorkflows(newActivities(srv, d))
 			stopped := paused(t, env, 24*time.Hour, mend)
-			env.ExecuteWorkflow(SubmitCards, d.job())
+			job := d.job()
+			if name == "firewall, few permits" {
+				job.Concurrency, job.InFlight, job.MaxBad = 1, 4, 3
+			}
+			env.ExecuteWorkflow(SubmitCards, job)
 			s := result[Summary](t, env)
 			assert.Contains(t, stopped.Paused, test.reason)
 			assert.Zero(t, stopped.Refused)
 			assert.Equal(t, 50, s.Accepted+s.Unknown)
 			assert.Equal(t, s.Accepted, srv.Commits(op))
-			assert.Equal(t, name == "firewall", s.Unknown > 0)
+			assert.Equal(t, test.fault.Status == http.StatusForbidden && test.fault.Body == "", s.Unknown > 0)
 		})
 	}
 }

@@ -90,21 +90,30 @@ func (j partJournal) Begin(ctx context.Context, job string, batch int) (payvault
 
 // End records the outcome of a batch. After an error of the journal, for example while the database is away, End tries
 // again until the context of the River job ends. Then it logs the outcome, so that somebody can record it with
-// -resolve, and returns the error. It does not try again to record that a batch was not sent: another worker may have
-// begun the batch meanwhile.
+// -resolve, and returns the error. It tries and logs only once to record that a batch was not sent: another worker may
+// have begun the batch before a second try.
 func (j partJournal) End(ctx context.Context, job string, batch int, o payvault.BatchOutcome) error {
 	for {
 		err := j.Journal.End(ctx, job, j.first+batch, o)
-		if err == nil || o.Status == payvault.BatchNotSent {
-			return err
+		switch {
+		case err == nil:
+			return nil
+		case o.Status != payvault.BatchNotSent && j.rest():
+			continue
 		}
-		select {
-		case <-time.After(100 * time.Millisecond): // the journal itself has tried for some seconds
-		case <-j.ctx.Done():
-			log.Printf("the batch of card %d is %s, request ID %q, which is not recorded: %v",
-				(j.first+batch)*payvault.MaxAccountUpdaterCards, o.Status, o.RequestID, err)
-			return err
-		}
+		log.Printf("the batch of card %d is %s, request ID %q, which is not recorded: %v",
+			(j.first+batch)*payvault.MaxAccountUpdaterCards, o.Status, o.RequestID, err)
+		return err
+	}
+}
+
+// rest waits 100 ms, because the journal itself has tried for some seconds. It returns false if the River job ends.
+func (j partJournal) rest() bool {
+	select {
+	case <-time.After(100 * time.Millisecond):
+		return true
+	case <-j.ctx.Done():
+		return false
 	}
 }
 

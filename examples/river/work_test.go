@@ -61,7 +61,7 @@ func TestWork_databaseAway(t *testing.T) {
 }
 
 // TestPartJournal_End_givesUp checks that End logs the position of the first card of a batch, the status and the
-// request ID if the database is still away when the River job ends.
+// request ID if the database is still away when the River job ends. An outcome "not sent" is logged at once.
 func TestPartJournal_End_givesUp(t *testing.T) { //nolint:paralleltest // it replaces the output of the logger
 	var logged bytes.Buffer
 	log.SetOutput(&logged)
@@ -72,14 +72,10 @@ func TestPartJournal_End_givesUp(t *testing.T) { //nolint:paralleltest // it rep
 	err := journal.End(t.Context(), "job", 7, payvault.BatchOutcome{Status: payvault.BatchAccepted, RequestID: "r-1"})
 	require.EqualError(t, err, "connection refused")
 	assert.Contains(t, logged.String(), `the batch of card 5700 is accepted, request ID "r-1", which is not recorded`)
-}
-
-// TestPartJournal_End_notSent checks that End tries only once to record that a batch was not sent.
-func TestPartJournal_End_notSent(t *testing.T) {
-	t.Parallel()
-	journal := partJournal{&away{failed: map[int]int{}, recorded: map[int]string{}}, t.Context(), 50}
-	err := journal.End(t.Context(), "job", 7, payvault.BatchOutcome{Status: payvault.BatchNotSent})
-	require.EqualError(t, err, "connection refused")
+	err = partJournal{journal.Journal, t.Context(), 50}.End(t.Context(), "job", 8,
+		payvault.BatchOutcome{Status: payvault.BatchNotSent})
+	require.EqualError(t, err, "connection refused", "tried only once")
+	assert.Contains(t, logged.String(), `the batch of card 5800 is not sent, request ID "", which is not recorded`)
 }
 
 // TestWork_batchesLeft checks that Work returns an error if some batches of its job were not sent, so that River runs

@@ -7,8 +7,9 @@
 // again with the same file: it sends the remaining batches and no batch twice. For this it keeps a journal beside the
 // file, cards.csv.journal. Batches that were in flight when the program was killed or the connection broke may have
 // arrived. The program reports these batches and does not send them again. If 16 batches in a row may have arrived, the
-// service seems to be down, and the program stops with the exit status 5. A supervisor must not restart it then,
-// because each run would leave more batches to look up.
+// service seems to be down, and the program stops with the exit status 5. It also does so if a proxy or a firewall
+// answers in place of the service. A supervisor must not restart it then, because each run would leave more batches to
+// look up.
 //
 // The program skips a header row, empty lines and a byte order mark. It skips each row that cannot be sent, and prints
 // the line number of the row and the reason. It refuses a file without any row that can be sent.
@@ -29,7 +30,7 @@
 //   - 3 if the run has come to the end of the file, and batches are refused or may have arrived: use the commands
 //     refused and unresolved. If the program prints that cards are left, run it again too;
 //   - 4 if all cards are accepted except rows that cannot be sent: correct these rows, and put them into another file;
-//   - 5 if the service seems to be down and many batches may have arrived: look up the batches that the command
+//   - 5 if the service seems to be down, or something else answers in its place: look up the batches that the command
 //     unresolved lists, and record their outcomes, before you run the program again. A supervisor must not restart it.
 //
 // The program refuses a file that has changed since the first run. The journal contains no cards, so the program cannot
@@ -97,10 +98,11 @@ func exitStatus(err error) int {
 	return 1
 }
 
-// isDown reports whether a run stopped because too many batches in a row are of unknown outcome.
+// isDown reports whether a run stopped because too many batches in a row are of unknown outcome, or because an answer
+// had no code of the service. In both cases each further run may add batches of unknown outcome.
 func isDown(err error) bool {
 	stop, isStop := errors.AsType[*payvault.StopError](err)
-	return isStop && stop.Reason == payvault.StopUnknown
+	return isStop && (stop.Reason == payvault.StopUnknown || stop.Reason == payvault.StopNoCode)
 }
 
 func run(ctx context.Context, file string, args []string, getenv func(string) string, out io.Writer) error {
@@ -199,8 +201,9 @@ func submit(ctx context.Context, client *payvault.Client, file, target string, o
 		"%d are left to the next run.\n", accepted, total, refused, unknown, len(cards.bad), left)
 	switch {
 	case isDown(stopped):
-		return fmt.Errorf("%w: the service seems to be down, and each run leaves more batches to look up, so do not start "+
-			"the program again before you have looked up the batches that the command unresolved lists", stopped)
+		return fmt.Errorf("%w: the service seems to be down, or something else answers in its place. Each run may leave "+
+			"more batches to look up, so do not start the program again before you have looked up the batches that the "+
+			"command unresolved lists", stopped)
 	case stopped != nil:
 		return stopped
 	case refused+unknown > 0:

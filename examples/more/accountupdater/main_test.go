@@ -185,18 +185,23 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestServiceThatIsDown checks that the program stops with exit status 5 after 16 batches of unknown outcome in a row.
-// The error must say that nobody may start the program again before looking up the batches.
+// TestServiceThatIsDown checks that the program stops with exit status 5 after 16 batches of unknown outcome in a row,
+// and after the 403 of a firewall. The error must say that nobody may start the program again before looking up the
+// batches.
 func TestServiceThatIsDown(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, 5000)
-	inject(t, f.srv, payvaulttest.Fault{
-		Operation: payvault.OpAccountUpdaterSubmit, Kind: payvaulttest.Respond, Status: 503,
-	})
-	_, err := f.run(t.Context(), io.Discard)
-	require.ErrorContains(t, err, "the last 16 batches are of unknown outcome")
-	require.ErrorContains(t, err, "do not start the program again before")
-	assert.Equal(t, 5, exitStatus(err))
+	for status, reason := range map[int]string{
+		503: "the last 16 batches are of unknown outcome", 403: "no code: a request was refused with status 403",
+	} {
+		f := newFixture(t, 5000)
+		inject(t, f.srv, payvaulttest.Fault{
+			Operation: payvault.OpAccountUpdaterSubmit, Kind: payvaulttest.Respond, Status: status,
+		})
+		_, err := f.run(t.Context(), io.Discard)
+		require.ErrorContains(t, err, reason)
+		require.ErrorContains(t, err, "do not start the program again before")
+		assert.Equal(t, 5, exitStatus(err))
+	}
 }
 
 // TestKilled kills the program and starts it again. The program must send no card twice, and report the batches that

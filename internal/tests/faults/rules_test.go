@@ -194,7 +194,7 @@ func TestDocs(t *testing.T) {
 		{"429 with too long a Retry-After", []effect{heldOff}},
 		{"502, 503, 504", []effect{gatewayDown}},
 		{"any other 5xx; 503 with too long a Retry-After", []effect{failed}},
-		{"403 without a code", []effect{blocked}},
+		{"403 without a code that refuses", []effect{blocked}},
 		{"any other 4xx; 200 with another code", []effect{refused, rejected}},
 		{"200 empty, cut off, malformed or without a code", []effect{malformed}},
 		{"endless body, compressed bomb, redirect", []effect{tooLarge, redirected}},

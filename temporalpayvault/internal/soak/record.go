@@ -191,7 +191,8 @@ func (w *world) recordExports(ctx context.Context) error {
 		}
 	}
 	fault := payvaulttest.Fault{
-		Operation: payvault.OpCustomersList, Kind: payvaulttest.Respond, Status: http.StatusForbidden, Skip: 1,
+		Operation: payvault.OpCustomersList, Kind: payvaulttest.Respond, Status: http.StatusForbidden,
+		Body: `{"code":403}`, Skip: 1,
 	}
 	mend, err := w.emulator.Inject(fault)
 	if err != nil {
