@@ -148,6 +148,9 @@ func singles(t *testing.T, impl string, s *limited) (failed int) {
 // success, and the number of failed items. It checks that payvault reaches the share that the test case requires, and
 // that no item of payvault fails. The share of five clients varies much from run to run. So it is the median of nine
 // runs. The refusals are those of the last run, and the failed items are the mean of the runs.
+//
+// Leave it out with -race: the race detector of Go 1.26 crashes in a test of synctest that is as long, see
+// https://go.dev/issue/78156.
 func TestLimited(t *testing.T) {
 	t.Parallel()
 	const way = 5 * time.Millisecond
