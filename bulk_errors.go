@@ -20,7 +20,7 @@ func statusOf(err error, body []byte) BatchStatus {
 	switch {
 	case !failed || e.Delivery == DeliveryUnknown:
 		return BatchUnknown
-	case e.Delivery == DeliveryNotSent, isKeyRefused(e):
+	case e.Delivery == DeliveryNotSent, isAccessRefused(e):
 		return BatchNotSent
 	case SafeToRetry(e): // status 429
 		return BatchNotSent
@@ -45,12 +45,12 @@ func isCutOff(body []byte) bool {
 // of unknown outcome does not stop the walk, because the batch counts as one of unknown outcome.
 func refusesAll(e *Error) bool {
 	isTurnedAway := e.StatusCode == http.StatusTooManyRequests && e.Delivery != DeliveryUnknown
-	return isTurnedAway || isKeyRefused(e) || hasNoCode(e)
+	return isTurnedAway || isAccessRefused(e) || hasNoCode(e)
 }
 
-// isKeyRefused reports whether the status is 401 or 403. After a 403 without a code, a firewall may have refused, and
-// not the service.
-func isKeyRefused(e *Error) bool {
+// isAccessRefused reports whether the status is 401 or 403. After a 403 without a code, a firewall may have refused,
+// and not the service.
+func isAccessRefused(e *Error) bool {
 	return e.StatusCode == http.StatusUnauthorized || e.StatusCode == http.StatusForbidden
 }
 
@@ -120,7 +120,7 @@ const (
 	StopKey StopReason = "key"
 	// StopNoCode means that a batch got a status from 400 to 499 without a code of the service. Statuses 401, 408 and 429
 	// are excluded. Such an answer mostly comes from something in front of the service, such as a proxy, or from a wrong
-	// base URL.
+	// base URL. After a 403, the batch is of unknown outcome.
 	StopNoCode StopReason = "no code"
 	// StopRateLimit means that a batch may not wait for a rate limit, for one of these reasons:
 	//   - The service asks for a longer wait than RetryPolicy.MaxBulkRetryAfter.

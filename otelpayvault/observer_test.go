@@ -408,7 +408,8 @@ func TestNoKeyIsNoRequest(t *testing.T) {
 	require.Len(t, spans, 2)
 	assert.Equal(t, "customers.list", spans[1].Name)
 	assert.Subset(t, spans[1].Attributes, []attribute.KeyValue{
-		attribute.String("error.type", "no_key"), attribute.Int("payvault.attempts", 2),
+		attribute.String("error.type", "no_key"), attribute.String("payvault.delivery", "not sent"),
+		attribute.Int("payvault.attempts", 2),
 	})
 	metrics := r.metrics(t)
 	assert.Contains(t, metrics, "payvault.client.operation.duration")

@@ -190,12 +190,13 @@ func TestExportLists_badAnswer(t *testing.T) {
 		"half a page":   {Kind: payvaulttest.Respond, Status: http.StatusOK, Body: `{"code":0,"data":[{"customer_id":`},
 		"refused":       {Kind: payvaulttest.OtherCode, Code: 9},
 		"HTML":          {Kind: payvaulttest.Respond, Status: http.StatusNotFound, Body: "<h1>Not Found</h1>"},
+		"firewall":      {Kind: payvaulttest.Respond, Status: http.StatusForbidden, Body: "<h1>Blocked</h1>"},
 		"key forgotten": {Kind: payvaulttest.Respond, Status: http.StatusForbidden, Body: `{"code":403}`},
 	} {
 		for _, stays := range []bool{false, true} {
 			for _, lists := range []int{0, 6} {
 				if name == "key forgotten" && !stays {
-					continue // the export pauses at the first 403
+					continue // the export pauses at the first 403 with a code
 				}
 				t.Run(fmt.Sprint(name, stays, lists), func(t *testing.T) {
 					t.Parallel()

@@ -61,5 +61,8 @@ func TestPoolSettings(t *testing.T) {
 	assert.Zero(t, pool.MaxConnsPerHost, "more callers are not throttled")
 	assert.Positive(t, pool.IdleConnTimeout)
 	assert.Less(t, pool.IdleConnTimeout, 60*time.Second, "before load balancers do")
+	assert.Positive(t, pool.TLSHandshakeTimeout)
+	assert.LessOrEqual(t, pool.TLSHandshakeTimeout, 30*time.Second)
+	assert.NotNil(t, pool.DialContext, "with a timeout for each connection")
 	assert.EqualValues(t, tls.VersionTLS12, pool.TLSClientConfig.MinVersion)
 }

@@ -260,6 +260,18 @@ func TestStreamsResetByHTTP2(t *testing.T) {
 	}
 }
 
+// closingReused returns a context for a request. If the request gets a reused connection, a hook closes *last, the
+// server's end of this connection, before the request is written.
+func closingReused(t *testing.T, last *net.Conn) context.Context {
+	t.Helper()
+	return httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+		if info.Reused {
+			_ = (*last).Close()
+			synctest.Wait() // until net/http has noticed that the connection is closed
+		}
+	}})
+}
+
 // TestIdleHTTP2ConnectionThatEndsBeforeTheWrite checks that a request is performed once, even without a body, if the
 // server closes the reused HTTP/2 connection before the request is written.
 func TestIdleHTTP2ConnectionThatEndsBeforeTheWrite(t *testing.T) {
@@ -284,12 +296,7 @@ func TestIdleHTTP2ConnectionThatEndsBeforeTheWrite(t *testing.T) {
 				_, err := c.Do(t.Context(), request.to(t, "http://service.test/"))
 				require.NoError(t, err)
 				synctest.Wait()
-				ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
-					if info.Reused {
-						_ = last.Close()
-						synctest.Wait() // wait until net/http has noticed that the connection is closed
-					}
-				}})
+				ctx := closingReused(t, &last)
 				result, err := c.Do(ctx, request)
 				require.NoError(t, err)
 				assert.Equal(t, 2, result.Attempts)
@@ -319,12 +326,7 @@ func TestIdleConnectionThatEndsBeforeTheWrite(t *testing.T) {
 			_, err := c.Do(t.Context(), request.to(t, "http://service.test/"))
 			require.NoError(t, err)
 			synctest.Wait()
-			ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
-				if info.Reused {
-					_ = last.Close()
-					synctest.Wait() // wait until net/http has noticed that the connection is closed
-				}
-			}})
+			ctx := closingReused(t, &last)
 			result, err := c.Do(ctx, request)
 			if request.Length == 0 { // nothing proves that a request without a body was not sent
 				require.Error(t, err)

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"compress/gzip"
 	"io"
 	"log/slog"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -88,6 +90,15 @@ func TestBodyBetweenAttempts(t *testing.T) {
 	result, err := New(config).Do(t.Context(), post(false))
 	require.NoError(t, err)
 	assert.Len(t, result.Body, size)
+}
+
+// TestAnnouncedLengthIsNotAllocated checks that readBody does not allocate a Content-Length of 1 TiB for a short body.
+func TestAnnouncedLengthIsNotAllocated(t *testing.T) {
+	t.Parallel()
+	body, err := readBody(response(http.StatusOK, strings.NewReader("x"), 1<<40), 1<<41) //nolint:bodyclose // it does
+	require.NoError(t, err)
+	assert.Equal(t, "x", string(body))
+	assert.LessOrEqual(t, cap(body), mostAtOnce+bytes.MinRead)
 }
 
 // TestBodyCapCountsAfterDecompression checks that MaxResponseBytes limits the decompressed size of a gzip body.

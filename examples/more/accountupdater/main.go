@@ -92,15 +92,15 @@ func exitStatus(err error) int {
 		return 3
 	case errors.Is(err, errLeftOut):
 		return 4
-	case isDown(err):
+	case mustNotRestart(err):
 		return 5
 	}
 	return 1
 }
 
-// isDown reports whether a run stopped because too many batches in a row are of unknown outcome, or because an answer
-// had no code of the service. In both cases each further run may add batches of unknown outcome.
-func isDown(err error) bool {
+// mustNotRestart reports whether a run stopped because too many batches in a row are of unknown outcome, or because an
+// answer had no code of the service. In both cases each further run may add batches of unknown outcome.
+func mustNotRestart(err error) bool {
 	stop, isStop := errors.AsType[*payvault.StopError](err)
 	return isStop && (stop.Reason == payvault.StopUnknown || stop.Reason == payvault.StopNoCode)
 }
@@ -200,7 +200,7 @@ func submit(ctx context.Context, client *payvault.Client, file, target string, o
 	fmt.Fprintf(out, "%d of %d cards are accepted, %d are refused, %d may have arrived, %d cannot be sent, "+
 		"%d are left to the next run.\n", accepted, total, refused, unknown, len(cards.bad), left)
 	switch {
-	case isDown(stopped):
+	case mustNotRestart(stopped):
 		return fmt.Errorf("%w: the service seems to be down, or something else answers in its place. Each run may leave "+
 			"more batches to look up, so do not start the program again before you have looked up the batches that the "+
 			"command unresolved lists", stopped)
